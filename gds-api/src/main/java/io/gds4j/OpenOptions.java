@@ -1,0 +1,67 @@
+package io.gds4j;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.FileSource;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+
+/** Turns Java's open options into what a backend opens. */
+final class OpenOptions {
+    private static final String FUNCTION = "cuFileHandleRegister";
+
+    private OpenOptions() {
+    }
+
+    static FileSource.Named toSource(Path path, OpenOption... options) {
+        Set<OpenOption> set = Set.of(options);
+        for (OpenOption option : set) {
+            check(path, option);
+        }
+        boolean write = set.contains(StandardOpenOption.WRITE);
+        boolean read = set.contains(StandardOpenOption.READ) || !write;
+        boolean creates = set.contains(StandardOpenOption.CREATE) || set.contains(StandardOpenOption.CREATE_NEW);
+        boolean truncates = set.contains(StandardOpenOption.TRUNCATE_EXISTING);
+        if (!write && (creates || truncates)) {
+            throw refuse(CuFileError.INVALID_VALUE, path, "creating or truncating needs StandardOpenOption.WRITE");
+        }
+        return new FileSource.Named(
+                path,
+                read,
+                write,
+                set.contains(StandardOpenOption.CREATE),
+                set.contains(StandardOpenOption.CREATE_NEW),
+                truncates,
+                set.contains(CuFileOpenOption.DIRECT),
+                set.contains(StandardOpenOption.SYNC),
+                set.contains(StandardOpenOption.DSYNC));
+    }
+
+    private static void check(Path path, OpenOption option) {
+        switch (option) {
+            case CuFileOpenOption ours -> {
+                // all known
+            }
+            case StandardOpenOption.APPEND ->
+                throw refuse(
+                        CuFileError.INVALID_FILE_OPEN_FLAG,
+                        path,
+                        "APPEND: with O_APPEND the kernel ignores offsets");
+            case StandardOpenOption.DELETE_ON_CLOSE ->
+                throw refuse(CuFileError.INVALID_FILE_OPEN_FLAG, path, "DELETE_ON_CLOSE is not supported");
+            case StandardOpenOption standard -> {
+                // all others are served; SPARSE is a hint that Linux file systems do not need
+            }
+            case LinkOption link ->
+                throw refuse(CuFileError.INVALID_FILE_OPEN_FLAG, path, link + " is not supported");
+            default -> throw refuse(CuFileError.INVALID_FILE_OPEN_FLAG, path, option + " is not supported");
+        }
+    }
+
+    private static CuFileException refuse(CuFileError error, Path path, String detail) {
+        return CuFileException.builder(FUNCTION).error(error).path(path).detail(detail).build();
+    }
+}

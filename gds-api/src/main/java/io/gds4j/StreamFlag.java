@@ -1,0 +1,33 @@
+package io.gds4j;
+
+import java.util.Set;
+
+/**
+ * What a program promises for all operations of a stream ({@code cuFileStreamRegister}).
+ *
+ * @since 0.1
+ */
+public enum StreamFlag {
+    /** The buffer offset is known at submission. */
+    FIXED_BUFFER_OFFSET(1),
+    /** The file offset is known at submission. */
+    FIXED_FILE_OFFSET(2),
+    /** The size is known at submission. */
+    FIXED_FILE_SIZE(4),
+    /** Offsets, size and address are multiples of 4096. */
+    PAGE_ALIGNED_INPUTS(8);
+
+    private final int bit;
+
+    StreamFlag(int bit) {
+        this.bit = bit;
+    }
+
+    static int toBits(Set<StreamFlag> flags) {
+        int bits = 0;
+        for (StreamFlag flag : flags) {
+            bits |= flag.bit;
+        }
+        return bits;
+    }
+}

@@ -1,0 +1,63 @@
+package io.gds4j.memory;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Allocates memory of every kind that this machine has and copies between them, whatever they are.
+ *
+ * <p>
+ * Thread-safe; any thread may call it, with or without a current CUDA context, and finds its context unchanged after.
+ *
+ * @since 0.1
+ */
+public interface MemoryAllocator {
+    /** True if this machine can allocate memory of this kind. Creates no CUDA context for host kinds. */
+    boolean supports(MemoryKind kind);
+
+    /**
+     * Allocates on GPU 0 or on the host.
+     *
+     * @see #allocate(MemoryKind, long, int)
+     */
+    default MemoryAllocation allocate(MemoryKind kind, long size) {
+        return allocate(kind, size, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+    }
+
+    /**
+     * Allocates {@code size} bytes. Host memory starts on a page boundary and reads as zero, HOST_HUGEPAGE on a 2 MiB
+     * boundary; GPU memory starts on a 256-byte boundary or better, with unspecified content.
+     *
+     * @param size bytes, 1 or more
+     * @param device ordinal of the GPU; ignored for host kinds that need none
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE for a size below 1, CUDA_MEMORY_TYPE_INVALID for a kind that
+     *         this machine lacks, DEVICE_NOT_FOUND for a GPU it lacks, NOMEM_ERROR when there is too little memory
+     */
+    MemoryAllocation allocate(MemoryKind kind, long size, int device);
+
+    /**
+     * Copies {@code to.byteSize()} bytes from the start of {@code from} into host memory (native or array).
+     *
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code from} is shorter
+     */
+    void copyToHost(MemoryRange from, MemorySegment to);
+
+    /**
+     * Copies {@code from.byteSize()} bytes of host memory (native or array) to the start of {@code to}.
+     *
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code to} is shorter
+     */
+    void copyFromHost(MemorySegment from, MemoryRange to);
+
+    /**
+     * Copies {@code from.length()} bytes to the start of {@code to}, between any two kinds and devices. Complete on return.
+     *
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code to} is shorter
+     */
+    void copy(MemoryRange from, MemoryRange to);
+
+    /** Sets every byte of the range. */
+    void fill(MemoryRange range, byte value);
+
+    /** Bytes that an allocation of this kind could take now, as the driver or the kernel estimates it. */
+    long available(MemoryKind kind, int device);
+}

@@ -1,0 +1,39 @@
+package io.gds4j.memory;
+
+/**
+ * Where memory lives and how it was made.
+ *
+ * @since 0.1
+ */
+public enum MemoryKind {
+    /** Page-aligned or plain host memory. */
+    HOST(false),
+    /** Host memory in 2 MiB pages; falls back to ordinary pages where there are none. */
+    HOST_HUGEPAGE(false),
+    /** Host memory pinned for a GPU ({@code cuMemHostAlloc} or {@code cuMemHostRegister}). */
+    HOST_PINNED(false),
+    /** GPU memory of {@code cuMemAlloc}. */
+    CUDA_DEVICE(true),
+    /** Memory that migrates between host and GPU ({@code cuMemAllocManaged}). */
+    CUDA_MANAGED(true),
+    /** Stream-ordered GPU memory ({@code cuMemAllocAsync}). */
+    CUDA_POOL(true),
+    /** GPU memory of the virtual memory management calls ({@code cuMemCreate}, {@code cuMemMap}). */
+    CUDA_VMM(true);
+
+    private final boolean cuda;
+
+    MemoryKind(boolean cuda) {
+        this.cuda = cuda;
+    }
+
+    /** True for kinds that only a GPU's driver can allocate and that the host may not simply dereference. */
+    public boolean isCuda() {
+        return cuda;
+    }
+
+    /** True for memory that the host addresses directly without the driver's help. */
+    public boolean isHost() {
+        return !cuda;
+    }
+}

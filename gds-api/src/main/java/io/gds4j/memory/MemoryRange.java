@@ -1,0 +1,226 @@
+package io.gds4j.memory;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A range of host or GPU memory: address, length, kind, device. Immutable; a slice shares its owner.
+ *
+ * <pre>{@code
+ * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {
+ *     handle.read(memory.range().slice(4096, 8192), 0);
+ * }
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class MemoryRange implements IoMemory {
+    /** {@link #device()} of host memory. */
+    public static final int NO_DEVICE = -1;
+
+    private final long address;
+    private final long length;
+    private final MemoryKind kind;
+    private final int device;
+    private final @Nullable MemorySegment segment;
+    private final @Nullable MemoryAllocation owner;
+
+    MemoryRange(
+            long address,
+            long length,
+            MemoryKind kind,
+            int device,
+            @Nullable MemorySegment segment,
+            @Nullable MemoryAllocation owner) {
+        this.address = address;
+        this.length = length;
+        this.kind = kind;
+        this.device = device;
+        this.segment = segment;
+        this.owner = owner;
+    }
+
+    /**
+     * Wraps a raw address: host memory, or GPU memory of device 0.
+     *
+     * <p>
+     * <b>The caller vouches for it.</b> gds4j cannot check that {@code length} bytes at {@code address} exist, are of this
+     * kind and stay allocated until I/O on them has ended; a wrong address can crash the process.
+     *
+     * @param address first byte, not 0
+     * @param length bytes, 0 or more
+     * @throws CuFileException INVALID_VALUE if the address is 0, the length negative, or the end wraps around
+     */
+    public static MemoryRange ofAddress(long address, long length, MemoryKind kind) {
+        return ofAddress(address, length, kind, kind.isCuda() ? 0 : NO_DEVICE);
+    }
+
+    /**
+     * Like {@link #ofAddress(long, long, MemoryKind)}, for memory of a given GPU.
+     *
+     * @param device ordinal of the GPU, or {@link #NO_DEVICE} for host memory
+     */
+    public static MemoryRange ofAddress(long address, long length, MemoryKind kind, int device) {
+        Objects.requireNonNull(kind, "kind");
+        if (address == 0) {
+            throw invalid("address is 0");
+        }
+        if (length < 0) {
+            throw invalid("length is negative: " + length);
+        }
+        if (Long.compareUnsigned(address + length, address) < 0) {
+            throw invalid("address 0x%x and length %d wrap around".formatted(address, length));
+        }
+        if (kind.isCuda() && device < 0) {
+            throw invalid(kind + " needs a device, got " + device);
+        }
+        return new MemoryRange(address, length, kind, device, null, null);
+    }
+
+    /**
+     * Wraps a native segment of host memory. Its arena must stay open until I/O on it has ended: a closed arena is an
+     * error, never a crash.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for a segment over a Java array, CUDA_POINTER_INVALID for one that
+     *         is closed, INVALID_VALUE for the null segment
+     */
+    public static MemoryRange ofSegment(MemorySegment segment) {
+        Objects.requireNonNull(segment, "segment");
+        if (!segment.isNative()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    "MemoryRange.ofSegment",
+                    "a segment over a Java array has no stable address: allocate native memory");
+        }
+        if (!segment.scope().isAlive()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, "MemoryRange.ofSegment", "the segment's arena is closed");
+        }
+        if (segment.address() == 0) {
+            throw invalid("the null segment");
+        }
+        return new MemoryRange(segment.address(), segment.byteSize(), MemoryKind.HOST, NO_DEVICE, segment, null);
+    }
+
+    @Override
+    public MemoryRange range() {
+        return this;
+    }
+
+    /** First byte, as the CPU or the GPU sees it. */
+    public long address() {
+        return address;
+    }
+
+    /** Bytes. */
+    public long length() {
+        return length;
+    }
+
+    /** Where the memory lives. */
+    public MemoryKind kind() {
+        return kind;
+    }
+
+    /** Ordinal of the GPU, or {@link #NO_DEVICE} for host memory. */
+    public int device() {
+        return device;
+    }
+
+    /** The segment that this host range was made of, sliced as the range is; its scope guards accesses. */
+    public Optional<MemorySegment> segment() {
+        return Optional.ofNullable(segment);
+    }
+
+    /** The allocation that owns these bytes; empty for foreign memory. */
+    public Optional<MemoryAllocation> owner() {
+        return Optional.ofNullable(owner);
+    }
+
+    /** False for a range over a read-only segment: a file can be written from it but not read into it. */
+    public boolean isWritable() {
+        return segment == null || !segment.isReadOnly();
+    }
+
+    /**
+     * The part that starts {@code offset} bytes in.
+     *
+     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if it is not wholly inside
+     */
+    public MemoryRange slice(long offset, long length) {
+        if (offset < 0 || length < 0 || length > this.length || offset > this.length - length) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    "MemoryRange.slice",
+                    "offset %d and length %d are outside a range of %d bytes".formatted(offset, length, this.length));
+        }
+        MemorySegment part = segment == null ? null : segment.asSlice(offset, length);
+        return new MemoryRange(address + offset, length, kind, device, part, owner);
+    }
+
+    /**
+     * Keeps the memory from being freed until {@link #release()}: I/O holds its memory so. Does nothing for memory that a
+     * caller vouches for. Allocation-free; any thread.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID if it is freed already, or its arena closed or confined to another
+     *         thread
+     */
+    public void retain() {
+        if (owner != null) {
+            owner.retain();
+        }
+        if (segment != null) {
+            if (!segment.scope().isAlive()) {
+                if (owner != null) {
+                    owner.release();
+                }
+                throw CuFileException.of(
+                        CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", "the segment's arena is closed");
+            }
+            if (!segment.isAccessibleBy(Thread.currentThread())) {
+                if (owner != null) {
+                    owner.release();
+                }
+                throw CuFileException.of(
+                        CuFileError.CUDA_POINTER_INVALID,
+                        "MemoryRange.retain",
+                        "the segment is confined to another thread");
+            }
+        }
+    }
+
+    /** Ends what {@link #retain()} began; exactly once for each successful call. */
+    public void release() {
+        if (owner != null) {
+            owner.release();
+        }
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, "MemoryRange.ofAddress", detail);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof MemoryRange that
+                && address == that.address
+                && length == that.length
+                && kind == that.kind
+                && device == that.device;
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(address, length, kind, device);
+    }
+
+    @Override
+    public String toString() {
+        return "MemoryRange[0x%x, length=%d, %s%s]"
+                .formatted(address, length, kind, device < 0 ? "" : ", device=" + device);
+    }
+}

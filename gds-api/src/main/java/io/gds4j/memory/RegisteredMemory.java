@@ -1,0 +1,13 @@
+package io.gds4j.memory;
+
+/**
+ * Memory registered with an open driver; {@code io.gds4j.CuFileBuffer} is the implementation. Open only because that
+ * class lives in a higher package: a driver refuses foreign implementations with
+ * {@link io.gds4j.error.CuFileError#MEMORY_NOT_REGISTERED}.
+ *
+ * @since 0.1
+ */
+public non-sealed interface RegisteredMemory extends IoMemory {
+    /** True until the registration is closed. */
+    boolean isOpen();
+}

@@ -1,0 +1,10 @@
+package io.gds4j.spi;
+
+/**
+ * The fate of one entry of a batch ({@code CUfileIOEvents_t}).
+ *
+ * @param result bytes moved, or a negative errno or a negative cuFile code
+ * @since 0.1
+ */
+public record BatchEvent(long cookie, BatchStatus status, long result) {
+}

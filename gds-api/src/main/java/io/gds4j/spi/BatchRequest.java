@@ -1,0 +1,20 @@
+package io.gds4j.spi;
+
+import io.gds4j.memory.MemoryRange;
+
+/**
+ * One entry of a batch ({@code CUfileIOParams_t}).
+ *
+ * @param write write the memory to the file; otherwise read the file into the memory
+ * @param cookie comes back with the entry's event
+ * @since 0.1
+ */
+public record BatchRequest(
+        BackendFile file,
+        boolean write,
+        MemoryRange memory,
+        long size,
+        long fileOffset,
+        long bufferOffset,
+        long cookie) {
+}

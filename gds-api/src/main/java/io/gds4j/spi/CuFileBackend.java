@@ -1,0 +1,319 @@
+package io.gds4j.spi;
+
+import io.gds4j.config.BoolParameter;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.config.ParameterRange;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
+import io.gds4j.config.StringParameter;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.statistics.StatisticsLevel2;
+import io.gds4j.statistics.StatisticsLevel3;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * cuFile, function by function, in the order of {@code cufile.h}. Functions of cuFile 1.0 are abstract; later ones default
+ * to {@link CuFileError#IO_NOT_SUPPORTED}, so that a new one breaks no backend.
+ *
+ * <p>
+ * Every method may be called from any thread. Arguments that name objects come from this same instance. A failure is a
+ * {@link CuFileException} that names the C function; nothing is returned as a status. The object API checks arguments
+ * first, yet a backend must survive any that reach it.
+ *
+ * @since 0.1
+ */
+public interface CuFileBackend {
+    /** The provider's name. */
+    String name();
+
+    /** Allocates and copies memory of the kinds that this backend can move bytes to and from. */
+    MemoryAllocator allocator();
+
+    /** Bytes moved so far by each path; paths without bytes may be absent. */
+    Map<IoPath, Long> bytesByPath();
+
+    /** Largest amount of host memory used at one time for staging so far, in bytes. */
+    long peakStagingBytes();
+
+    // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver
+
+    /**
+     * {@code cuFileHandleRegister}; opens the driver if it is closed.
+     *
+     * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE for what is neither file nor block
+     *         device, INVALID_FILE_OPEN_FLAG for O_APPEND, HANDLE_ALREADY_REGISTERED for a descriptor registered twice;
+     *         with an errno where opening failed
+     */
+    BackendFile handleRegister(FileSource source);
+
+    /** {@code cuFileHandleDeregister}; ignores a file that is not registered. */
+    void handleDeregister(BackendFile file);
+
+    /**
+     * {@code cuFileBufRegister}; opens the driver if it is closed.
+     *
+     * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base twice,
+     *         CUDA_POINTER_RANGE_ERROR past the allocation
+     */
+    void bufRegister(MemoryRange range, int flags);
+
+    /**
+     * {@code cuFileBufDeregister}: by the exact base address.
+     *
+     * @throws CuFileException MEMORY_NOT_REGISTERED for another address, DRIVER_CLOSING while the driver is closed
+     */
+    void bufDeregister(MemoryRange range);
+
+    /**
+     * {@code cuFileRead}: fills {@code base} from {@code bufferOffset} on.
+     *
+     * @return bytes read; less than {@code size} only at the end of the file
+     */
+    long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
+
+    /**
+     * {@code cuFileWrite}: writes from {@code bufferOffset} of {@code base}.
+     *
+     * @return {@code size}
+     */
+    long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
+
+    /** {@code cuFileDriverOpen}: one more user. */
+    void driverOpen();
+
+    /**
+     * {@code cuFileDriverClose}: one user fewer; the last one waits for I/O in flight and drops all registrations.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if it is not open
+     */
+    void driverClose();
+
+    /** {@code cuFileDriverGetProperties}; opens the driver if it is closed. */
+    DriverProperties driverGetProperties();
+
+    /** {@code cuFileDriverSetPollMode}. */
+    void driverSetPollMode(boolean poll, long pollThresholdKb);
+
+    /** {@code cuFileDriverSetMaxDirectIOSize}: 64 to 16384 KiB, a multiple of 64. */
+    void driverSetMaxDirectIoSize(long maxDirectIoSizeKb);
+
+    /** {@code cuFileDriverSetMaxCacheSize}. */
+    void driverSetMaxCacheSize(long maxCacheSizeKb);
+
+    /** {@code cuFileDriverSetMaxPinnedMemSize}. */
+    void driverSetMaxPinnedMemSize(long maxPinnedSizeKb);
+
+    // ---- cuFile 1.4
+
+    /** {@code cuFileUseCount}: users of the open driver, 0 when closed. */
+    default long useCount() {
+        throw unsupported("cuFileUseCount", "1.4");
+    }
+
+    // ---- cuFile 1.6
+
+    /** {@code cuFileBatchIOSetUp}: a batch of up to {@code capacity} outstanding entries. */
+    default BackendBatch batchIoSetUp(int capacity) {
+        throw unsupported("cuFileBatchIOSetUp", "1.6");
+    }
+
+    /** {@code cuFileBatchIOSubmit}: submits all entries or none. */
+    default void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        throw unsupported("cuFileBatchIOSubmit", "1.6");
+    }
+
+    /** {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on timeout. */
+    default List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        throw unsupported("cuFileBatchIOGetStatus", "1.6");
+    }
+
+    /** {@code cuFileBatchIOCancel}: cancels entries that have not begun. */
+    default void batchIoCancel(BackendBatch batch) {
+        throw unsupported("cuFileBatchIOCancel", "1.6");
+    }
+
+    /** {@code cuFileBatchIODestroy}: cancels, waits and frees. */
+    default void batchIoDestroy(BackendBatch batch) {
+        throw unsupported("cuFileBatchIODestroy", "1.6");
+    }
+
+    // ---- cuFile 1.7
+
+    /** {@code cuFileReadAsync}: a read in the order of a CUDA stream. */
+    default void readAsync(StreamRequest request) {
+        throw unsupported("cuFileReadAsync", "1.7");
+    }
+
+    /** {@code cuFileWriteAsync}: a write in the order of a CUDA stream. */
+    default void writeAsync(StreamRequest request) {
+        throw unsupported("cuFileWriteAsync", "1.7");
+    }
+
+    /** {@code cuFileStreamRegister}: tells what will be fixed on this stream: 1 buffer offset, 2 file offset, 4 size, 8 page-aligned. */
+    default void streamRegister(long stream, int flags) {
+        throw unsupported("cuFileStreamRegister", "1.7");
+    }
+
+    /** {@code cuFileStreamDeregister}: undoes streamRegister. */
+    default void streamDeregister(long stream) {
+        throw unsupported("cuFileStreamDeregister", "1.7");
+    }
+
+    // ---- cuFile 1.8
+
+    /** {@code cuFileGetVersion}: 1000 times the major plus 10 times the minor version of cuFile that is implemented. */
+    default int getVersion() {
+        throw unsupported("cuFileGetVersion", "1.8");
+    }
+
+    // ---- cuFile 1.14
+
+    /** {@code cuFileGetParameterSizeT}: the running value, or the staged one while closed. */
+    default long getParameterSizeT(SizeParameter parameter) {
+        throw unsupported("cuFileGetParameterSizeT", "1.14");
+    }
+
+    /** {@code cuFileGetParameterBool}: the running value, or the staged one while closed. */
+    default boolean getParameterBool(BoolParameter parameter) {
+        throw unsupported("cuFileGetParameterBool", "1.14");
+    }
+
+    /** {@code cuFileGetParameterString}: the running value, or the staged one while closed. */
+    default String getParameterString(StringParameter parameter) {
+        throw unsupported("cuFileGetParameterString", "1.14");
+    }
+
+    /** {@code cuFileSetParameterSizeT}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    default void setParameterSizeT(SizeParameter parameter, long value) {
+        throw unsupported("cuFileSetParameterSizeT", "1.14");
+    }
+
+    /** {@code cuFileSetParameterBool}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    default void setParameterBool(BoolParameter parameter, boolean value) {
+        throw unsupported("cuFileSetParameterBool", "1.14");
+    }
+
+    /** {@code cuFileSetParameterString}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    default void setParameterString(StringParameter parameter, String value) {
+        throw unsupported("cuFileSetParameterString", "1.14");
+    }
+
+    // ---- cuFile 1.15
+
+    /** {@code cuFileGetParameterMinMaxValue}: the range of a parameter. */
+    default ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
+        throw unsupported("cuFileGetParameterMinMaxValue", "1.15");
+    }
+
+    /** {@code cuFileSetStatsLevel}: 0 to 3. */
+    default void setStatsLevel(int level) {
+        throw unsupported("cuFileSetStatsLevel", "1.15");
+    }
+
+    /** {@code cuFileGetStatsLevel}: 0 to 3. */
+    default int getStatsLevel() {
+        throw unsupported("cuFileGetStatsLevel", "1.15");
+    }
+
+    /** {@code cuFileStatsStart}: begins counting. */
+    default void statsStart() {
+        throw unsupported("cuFileStatsStart", "1.15");
+    }
+
+    /** {@code cuFileStatsStop}: stops counting. */
+    default void statsStop() {
+        throw unsupported("cuFileStatsStop", "1.15");
+    }
+
+    /** {@code cuFileStatsReset}: sets all counters to 0. */
+    default void statsReset() {
+        throw unsupported("cuFileStatsReset", "1.15");
+    }
+
+    /** {@code cuFileGetStatsL1}: API counters. */
+    default StatisticsLevel1 getStatsL1() {
+        throw unsupported("cuFileGetStatsL1", "1.15");
+    }
+
+    /** {@code cuFileGetStatsL2}: API counters and histograms. */
+    default StatisticsLevel2 getStatsL2() {
+        throw unsupported("cuFileGetStatsL2", "1.15");
+    }
+
+    /** {@code cuFileGetStatsL3}: API counters, histograms and counters of each GPU. */
+    default StatisticsLevel3 getStatsL3() {
+        throw unsupported("cuFileGetStatsL3", "1.15");
+    }
+
+    /** {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 where it is not known. */
+    default long getBarSizeInKb(int gpu) {
+        throw unsupported("cuFileGetBARSizeInKB", "1.15");
+    }
+
+    /** {@code cuFileSetParameterPosixPoolSlabArray}: stages the bounce-buffer slabs for the next open. */
+    default void setParameterPosixPoolSlabArray(SlabArray slabs) {
+        throw unsupported("cuFileSetParameterPosixPoolSlabArray", "1.15");
+    }
+
+    /** {@code cuFileGetParameterPosixPoolSlabArray}: the bounce-buffer slabs. */
+    default SlabArray getParameterPosixPoolSlabArray() {
+        throw unsupported("cuFileGetParameterPosixPoolSlabArray", "1.15");
+    }
+
+    // ---- cuFile 1.16
+
+    /** {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used. */
+    default void driverSetP2pFlags(int flags) {
+        throw unsupported("cuFileDriverSetP2PFlags", "1.16");
+    }
+
+    /** {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used. */
+    default int driverGetP2pFlags() {
+        throw unsupported("cuFileDriverGetP2PFlags", "1.16");
+    }
+
+    // ---- cuFile 1.17
+
+    /** {@code cuFileExportPCIeTopology}: writes the PCIe topology for static routing. */
+    default void exportPcieTopology(Path file) {
+        throw unsupported("cuFileExportPCIeTopology", "1.17");
+    }
+
+    /** {@code cuFileSetParameterGpuBounceBufferSlabArray}: stages the GPU bounce-buffer slabs for the next open. */
+    default void setParameterGpuBounceBufferSlabArray(SlabArray slabs) {
+        throw unsupported("cuFileSetParameterGpuBounceBufferSlabArray", "1.17");
+    }
+
+    /** {@code cuFileGetParameterGpuBounceBufferSlabArray}: the GPU bounce-buffer slabs. */
+    default SlabArray getParameterGpuBounceBufferSlabArray() {
+        throw unsupported("cuFileGetParameterGpuBounceBufferSlabArray", "1.17");
+    }
+
+    // ---- cuFile 1.19
+
+    /** {@code cuFileReadv}: fills several ranges from consecutive bytes of the file. */
+    default long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        throw unsupported("cuFileReadv", "1.19");
+    }
+
+    /** {@code cuFileWritev}: writes several ranges to consecutive bytes of the file. */
+    default long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        throw unsupported("cuFileWritev", "1.19");
+    }
+
+    private CuFileException unsupported(String function, String since) {
+        return CuFileException.of(
+                CuFileError.IO_NOT_SUPPORTED,
+                function,
+                "the backend '%s' does not have this function of cuFile %s".formatted(name(), since));
+    }
+}

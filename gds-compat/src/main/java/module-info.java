@@ -1,0 +1,5 @@
+/** The POSIX backend of gds4j. */
+module io.gds4j.compat {
+    requires io.gds4j;
+    requires io.gds4j.ffi;
+}

@@ -1,0 +1,4 @@
+package io.gds4j.loader;
+/** placeholder */
+final class Placeholder {
+}

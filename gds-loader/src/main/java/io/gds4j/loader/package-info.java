@@ -1,0 +1,4 @@
+@NullMarked
+package io.gds4j.loader;
+
+import org.jspecify.annotations.NullMarked;

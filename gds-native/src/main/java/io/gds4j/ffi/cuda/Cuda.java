@@ -1,0 +1,145 @@
+package io.gds4j.ffi.cuda;
+
+/**
+ * The CUDA driver calls that gds4j makes, under the suffixed names that {@code cuda.h} selects. Every method answers the
+ * {@code CUresult} ({@link #SUCCESS} is 0), or for those that make something, the thing through a one-element array. Handles
+ * and device pointers are longs. {@link CudaErrors} turns a result into an exception.
+ *
+ * <p>
+ * Any thread may call; which context is current is the caller's business ({@link CudaContexts}).
+ */
+public interface Cuda {
+    int SUCCESS = 0;
+    int ERROR_INVALID_VALUE = 1;
+    int ERROR_OUT_OF_MEMORY = 2;
+    int ERROR_NOT_INITIALIZED = 3;
+    int ERROR_DEINITIALIZED = 4;
+    int ERROR_NO_DEVICE = 100;
+    int ERROR_INVALID_DEVICE = 101;
+    int ERROR_INVALID_CONTEXT = 201;
+    int ERROR_NOT_READY = 600;
+    int ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
+    int ERROR_NOT_PERMITTED = 800;
+    int ERROR_NOT_SUPPORTED = 801;
+
+    int STREAM_NON_BLOCKING = 1;
+    int EVENT_BLOCKING_SYNC = 1;
+    int EVENT_DISABLE_TIMING = 2;
+    int MEM_HOST_PORTABLE = 1;
+    int MEM_ATTACH_GLOBAL = 1;
+
+    int init();
+
+    int driverGetVersion(int[] version);
+
+    int deviceGetCount(int[] count);
+
+    int deviceGet(int[] device, int ordinal);
+
+    int deviceGetName(String[] name, int device);
+
+    int deviceGetUuid(byte[] uuid, int device);
+
+    int deviceTotalMem(long[] bytes, int device);
+
+    int deviceGetAttribute(int[] value, int attribute, int device);
+
+    int deviceGetPciBusId(String[] id, int device);
+
+    int devicePrimaryCtxRetain(long[] context, int device);
+
+    int devicePrimaryCtxRelease(int device);
+
+    int ctxPushCurrent(long context);
+
+    int ctxPopCurrent(long[] context);
+
+    int ctxGetCurrent(long[] context);
+
+    int ctxSetCurrent(long context);
+
+    /** {@code cuCtxGetId}: unique over the process. */
+    int ctxGetId(long context, long[] id);
+
+    int memGetInfo(long[] freeAndTotal);
+
+    int memAlloc(long[] pointer, long bytes);
+
+    int memFree(long pointer);
+
+    int memAllocManaged(long[] pointer, long bytes, int flags);
+
+    int memAllocAsync(long[] pointer, long bytes, long stream);
+
+    int memFreeAsync(long pointer, long stream);
+
+    int memHostAlloc(long[] pointer, long bytes, int flags);
+
+    int memFreeHost(long pointer);
+
+    int memHostRegister(long pointer, long bytes, int flags);
+
+    int memHostUnregister(long pointer);
+
+    int memGetAddressRange(long[] baseAndSize, long pointer);
+
+    /** {@code cuPointerGetAttribute} for attributes of 4 or 8 bytes. */
+    int pointerGetAttribute(long[] value, int attribute, long pointer);
+
+    int memcpyHtoDAsync(long device, long host, long bytes, long stream);
+
+    int memcpyDtoHAsync(long host, long device, long bytes, long stream);
+
+    int memcpyDtoDAsync(long to, long from, long bytes, long stream);
+
+    /** {@code cuMemcpyAsync}: kinds and devices by unified addressing. */
+    int memcpyAsync(long to, long from, long bytes, long stream);
+
+    int memsetD8Async(long pointer, byte value, long bytes, long stream);
+
+    int streamCreate(long[] stream, int flags);
+
+    int streamDestroy(long stream);
+
+    int streamSynchronize(long stream);
+
+    int streamQuery(long stream);
+
+    int streamWaitEvent(long stream, long event, int flags);
+
+    int eventCreate(long[] event, int flags);
+
+    int eventDestroy(long event);
+
+    int eventRecord(long event, long stream);
+
+    int eventSynchronize(long event);
+
+    int eventQuery(long event);
+
+    /** {@code cuMemAddressReserve}. */
+    int memAddressReserve(long[] pointer, long bytes, long alignment);
+
+    int memAddressFree(long pointer, long bytes);
+
+    /** {@code cuMemCreate} of pinned memory of a device, GPUDirect-RDMA-capable where {@code rdma}. */
+    int memCreate(long[] handle, long bytes, int device, boolean rdma);
+
+    int memRelease(long handle);
+
+    int memMap(long pointer, long bytes, long offset, long handle);
+
+    int memUnmap(long pointer, long bytes);
+
+    /** {@code cuMemSetAccess}: read and write for one device. */
+    int memSetAccess(long pointer, long bytes, int device);
+
+    /** {@code cuMemGetAllocationGranularity}, the recommended one. */
+    int memGetAllocationGranularity(long[] bytes, int device);
+
+    /** {@code cuGetErrorName}, or {@code "CUDA error N"}. */
+    String errorName(int result);
+
+    /** {@code cuGetErrorString}, or an empty text. */
+    String errorText(int result);
+}

@@ -1,0 +1,6 @@
+package io.gds4j.ffi.memory;
+/** placeholder */
+public final class NativeMemoryAllocator {
+    private NativeMemoryAllocator() {
+    }
+}

@@ -1,0 +1,90 @@
+package io.gds4j.ffi.posix;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The system calls that gds4j makes. Every method answers the call's result, or {@code -errno}: errno is read in the same
+ * downcall, nothing is thrown, nothing allocated on the I/O calls. {@link PosixErrors} turns a negative answer into an
+ * exception.
+ *
+ * <p>
+ * EINTR is not retried here. Any thread may call.
+ */
+public interface Posix {
+    /** {@code open(2)} with O_CLOEXEC added. */
+    int open(String path, int flags, int mode);
+
+    /** {@code close(2)}. */
+    int close(int fd);
+
+    /** {@code pread(2)} to a raw address that the caller keeps alive. */
+    long pread(int fd, long address, long count, long offset);
+
+    /**
+     * {@code pread(2)} into {@code count} bytes of a native segment from {@code segmentOffset} on; its arena cannot close
+     * during the call.
+     *
+     * @throws IllegalStateException if the arena is closed already
+     */
+    long pread(int fd, MemorySegment segment, long segmentOffset, long count, long offset);
+
+    /** {@code pwrite(2)} from a raw address that the caller keeps alive. */
+    long pwrite(int fd, long address, long count, long offset);
+
+    /** {@code pwrite(2)} from a native segment, as {@link #pread(int, MemorySegment, long, long, long)}. */
+    long pwrite(int fd, MemorySegment segment, long segmentOffset, long count, long offset);
+
+    /** {@code preadv2(2)} with one vector. */
+    long preadv2(int fd, long address, long count, long offset, int flags);
+
+    /** {@code statx(2)} of an open descriptor (AT_EMPTY_PATH), everything incl. STATX_DIOALIGN; never null: see {@link StatxResult#error}. */
+    StatxResult statx(int fd);
+
+    /** {@code statx(2)} of a path, following links. */
+    StatxResult statx(String path);
+
+    /** {@code fstatfs(2)}: the magic number of the file system, or {@code -errno}. */
+    long fileSystemMagic(int fd);
+
+    /** {@code fcntl(2)}. */
+    int fcntl(int fd, int command, long argument);
+
+    /** {@code posix_fadvise(2)}; unlike libc's it answers {@code -errno}. */
+    int fadvise(int fd, long offset, long length, int advice);
+
+    /** {@code mmap(2)}. */
+    long mmap(long address, long length, int protection, int flags, int fd, long offset);
+
+    /** {@code munmap(2)}. */
+    int munmap(long address, long length);
+
+    /** {@code madvise(2)}. */
+    int madvise(long address, long length, int advice);
+
+    /** {@code ftruncate(2)}. */
+    int ftruncate(int fd, long length);
+
+    /** {@code fallocate(2)}. */
+    int fallocate(int fd, int mode, long offset, long length);
+
+    /** {@code fsync(2)}. */
+    int fsync(int fd);
+
+    /** {@code fdatasync(2)}. */
+    int fdatasync(int fd);
+
+    /** {@code memfd_create(2)} with MFD_CLOEXEC added. */
+    int memfdCreate(String name, int flags);
+
+    /** {@code ioctl(BLKGETSIZE64)}: bytes of a block device, or {@code -errno}. */
+    long blockDeviceSize(int fd);
+
+    /** {@code setenv(3)}; not safe while other threads of the process call getenv. */
+    int setenv(String name, String value, boolean overwrite);
+
+    /** {@code isatty(3)}. */
+    boolean isatty(int fd);
+
+    /** {@code sysconf(_SC_PAGESIZE)}, bytes. */
+    long pageSize();
+}

@@ -1,0 +1,64 @@
+package io.gds4j.ffi.posix;
+
+/**
+ * What {@code statx(2)} answered.
+ *
+ * @param error 0, or a negative errno and everything else 0
+ * @param mask STATX_* bits that the kernel filled
+ * @param mode type and permission bits
+ * @param size bytes
+ * @param blockSize preferred I/O size, bytes
+ * @param deviceMajor device that holds the file
+ * @param deviceMinor device that holds the file
+ * @param rdevMajor device that a block or character file is
+ * @param rdevMinor device that a block or character file is
+ * @param inode inode number
+ * @param attributes STATX_ATTR_* bits
+ * @param directMemoryAlignment bytes to which memory of direct I/O is aligned; 0 if direct I/O is not possible or not known
+ * @param directOffsetAlignment bytes to which offsets and sizes of direct I/O are aligned; 0 likewise
+ * @param directReadOffsetAlignment the same for reads, where it is smaller; 0 if not known
+ * @param mtimeSeconds time of the last change, seconds since 1970
+ * @param mtimeNanos and its nanoseconds
+ */
+public record StatxResult(
+        int error,
+        int mask,
+        int mode,
+        long size,
+        int blockSize,
+        int deviceMajor,
+        int deviceMinor,
+        int rdevMajor,
+        int rdevMinor,
+        long inode,
+        long attributes,
+        int directMemoryAlignment,
+        int directOffsetAlignment,
+        int directReadOffsetAlignment,
+        long mtimeSeconds,
+        int mtimeNanos) {
+    /** STATX_DIOALIGN. */
+    public static final int MASK_DIRECT_ALIGNMENT = 0x2000;
+
+    private static final int TYPE_MASK = 0xF000;
+    private static final int REGULAR = 0x8000;
+    private static final int BLOCK = 0x6000;
+    private static final int DIRECTORY = 0x4000;
+
+    /** A failed call. */
+    public static StatxResult failed(int negativeErrno) {
+        return new StatxResult(negativeErrno, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+
+    public boolean isRegularFile() {
+        return (mode & TYPE_MASK) == REGULAR;
+    }
+
+    public boolean isBlockDevice() {
+        return (mode & TYPE_MASK) == BLOCK;
+    }
+
+    public boolean isDirectory() {
+        return (mode & TYPE_MASK) == DIRECTORY;
+    }
+}

@@ -1,0 +1,15 @@
+/** What of gds4j leaves the JVM: libc, the CUDA driver and libcufile through the Java FFM API; JCuda interop. */
+module io.gds4j.ffi {
+    requires transitive io.gds4j;
+    requires static jcuda;
+
+    exports io.gds4j.ffi.posix to
+            io.gds4j.compat,
+            io.gds4j.tools;
+    exports io.gds4j.ffi.cuda to
+            io.gds4j.compat,
+            io.gds4j.tools;
+    exports io.gds4j.ffi.memory to
+            io.gds4j.compat,
+            io.gds4j.tools;
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.gds4j.testkit;
+
+import org.jspecify.annotations.NullMarked;

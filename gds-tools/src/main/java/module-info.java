@@ -1,0 +1,12 @@
+/** The gds command. */
+module io.gds4j.tools {
+    requires io.gds4j;
+    requires io.gds4j.ffi;
+    requires io.gds4j.loader;
+    requires info.picocli;
+    requires com.fasterxml.jackson.databind;
+    requires tongfei.progressbar;
+
+    opens io.gds4j.tools to
+            info.picocli;
+}

@@ -1,0 +1,6 @@
+/** One small program per I/O pattern and per cuFile topic. */
+module io.gds4j.samples {
+    requires io.gds4j;
+    requires io.gds4j.loader;
+    requires io.gds4j.ffi;
+}
