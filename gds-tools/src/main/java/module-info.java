@@ -5,7 +5,7 @@ module io.gds4j.tools {
     requires io.gds4j.loader;
     requires info.picocli;
     requires com.fasterxml.jackson.databind;
-    requires tongfei.progressbar;
+    requires me.tongfei.progressbar;
 
     opens io.gds4j.tools to
             info.picocli;
