@@ -6,7 +6,4 @@ module io.gds4j.tools {
     requires info.picocli;
     requires com.fasterxml.jackson.databind;
     requires me.tongfei.progressbar;
-
-    opens io.gds4j.tools to
-            info.picocli;
 }
