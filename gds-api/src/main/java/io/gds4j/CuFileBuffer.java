@@ -62,7 +62,8 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     void enter(Session user, String function) {
         if (user != driver.session()) {
             throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, function, "the buffer is registered with another driver session");
+                    CuFileError.MEMORY_NOT_REGISTERED, function,
+                    "the buffer is registered with another driver session");
         }
         if (!resource.enter()) {
             throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, function, "the buffer is closed");

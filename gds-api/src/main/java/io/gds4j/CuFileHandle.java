@@ -247,10 +247,10 @@ public final class CuFileHandle implements AutoCloseable {
         if (bufferOffset > range.length() || size > range.length() - bufferOffset) {
             boolean registered = memory instanceof RegisteredMemory;
             throw failure(
-                            function,
-                            registered ? CuFileError.INVALID_MAPPING_RANGE : CuFileError.CUDA_POINTER_RANGE_ERROR,
-                            size,
-                            fileOffset)
+                    function,
+                    registered ? CuFileError.INVALID_MAPPING_RANGE : CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    size,
+                    fileOffset)
                     .detail("buffer offset %d and size %d reach past %d bytes of memory"
                             .formatted(bufferOffset, size, range.length()))
                     .build();

@@ -132,7 +132,8 @@ public interface CuFileBackend {
     }
 
     /** {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on timeout. */
-    default List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+    default List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum,
+            Optional<Duration> timeout) {
         throw unsupported("cuFileBatchIOGetStatus", "1.6");
     }
 

@@ -7,7 +7,8 @@ import java.util.List;
  *
  * @since 0.1
  */
-public record StatisticsLevel2(StatisticsLevel1 basic, List<Long> readSizeKbHistogram, List<Long> writeSizeKbHistogram) {
+public record StatisticsLevel2(StatisticsLevel1 basic, List<Long> readSizeKbHistogram,
+        List<Long> writeSizeKbHistogram) {
     public StatisticsLevel2 {
         readSizeKbHistogram = List.copyOf(readSizeKbHistogram);
         writeSizeKbHistogram = List.copyOf(writeSizeKbHistogram);

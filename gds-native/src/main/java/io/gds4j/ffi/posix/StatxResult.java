@@ -37,6 +37,7 @@ public record StatxResult(
         int directReadOffsetAlignment,
         long mtimeSeconds,
         int mtimeNanos) {
+
     /** STATX_DIOALIGN. */
     public static final int MASK_DIRECT_ALIGNMENT = 0x2000;
 
