@@ -31,6 +31,7 @@ public final class PosixConstants {
     public static final int MAP_PRIVATE = 2;
     public static final int MAP_ANONYMOUS = 0x20;
     public static final int MAP_HUGETLB = 0x40000;
+    public static final int MAP_NORESERVE = 0x4000;
     public static final int MAP_POPULATE = 0x8000;
     public static final int MADV_HUGEPAGE = 14;
     public static final int MADV_POPULATE_WRITE = 23;

@@ -1,0 +1,65 @@
+package io.gds4j.ffi;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * Native memory of one thread, made at its first call and used by all later ones: the errno of its last call, and room for
+ * the out-parameters of one. A shared errno buffer would mix up the threads' failures; one per call would cost an
+ * allocation.
+ */
+public final class CallState {
+    /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
+    public static final Linker.Option CAPTURE_ERRNO = Linker.Option.captureCallState("errno");
+
+    /** Bytes of {@link #scratch()}. */
+    public static final long SCRATCH_BYTES = 512;
+
+    private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();
+    private static final VarHandle ERRNO = CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
+    private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
+
+    private final MemorySegment errnoSlot;
+    private final MemorySegment scratch;
+
+    private CallState() {
+        // Reachable from the thread alone, hence freed some time after it.
+        Arena arena = Arena.ofAuto();
+        errnoSlot = arena.allocate(CAPTURED);
+        scratch = arena.allocate(SCRATCH_BYTES, 64);
+    }
+
+    /** That of the calling thread; not to be handed to another. */
+    public static CallState current() {
+        return CURRENT.get();
+    }
+
+    /** Where a downcall leaves errno. */
+    public MemorySegment errnoSlot() {
+        return errnoSlot;
+    }
+
+    /** errno of the last downcall that captured it; only meaningful if that call failed. */
+    public int errno() {
+        return (int) ERRNO.get(errnoSlot, 0L);
+    }
+
+    /** {@code result}, or {@code -errno} where it is negative. */
+    public long resultOrErrno(long result) {
+        return result < 0 ? -errno() : result;
+    }
+
+    /** {@code result}, or {@code -errno} where it is negative. */
+    public int resultOrErrno(int result) {
+        return result < 0 ? -errno() : result;
+    }
+
+    /** Room for out-parameters, 64-byte aligned; content is that of earlier calls. */
+    public MemorySegment scratch() {
+        return scratch;
+    }
+}

@@ -1,0 +1,157 @@
+package io.gds4j.ffi;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Links the functions of one C library for a class that keeps them in static final fields. Nothing here throws, so that
+ * the class always initialises: what went wrong is collected, all missing names at once, and asked for by
+ * {@link #problem()}.
+ *
+ * <p>
+ * Three things can go wrong, each with a message of its own: a symbol is missing, the program was started without native
+ * access, or this platform has no linker. Not thread-safe: made for a static initialiser.
+ */
+public final class Linkage {
+    /** Makes a handle for a function; {@link Linker#downcallHandle} but for tests. */
+    @FunctionalInterface
+    public interface Downcalls {
+        /** As {@link Linker#downcallHandle(MemorySegment, FunctionDescriptor, Linker.Option...)}. */
+        MethodHandle link(MemorySegment address, FunctionDescriptor type, Linker.Option... options);
+    }
+
+    private static final MethodHandle REFUSE = refuse();
+
+    private final String library;
+    private final @Nullable SymbolLookup lookup;
+    private final @Nullable Downcalls downcalls;
+    private final List<String> missing = new ArrayList<>();
+    private @Nullable String refusal;
+
+    /** Functions of {@code library}, a name for messages, found by {@code lookup}. */
+    public Linkage(String library, SymbolLookup lookup, Downcalls downcalls) {
+        this.library = library;
+        this.lookup = lookup;
+        this.downcalls = downcalls;
+    }
+
+    private Linkage(String library, String refusal) {
+        this.library = library;
+        this.lookup = null;
+        this.downcalls = null;
+        this.refusal = refusal;
+    }
+
+    /** libc, from the linker's own lookup: other libraries of the process must not take its place. */
+    public static Linkage ofLibc() {
+        String system = System.getProperty("os.name") + " " + System.getProperty("os.arch");
+        if (!system.startsWith("Linux")) {
+            return new Linkage("libc", "gds4j needs Linux, this is " + system);
+        }
+        try {
+            Linker linker = Linker.nativeLinker();
+            return new Linkage("libc", linker.defaultLookup(), linker::downcallHandle);
+        } catch (UnsupportedOperationException e) {
+            return new Linkage("libc", noLinker());
+        }
+    }
+
+    /** The handle of a function, or one that throws if it cannot be linked. */
+    public MethodHandle function(String name, FunctionDescriptor type, Linker.Option... options) {
+        MethodType shape = shape(type, options);
+        if (lookup == null || downcalls == null || refusal != null) {
+            return refusing(shape);
+        }
+        Optional<MemorySegment> symbol = lookup.find(name);
+        if (symbol.isEmpty()) {
+            missing.add(name);
+            return refusing(shape);
+        }
+        try {
+            return downcalls.link(symbol.get(), type, options);
+        } catch (IllegalCallerException e) {
+            refusal = noAccess(Linkage.class.getModule());
+        } catch (UnsupportedOperationException e) {
+            refusal = noLinker();
+        }
+        return refusing(shape);
+    }
+
+    /** Why the library cannot be used; empty if every function was linked. */
+    public Optional<String> problem() {
+        if (refusal != null) {
+            return Optional.of(refusal);
+        }
+        if (!missing.isEmpty()) {
+            return Optional.of(library + " of this system lacks " + String.join(", ", missing));
+        }
+        return Optional.empty();
+    }
+
+    /** The exception for {@link #problem()}. */
+    public static CuFileException failure(String problem) {
+        return CuFileException.of(CuFileError.PLATFORM_NOT_SUPPORTED, "gds4j", problem);
+    }
+
+    /** Names the option that grants native access to the given module. */
+    public static String noAccess(Module module) {
+        String grantee = module.isNamed() ? module.getName() : "ALL-UNNAMED";
+        return "native access is denied: start java with --enable-native-access=" + grantee;
+    }
+
+    /** What a handle threw: unchecked throwables as they are, anything else cannot be. */
+    public static RuntimeException rethrow(Throwable thrown) {
+        if (thrown instanceof RuntimeException unchecked) {
+            return unchecked;
+        }
+        if (thrown instanceof Error error) {
+            throw error;
+        }
+        throw new AssertionError(thrown);
+    }
+
+    private static String noLinker() {
+        return "this JVM has no native linker for " + System.getProperty("os.name") + " "
+                + System.getProperty("os.arch");
+    }
+
+    private static MethodType shape(FunctionDescriptor type, Linker.Option... options) {
+        MethodType shape = type.toMethodType();
+        for (Linker.Option option : options) {
+            if (option.equals(CallState.CAPTURE_ERRNO)) {
+                shape = shape.insertParameterTypes(0, MemorySegment.class);
+            }
+        }
+        return shape;
+    }
+
+    private MethodHandle refusing(MethodType shape) {
+        MethodHandle thrower = MethodHandles.throwException(shape.returnType(), CuFileException.class);
+        MethodHandle made = MethodHandles.filterReturnValue(REFUSE.bindTo(this), thrower);
+        return MethodHandles.dropArguments(made, 0, shape.parameterList());
+    }
+
+    private CuFileException refused() {
+        return failure(problem().orElse(library + " was not linked"));
+    }
+
+    private static MethodHandle refuse() {
+        try {
+            return MethodHandles.lookup()
+                    .findVirtual(Linkage.class, "refused", MethodType.methodType(CuFileException.class));
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

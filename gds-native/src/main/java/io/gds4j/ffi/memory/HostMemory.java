@@ -1,0 +1,37 @@
+package io.gds4j.ffi.memory;
+
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Allocations that need libc alone. */
+final class HostMemory {
+    private final Posix posix;
+    private final Map<Long, HostMapping> mappings = new ConcurrentHashMap<>();
+
+    HostMemory(Posix posix) {
+        this.posix = posix;
+    }
+
+    MemoryAllocation allocate(MemoryKind kind, long size) {
+        HostMapping mapping =
+                kind == MemoryKind.HOST_HUGEPAGE ? HostMapping.mapHuge(posix, size) : HostMapping.map(posix, size);
+        mappings.put(mapping.address(), mapping);
+        Posix libc = posix;
+        Map<Long, HostMapping> known = mappings;
+        return MemoryAllocation.of(
+                mapping.address(), size, kind, MemoryRange.NO_DEVICE, mapping.view(), () -> {
+                    known.remove(mapping.address());
+                    mapping.unmap(libc);
+                });
+    }
+
+    /** Pages behind the allocation that starts at {@code address}. */
+    Optional<HostPages> pages(long address) {
+        return Optional.ofNullable(mappings.get(address)).map(HostMapping::pages);
+    }
+}
