@@ -1,0 +1,227 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bounce buffers of a driver session: slabs of the sizes and counts of {@code properties.posix_pool_slab_*}, mapped when
+ * they are first wanted and pinned for the GPU when they first serve one. Large slabs are handed out in pieces of
+ * {@value #PIECE_SIZE} bytes, which a CPU's last-level cache holds while the copy engine reads them.
+ *
+ * <p>
+ * It never grows past its configuration: whoever holds none waits for one, whoever holds some goes on with those, so somebody
+ * always makes progress.
+ */
+final class BouncePool {
+    /** Largest piece of a request, and largest slab that is handed out. */
+    static final long PIECE_SIZE = 4L << 20;
+
+    private static final long KIB = 1024;
+    private static final long PAGE = 4096;
+    private static final long HUGE_PAGE = 2L << 20;
+
+    private final Posix posix;
+    private final Pinning pinning;
+    private final List<SlabClass> classes = new ArrayList<>();
+    private final List<SlabBlock> blocks = new ArrayList<>();
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition returned = lock.newCondition();
+    private final AtomicLong bytesInUse = new AtomicLong();
+    private final AtomicLong peakBytes = new AtomicLong();
+
+    BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
+        this.posix = posix;
+        this.pinning = pinning;
+        List<Long> sizes = config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB);
+        List<Long> counts = config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT);
+        for (int i = 0; i < sizes.size(); i++) {
+            long size = sizes.get(i) * KIB;
+            if (counts.get(i) < 1) {
+                continue;
+            }
+            if (size <= PIECE_SIZE) {
+                // Small ones are mapped together: one mapping and one pinning for up to 2 MiB of them.
+                long together = Math.max(1, Math.min(counts.get(i), HUGE_PAGE / size));
+                classes.add(new SlabClass(size, size * together, counts.get(i) / together));
+            } else {
+                classes.add(new SlabClass(PIECE_SIZE, RequestPlan.roundDown(size, PIECE_SIZE), counts.get(i)));
+            }
+        }
+        if (classes.isEmpty()) {
+            classes.add(new SlabClass(PAGE, PAGE, 1));
+        }
+        classes.sort((a, b) -> Long.compare(a.size(), b.size()));
+    }
+
+    /** Bytes of the largest slab: a power of two, page-aligned. */
+    long pieceSize() {
+        return Long.highestOneBit(classes.getLast().size());
+    }
+
+    /** Largest number of bytes in use at a time so far. */
+    long peakBytes() {
+        return peakBytes.get();
+    }
+
+    /**
+     * A slab of at least {@code bytes}; waits for one if all are out. For callers that hold none.
+     *
+     * @throws CuFileException NOMEM_ERROR if there is none and none can be mapped
+     */
+    Slab acquire(long bytes, boolean pinned) {
+        lock.lock();
+        try {
+            while (true) {
+                Slab slab = take(bytes);
+                if (slab != null) {
+                    return count(slab, pinned);
+                }
+                if (!someWillReturn(bytes)) {
+                    throw CuFileException.builder("bounce buffer")
+                            .error(CuFileError.NOMEM_ERROR)
+                            .errno(Errno.ENOMEM)
+                            .detail("no memory for a bounce buffer of " + bytes + " bytes")
+                            .build();
+                }
+                returned.awaitUninterruptibly();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A slab of at least {@code bytes} if one is free or may be made, else null. For callers that hold one already. */
+    @Nullable Slab tryAcquire(long bytes, boolean pinned) {
+        lock.lock();
+        try {
+            Slab slab = take(bytes);
+            return slab == null ? null : count(slab, pinned);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void release(Slab slab) {
+        bytesInUse.addAndGet(-slab.size());
+        lock.lock();
+        try {
+            slab.home().give(slab);
+            returned.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Never hands this slab out again: a copy that cannot be waited for may still use it. */
+    void abandon(Slab slab) {
+        bytesInUse.addAndGet(-slab.size());
+        lock.lock();
+        try {
+            slab.home().abandon();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Slab count(Slab slab, boolean pinned) {
+        if (pinned) {
+            slab.block().pin(pinning);
+        }
+        long now = bytesInUse.addAndGet(slab.size());
+        peakBytes.accumulateAndGet(now, Math::max);
+        return slab;
+    }
+
+    /** Smallest class that fits, then larger ones: free slabs first, else a new block. */
+    private @Nullable Slab take(long bytes) {
+        for (SlabClass slabs : classes) {
+            if (slabs.size() >= bytes) {
+                Slab slab = slabs.take();
+                if (slab == null && slabs.mayGrow() && map(slabs)) {
+                    slab = slabs.take();
+                }
+                if (slab != null) {
+                    return slab;
+                }
+            }
+        }
+        return null;
+    }
+
+    private boolean someWillReturn(long bytes) {
+        for (SlabClass slabs : classes) {
+            if (slabs.size() >= bytes && slabs.hasSomeOut()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean map(SlabClass slabs) {
+        long size = slabs.blockSize();
+        long address = posix.mmap(
+                0,
+                size,
+                PosixConstants.PROT_READ | PosixConstants.PROT_WRITE,
+                PosixConstants.MAP_PRIVATE | PosixConstants.MAP_ANONYMOUS,
+                -1,
+                0);
+        if (address < 0 && address > -PAGE) {
+            return false;
+        }
+        if (size >= HUGE_PAGE) {
+            posix.madvise(address, size, PosixConstants.MADV_HUGEPAGE);
+        }
+        SlabBlock block = new SlabBlock(address, size);
+        blocks.add(block);
+        slabs.add(block);
+        return true;
+    }
+
+    /** Unmaps everything; nothing may be in use. */
+    void close() {
+        lock.lock();
+        try {
+            for (SlabBlock block : blocks) {
+                block.unpin(pinning);
+                posix.munmap(block.address(), block.size());
+            }
+            blocks.clear();
+            classes.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Pins memory for GPUs; refusing is no failure, copies are slower then. */
+    interface Pinning {
+        /** Nothing is pinned: there is no GPU. */
+        Pinning NONE = new Pinning() {
+            @Override
+            public boolean pin(long address, long size) {
+                return false;
+            }
+
+            @Override
+            public void unpin(long address) {
+                // nothing was pinned
+            }
+        };
+
+        /** True if it is pinned now. */
+        boolean pin(long address, long size);
+
+        void unpin(long address);
+    }
+}

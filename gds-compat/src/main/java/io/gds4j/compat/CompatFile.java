@@ -1,0 +1,130 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** A registered file: a pair of private descriptors and what the caller asked of it. */
+final class CompatFile implements BackendFile {
+    private static final int NO_DESCRIPTOR = -1;
+
+    private final Posix posix;
+    private final FilePair pair;
+    private final Optional<Path> path;
+    private final boolean direct;
+    private final int callerDescriptor;
+    private final AtomicBoolean registered = new AtomicBoolean(true);
+
+    /**
+     * @param direct requests go past the page cache where they can
+     * @param callerDescriptor number of the descriptor it was registered by, or -1
+     */
+    CompatFile(Posix posix, FilePair pair, Optional<Path> path, boolean direct, int callerDescriptor) {
+        this.posix = posix;
+        this.pair = pair;
+        this.path = path;
+        this.direct = direct;
+        this.callerDescriptor = callerDescriptor;
+    }
+
+    FilePair pair() {
+        return pair;
+    }
+
+    /** True if requests go past the page cache where they can. */
+    boolean isDirect() {
+        return direct;
+    }
+
+    boolean isRegisteredBy(int descriptor, FileKey file) {
+        return callerDescriptor != NO_DESCRIPTOR
+                && callerDescriptor == descriptor
+                && pair.key().file().equals(file);
+    }
+
+    boolean isRegistered() {
+        return registered.get();
+    }
+
+    /** True for the one who ends the registration. */
+    boolean endRegistration() {
+        return registered.compareAndSet(true, false);
+    }
+
+    @Override
+    public Optional<Path> path() {
+        return path;
+    }
+
+    @Override
+    public boolean isReadable() {
+        return pair.key().accessMode() != PosixConstants.O_WRONLY;
+    }
+
+    @Override
+    public boolean isWritable() {
+        return pair.key().accessMode() != PosixConstants.O_RDONLY;
+    }
+
+    @Override
+    public long size() {
+        return check("fstat", "statx", pair.size());
+    }
+
+    @Override
+    public IoPathReport ioPath() {
+        FileTraits traits = pair.traits();
+        if (traits.inMemory()) {
+            return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
+        }
+        if (!direct) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file is open without O_DIRECT");
+        }
+        if (!traits.allowsDirect()) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system says that it has no direct I/O");
+        }
+        if (!pair.directWorks()) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
+        }
+        return new IoPathReport(
+                IoPath.COMPAT_DIRECT, "open with O_DIRECT; requests are cut at " + traits.alignment() + " bytes");
+    }
+
+    @Override
+    public void force(boolean metadata) {
+        int fd = pair.bufferedDescriptor();
+        if (metadata) {
+            check("fsync", "fsync", posix.fsync(fd));
+        } else {
+            check("fdatasync", "fdatasync", posix.fdatasync(fd));
+        }
+    }
+
+    @Override
+    public void truncate(long size) {
+        check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size));
+    }
+
+    private long check(String function, String call, long result) {
+        if (!isRegistered()) {
+            throw notRegistered(function);
+        }
+        return PosixErrors.check(function, call, result, path);
+    }
+
+    CuFileException notRegistered(String function) {
+        return CuFileException.builder(function)
+                .error(CuFileError.HANDLE_NOT_REGISTERED)
+                .path(path)
+                .detail("the file is not registered")
+                .build();
+    }
+}

@@ -1,0 +1,41 @@
+package io.gds4j.compat;
+
+/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. Guarded by the pool's lock. */
+final class SlabBlock {
+    private enum State {
+        PAGEABLE,
+        PINNED,
+        REFUSED
+    }
+
+    private final long address;
+    private final long size;
+    private State state = State.PAGEABLE;
+
+    SlabBlock(long address, long size) {
+        this.address = address;
+        this.size = size;
+    }
+
+    long address() {
+        return address;
+    }
+
+    long size() {
+        return size;
+    }
+
+    /** Pins it once; a refusal is remembered, copies are slower then. */
+    void pin(BouncePool.Pinning pinning) {
+        if (state == State.PAGEABLE) {
+            state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;
+        }
+    }
+
+    void unpin(BouncePool.Pinning pinning) {
+        if (state == State.PINNED) {
+            state = State.PAGEABLE;
+            pinning.unpin(address);
+        }
+    }
+}

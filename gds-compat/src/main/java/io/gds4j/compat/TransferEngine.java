@@ -1,0 +1,262 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.ConfigSource;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs requests: the calling thread takes pieces, and for requests of more than one piece the workers take them too. An idle
+ * engine costs nothing.
+ */
+final class TransferEngine {
+    /** More threads than this do not make the page cache or a PCIe link any faster. */
+    private static final int MAX_AUTOMATIC_THREADS = 12;
+
+    private static final long KIB = 1024;
+    private static final long EXIT_WAIT_SECONDS = 5;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final List<Transfer> active = new ArrayList<>();
+    private final Deque<Lane> callerLanes = new ArrayDeque<>();
+    private final List<Thread> workers = new ArrayList<>();
+    private final ExecutorService platform =
+            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
+    private final long parallelFrom;
+    private final int parallelism;
+    private boolean stopping;
+
+    TransferEngine(CuFileConfig config) {
+        int threads = threads(config, Runtime.getRuntime().availableProcessors());
+        boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && threads > 0;
+        this.parallelFrom = config.source(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) == ConfigSource.DEFAULT
+                ? 0
+                : config.get(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) * KIB;
+        this.parallelism = config.source(CuFileKeys.MAX_REQUEST_PARALLELISM) == ConfigSource.DEFAULT
+                ? Integer.MAX_VALUE
+                : Math.max(1, config.get(CuFileKeys.MAX_REQUEST_PARALLELISM).intValue());
+        for (int i = 0; parallel && i < threads; i++) {
+            workers.add(Thread.ofPlatform().daemon().name("gds4j-io-" + i).unstarted(this::serve));
+        }
+        workers.forEach(Thread::start);
+    }
+
+    /**
+     * Threads beside the caller: what {@code execution.max_io_threads} says where somebody set it; else as many as the
+     * machine's processors make use of.
+     */
+    static int threads(CuFileConfig config, int processors) {
+        if (config.source(CuFileKeys.MAX_IO_THREADS) != ConfigSource.DEFAULT) {
+            return config.get(CuFileKeys.MAX_IO_THREADS).intValue();
+        }
+        return Math.max(1, Math.min(processors, MAX_AUTOMATIC_THREADS) - 1);
+    }
+
+    /** A thread that works on requests beside their callers, for questions about confinement. */
+    Thread helper() {
+        return workers.isEmpty() ? Thread.currentThread() : workers.getFirst();
+    }
+
+    /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
+    void execute(Transfer transfer) {
+        if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
+            executeElsewhere(transfer);
+        } else {
+            executeHere(transfer, true);
+        }
+    }
+
+    /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
+    private void executeElsewhere(Transfer transfer) {
+        CompletableFuture<@Nullable Void> done =
+                CompletableFuture.runAsync(() -> executeHere(transfer, false), platform);
+        boolean interrupted = false;
+        while (true) {
+            try {
+                done.get();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+                transfer.cancel();
+            } catch (ExecutionException e) {
+                throw new IllegalStateException(e.getCause());
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void executeHere(Transfer transfer, boolean heedInterrupts) {
+        boolean shared = transfer.pieces() > 1
+                && transfer.plan().size() >= parallelFrom
+                && !workers.isEmpty()
+                && parallelism > 1;
+        Lane lane = heedInterrupts ? borrowLane() : new Lane(false);
+        try {
+            if (shared) {
+                offer(transfer);
+            }
+            transfer.run(lane);
+        } finally {
+            if (shared) {
+                withdraw(transfer);
+            }
+            if (heedInterrupts) {
+                returnLane(lane);
+            } else {
+                lane.close();
+            }
+        }
+    }
+
+    private Lane borrowLane() {
+        lock.lock();
+        try {
+            Lane lane = callerLanes.poll();
+            return lane == null ? new Lane(true) : lane;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void returnLane(Lane lane) {
+        lock.lock();
+        try {
+            callerLanes.push(lane);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void offer(Transfer transfer) {
+        lock.lock();
+        try {
+            if (!stopping) {
+                active.add(transfer);
+                work.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void withdraw(Transfer transfer) {
+        lock.lock();
+        try {
+            active.remove(transfer);
+        } finally {
+            lock.unlock();
+        }
+        transfer.awaitRunners();
+    }
+
+    private void serve() {
+        Lane lane = new Lane(false);
+        try {
+            Transfer transfer = take();
+            while (transfer != null) {
+                try {
+                    transfer.run(lane);
+                } finally {
+                    transfer.exit();
+                }
+                transfer = take();
+            }
+        } finally {
+            lane.close();
+        }
+    }
+
+    /** Waits for a request that has pieces left and enters it: the one with the fewest threads, so that all advance. */
+    private @Nullable Transfer take() {
+        lock.lock();
+        try {
+            while (!stopping) {
+                Transfer best = null;
+                for (int i = 0; i < active.size(); i++) {
+                    Transfer transfer = active.get(i);
+                    boolean open = transfer.hasUnclaimed() && transfer.runners() < parallelism - 1;
+                    if (open && (best == null || transfer.runners() < best.runners())) {
+                        best = transfer;
+                    }
+                }
+                if (best != null && best.enter()) {
+                    return best;
+                }
+                work.awaitUninterruptibly();
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the workers; no request may be at work. */
+    void close() {
+        stop();
+        boolean interrupted = false;
+        for (Thread worker : workers) {
+            while (worker.isAlive()) {
+                try {
+                    worker.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        platform.shutdown();
+        callerLanes.forEach(Lane::close);
+        callerLanes.clear();
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void stop() {
+        lock.lock();
+        try {
+            stopping = true;
+            work.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * The JVM exits: requests at work end after the pieces in flight. Waits for them a bounded time, so that neither the GPU's
+     * driver is torn down under a copy nor the exit held up by a dead disk.
+     */
+    void drainForExit() {
+        stop();
+        lock.lock();
+        try {
+            active.forEach(Transfer::cancel);
+        } finally {
+            lock.unlock();
+        }
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXIT_WAIT_SECONDS);
+        try {
+            for (Thread worker : workers) {
+                long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+                if (left > 0) {
+                    worker.join(left);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
