@@ -1,0 +1,225 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.memory.NativeMemoryAllocator;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.IoPath;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** cuFile over POSIX: the functions of cuFile 1.0, each a few lines over the {@link CompatSession} of the open driver. */
+final class CompatBackend implements CuFileBackend {
+    static final String NAME = "compat";
+
+    private static final int VERSION = 1150;
+
+    private final Posix posix;
+    private final CuFileConfig config;
+    private final Optional<CudaContexts> contexts;
+    private final MemoryAllocator allocator;
+    private final PathCounters counters = new PathCounters();
+    private final DriverLimits limits;
+
+    private @Nullable CompatSession session;
+    private long users;
+    private volatile long peakOfClosedSessions;
+
+    CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
+        this.posix = posix;
+        this.config = config;
+        this.contexts = cuda.cuda().map(CudaContexts::new);
+        this.allocator = new NativeMemoryAllocator(posix, cuda);
+        this.limits = new DriverLimits(config);
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return allocator;
+    }
+
+    @Override
+    public Map<IoPath, Long> bytesByPath() {
+        return counters.snapshot();
+    }
+
+    @Override
+    public synchronized long peakStagingBytes() {
+        return session == null ? peakOfClosedSessions : Math.max(peakOfClosedSessions, session.peakStagingBytes());
+    }
+
+    @Override
+    public BackendFile handleRegister(FileSource source) {
+        CompatSession open = openImplicitly();
+        open.enter("cuFileHandleRegister");
+        try {
+            return open.register(source);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void handleDeregister(BackendFile file) {
+        CompatSession open = current();
+        if (open != null && file instanceof CompatFile ours) {
+            open.deregister(ours);
+        }
+    }
+
+    @Override
+    public void bufRegister(MemoryRange range, int flags) {
+        CompatSession open = openImplicitly();
+        open.enter("cuFileBufRegister");
+        try {
+            open.buffers().register(range);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void bufDeregister(MemoryRange range) {
+        CompatSession open = current();
+        if (open == null) {
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
+        }
+        open.buffers().deregister(range);
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        CompatSession open = enter("cuFileRead");
+        try {
+            CompatFile ours = own(file, "cuFileRead");
+            return size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        CompatSession open = enter("cuFileWrite");
+        try {
+            CompatFile ours = own(file, "cuFileWrite");
+            return size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public synchronized void driverOpen() {
+        if (session == null) {
+            session = new CompatSession(posix, contexts, config, counters);
+        }
+        users++;
+    }
+
+    @Override
+    public void driverClose() {
+        CompatSession last = null;
+        synchronized (this) {
+            if (session == null) {
+                throw CuFileException.of(
+                        CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
+            }
+            users--;
+            if (users == 0) {
+                last = session;
+                peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
+                session = null;
+            }
+        }
+        if (last != null) {
+            last.close();
+        }
+    }
+
+    @Override
+    public synchronized long useCount() {
+        return users;
+    }
+
+    @Override
+    public DriverProperties driverGetProperties() {
+        openImplicitly();
+        return limits.properties();
+    }
+
+    @Override
+    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        limits.setPollMode(poll, pollThresholdKb);
+    }
+
+    @Override
+    public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
+        limits.setMaxDirectIoSize(maxDirectIoSizeKb);
+    }
+
+    @Override
+    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
+        limits.setMaxCacheSize(maxCacheSizeKb);
+    }
+
+    @Override
+    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
+        limits.setMaxPinnedMemSize(maxPinnedSizeKb);
+    }
+
+    @Override
+    public int getVersion() {
+        return VERSION;
+    }
+
+    private synchronized @Nullable CompatSession current() {
+        return session;
+    }
+
+    private synchronized CompatSession openImplicitly() {
+        if (session == null) {
+            driverOpen();
+        }
+        CompatSession open = session;
+        if (open == null) {
+            throw CompatSession.closed("cuFileDriverOpen");
+        }
+        return open;
+    }
+
+    private CompatSession enter(String function) {
+        CompatSession open = current();
+        if (open == null) {
+            throw CompatSession.closed(function);
+        }
+        open.enter(function);
+        return open;
+    }
+
+    private static CompatFile own(BackendFile file, String function) {
+        if (!(file instanceof CompatFile ours)) {
+            throw CuFileException.of(
+                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
+        }
+        if (!ours.isRegistered()) {
+            throw ours.notRegistered(function);
+        }
+        return ours;
+    }
+}

@@ -1,0 +1,249 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.memory.InFlight;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.FileSource;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Everything that lives while the driver is open: descriptors, registrations, slabs, threads. Made by the first open, closed by
+ * the last close after the I/O in flight.
+ */
+final class CompatSession {
+    private static final String REGISTER = "cuFileHandleRegister";
+    private static final long PAGE = 4096;
+
+    private final Posix posix;
+    private final boolean forceDirect;
+    private final boolean allowSystemMemory;
+    private final DescriptorTable descriptors;
+    private final BufferTable buffers;
+    private final BouncePool pool;
+    private final TransferEngine engine;
+    private final PieceIo io;
+    private final @Nullable GpuPorts gpus;
+    private final InFlight inFlight = new InFlight();
+    private final Set<CompatFile> files = new HashSet<>();
+    private final Thread exitHook;
+
+    CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, PathCounters counters) {
+        this.posix = posix;
+        this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
+        this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
+        this.descriptors = new DescriptorTable(posix);
+        this.buffers = new BufferTable(config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB));
+        BouncePool.Pinning pinning =
+                contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
+        this.pool = new BouncePool(posix, pinning, config);
+        this.gpus = contexts.map(known -> new GpuPorts(known, pool)).orElse(null);
+        this.engine = new TransferEngine(config);
+        this.io = new PieceIo(posix, counters);
+        this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(engine::drainForExit);
+        Runtime.getRuntime().addShutdownHook(exitHook);
+    }
+
+    long peakStagingBytes() {
+        return pool.peakBytes();
+    }
+
+    BufferTable buffers() {
+        return buffers;
+    }
+
+    /** Counts a call in; it must be counted out by {@link #exit}. */
+    void enter(String function) {
+        if (!inFlight.enter()) {
+            throw closed(function);
+        }
+    }
+
+    void exit() {
+        inFlight.exit();
+    }
+
+    static CuFileException closed(String function) {
+        return CuFileException.builder(function)
+                .error(CuFileError.DRIVER_NOT_INITIALIZED)
+                .errno(Errno.EINVAL)
+                .detail("the driver is closed")
+                .build();
+    }
+
+    CompatFile register(FileSource source) {
+        return switch (source) {
+            case FileSource.Named named -> {
+                FilePair pair = descriptors.open(named);
+                yield add(new CompatFile(posix, pair, Optional.of(named.path()), named.direct() || forceDirect, -1));
+            }
+            case FileSource.Descriptor descriptor -> register(descriptor);
+        };
+    }
+
+    private CompatFile register(FileSource.Descriptor source) {
+        int flags = posix.fcntl(source.fd(), PosixConstants.F_GETFL, 0);
+        StatxResult status = posix.statx(source.fd());
+        if (flags < 0 || status.error() != 0) {
+            throw PosixErrors.failure(REGISTER, "fcntl", flags < 0 ? flags : status.error())
+                    .error(CuFileError.INVALID_VALUE)
+                    .detail("file descriptor " + source.fd() + " is not open")
+                    .build();
+        }
+        Optional<java.nio.file.Path> path = DescriptorPath.of(source.fd());
+        DescriptorTable.checkType(status, path);
+        if ((flags & PosixConstants.O_APPEND) != 0) {
+            throw openFlag(path, "O_APPEND: the kernel would ignore offsets");
+        }
+        if ((flags & PosixConstants.O_PATH) != 0) {
+            throw openFlag(path, "O_PATH: the descriptor cannot do I/O");
+        }
+        FileKey key = FileKey.of(status);
+        synchronized (files) {
+            if (files.stream().anyMatch(file -> file.isRegisteredBy(source.fd(), key))) {
+                throw CuFileException.builder(REGISTER)
+                        .error(CuFileError.HANDLE_ALREADY_REGISTERED)
+                        .path(path)
+                        .detail("file descriptor " + source.fd() + " is registered already")
+                        .build();
+            }
+            FilePair pair = descriptors.open(source, status, flags);
+            boolean direct = (flags & PosixConstants.O_DIRECT) != 0 || forceDirect;
+            return add(new CompatFile(posix, pair, path, direct, source.fd()));
+        }
+    }
+
+    private static CuFileException openFlag(Optional<java.nio.file.Path> path, String detail) {
+        return CuFileException.builder(REGISTER)
+                .error(CuFileError.INVALID_FILE_OPEN_FLAG)
+                .path(path)
+                .detail(detail)
+                .build();
+    }
+
+    private CompatFile add(CompatFile file) {
+        synchronized (files) {
+            files.add(file);
+        }
+        return file;
+    }
+
+    /** Ignores a file that is not registered. */
+    void deregister(CompatFile file) {
+        boolean mine;
+        synchronized (files) {
+            mine = files.remove(file);
+        }
+        if (mine && file.endRegistration()) {
+            descriptors.release(file.pair());
+        }
+    }
+
+    long read(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        FilePair pair = file.pair();
+        RequestPlan plan = readPlan(file, memory, size, fileOffset, bufferOffset);
+        Transfer transfer = memory.kind().isCuda()
+                ? new DeviceRead(pair, plan, io, gpu(memory, "cuFileRead"), memory.address() + bufferOffset)
+                : new HostRead(pair, plan, io, window(memory, "cuFileRead", bufferOffset, size));
+        return run(transfer, file, memory, "cuFileRead");
+    }
+
+    long write(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        FilePair pair = file.pair();
+        RequestPlan plan = writePlan(file, memory, size, fileOffset, bufferOffset);
+        Transfer transfer = memory.kind().isCuda()
+                ? new DeviceWrite(pair, plan, io, gpu(memory, "cuFileWrite"), memory.address() + bufferOffset)
+                : new HostWrite(pair, plan, io, window(memory, "cuFileWrite", bufferOffset, size));
+        RangeLocks.Hold hold = RangeLocks.Hold.of(plan, Math.max(PAGE, pair.traits().alignment()));
+        pair.locks().acquire(hold);
+        try {
+            return run(transfer, file, memory, "cuFileWrite");
+        } finally {
+            pair.locks().release(hold);
+        }
+    }
+
+    private long run(Transfer transfer, CompatFile file, MemoryRange memory, String function) {
+        try {
+            engine.execute(transfer);
+            return transfer.result(function, file.path());
+        } finally {
+            java.lang.ref.Reference.reachabilityFence(memory);
+        }
+    }
+
+    private HostWindow window(MemoryRange memory, String function, long offset, long size) {
+        if (!allowSystemMemory) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    function,
+                    "properties.allow_system_memory is false and the memory is the host's");
+        }
+        return HostWindow.of(memory, offset, size, engine.helper());
+    }
+
+    private GpuPort gpu(MemoryRange memory, String function) {
+        if (gpus == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, function, "there is no CUDA driver for " + memory);
+        }
+        return gpus.to(memory);
+    }
+
+    private RequestPlan readPlan(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        FilePair pair = file.pair();
+        if (!file.isDirect() || !pair.directWorks() || !isAligned(pair, memory, fileOffset, bufferOffset)) {
+            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
+        }
+        long alignment = pair.traits().alignment();
+        long limit = RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
+        return RequestPlan.direct(fileOffset, size, pool.pieceSize(), alignment, limit);
+    }
+
+    private RequestPlan writePlan(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        FilePair pair = file.pair();
+        if (!file.isDirect() || !pair.directWorks() || !isAligned(pair, memory, fileOffset, bufferOffset)) {
+            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
+        }
+        long alignment = pair.traits().alignment();
+        if (pair.traits().network() && ((fileOffset | size) & (alignment - 1)) != 0) {
+            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
+        }
+        return RequestPlan.direct(fileOffset, size, pool.pieceSize(), alignment, Long.MAX_VALUE);
+    }
+
+    /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
+    private static boolean isAligned(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
+        long difference = memory.address() + bufferOffset - fileOffset;
+        return memory.kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0;
+    }
+
+    /** Waits for the I/O in flight, then drops all registrations and frees everything. */
+    void close() {
+        inFlight.close();
+        synchronized (files) {
+            files.forEach(CompatFile::endRegistration);
+            files.clear();
+        }
+        buffers.clear();
+        engine.close();
+        pool.close();
+        descriptors.close();
+        try {
+            Runtime.getRuntime().removeShutdownHook(exitHook);
+        } catch (IllegalStateException e) {
+            // The JVM is exiting already: the hook runs, and finds nothing to do.
+        }
+    }
+}

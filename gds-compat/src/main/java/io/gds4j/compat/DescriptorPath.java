@@ -1,0 +1,23 @@
+package io.gds4j.compat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** The name that the kernel remembers for a descriptor. */
+final class DescriptorPath {
+    private DescriptorPath() {
+    }
+
+    /** Empty where there is none, as for files of memory. */
+    static Optional<Path> of(int fd) {
+        try {
+            Path path = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd));
+            return path.isAbsolute() ? Optional.of(path) : Optional.empty();
+        } catch (IOException | InvalidPathException e) {
+            return Optional.empty();
+        }
+    }
+}
