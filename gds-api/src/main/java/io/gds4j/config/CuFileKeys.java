@@ -28,6 +28,17 @@ public final class CuFileKeys {
     public static final ConfigKey<List<Long>> POSIX_POOL_SLAB_COUNT =
             ConfigKey.numbers("properties.posix_pool_slab_count", List.of(128L, 64L, 64L));
 
+    public static final ConfigKey<Boolean> USE_POLL_MODE = ConfigKey.flag("properties.use_poll_mode", false);
+    public static final ConfigKey<Long> POLL_MODE_MAX_SIZE_KB = ConfigKey.number("properties.poll_mode_max_size_kb", 4);
+    public static final ConfigKey<Long> MAX_DEVICE_CACHE_SIZE_KB =
+            ConfigKey.number("properties.max_device_cache_size_kb", 131072);
+    public static final ConfigKey<Long> PER_BUFFER_CACHE_SIZE_KB =
+            ConfigKey.number("properties.per_buffer_cache_size_kb", 1024);
+    public static final ConfigKey<Long> MAX_DEVICE_PINNED_MEM_SIZE_KB =
+            ConfigKey.number("properties.max_device_pinned_mem_size_kb", 33554432);
+    public static final ConfigKey<Long> MAX_BATCH_IO_TIMEOUT_MSECS =
+            ConfigKey.number("properties.max_batch_io_timeout_msecs", 5);
+
     private CuFileKeys() {
     }
 }

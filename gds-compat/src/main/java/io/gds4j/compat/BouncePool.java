@@ -102,7 +102,8 @@ final class BouncePool {
     }
 
     /** A slab of at least {@code bytes} if one is free or may be made, else null. For callers that hold one already. */
-    @Nullable Slab tryAcquire(long bytes, boolean pinned) {
+    @Nullable
+    Slab tryAcquire(long bytes, boolean pinned) {
         lock.lock();
         try {
             Slab slab = take(bytes);

@@ -42,7 +42,8 @@ final class DeviceRead extends Transfer {
         long end = plan().pieceEnd(piece);
         GpuRing.Slot slot = ring.next(this, slabBytes());
         if (slot == null) {
-            stop(piece, 0, 0, CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuFileRead", "the CUDA context failed"));
+            stop(piece, 0, 0,
+                    CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuFileRead", "the CUDA context failed"));
             return;
         }
         // Direct reads want slab and file to agree within a page.

@@ -47,12 +47,14 @@ final class DeviceWrite extends Transfer {
     private GpuRing.@Nullable Slot fetch(GpuRing ring, long piece, long bytes) {
         GpuRing.Slot slot = ring.next(this, bytes);
         if (slot == null) {
-            stop(piece, 0, 0, CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuFileWrite", "the CUDA context failed"));
+            stop(piece, 0, 0,
+                    CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuFileWrite", "the CUDA context failed"));
             return null;
         }
         long start = plan().pieceStart(piece);
         long length = plan().pieceEnd(piece) - start;
-        ring.copyOut(this, slot, source + (start - plan().offset()), slot.slab().address() + skew(start), length, piece);
+        ring.copyOut(this, slot, source + (start - plan().offset()), slot.slab().address() + skew(start), length,
+                piece);
         return slot;
     }
 

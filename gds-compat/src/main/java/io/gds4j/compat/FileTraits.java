@@ -14,6 +14,7 @@ import java.util.Set;
  * @param inMemory on a file system whose only copy is the page cache
  */
 record FileTraits(boolean block, long alignment, long memoryAlignment, boolean network, boolean inMemory) {
+
     private static final long PAGE = 4096;
     private static final long LARGEST_BLOCK = 65536;
 
@@ -30,7 +31,8 @@ record FileTraits(boolean block, long alignment, long memoryAlignment, boolean n
             0x5346414FL,
             0x20030528L,
             0x19830326L);
-    private static final Set<Long> IN_MEMORY = Set.of(PosixConstants.TMPFS_MAGIC, 0x858458F6L, PosixConstants.HUGETLBFS_MAGIC);
+    private static final Set<Long> IN_MEMORY =
+            Set.of(PosixConstants.TMPFS_MAGIC, 0x858458F6L, PosixConstants.HUGETLBFS_MAGIC);
 
     static FileTraits of(StatxResult status, long magic) {
         boolean known = (status.mask() & StatxResult.MASK_DIRECT_ALIGNMENT) != 0;

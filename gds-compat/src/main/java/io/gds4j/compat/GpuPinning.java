@@ -14,12 +14,13 @@ final class GpuPinning implements BouncePool.Pinning {
     @Override
     public boolean pin(long address, long size) {
         Cuda cuda = contexts.cuda();
-        return contexts.inPrimary(0, () -> cuda.memHostRegister(address, size, Cuda.MEM_HOST_PORTABLE)) == Cuda.SUCCESS;
+        return contexts.in(contexts.primary(0),
+                () -> cuda.memHostRegister(address, size, Cuda.MEM_HOST_PORTABLE)) == Cuda.SUCCESS;
     }
 
     @Override
     public void unpin(long address) {
         Cuda cuda = contexts.cuda();
-        contexts.inPrimary(0, () -> cuda.memHostUnregister(address));
+        contexts.in(contexts.primary(0), () -> cuda.memHostUnregister(address));
     }
 }

@@ -95,7 +95,8 @@ final class GpuRing {
     }
 
     /** The slot whose turn it is, its former copy complete; null once the context no longer works. */
-    @Nullable Slot next(Transfer transfer, long bytes) {
+    @Nullable
+    Slot next(Transfer transfer, long bytes) {
         if (broken) {
             return null;
         }

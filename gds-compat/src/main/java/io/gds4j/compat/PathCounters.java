@@ -10,7 +10,7 @@ final class PathCounters {
     private final Map<IoPath, LongAdder> bytes = new EnumMap<>(IoPath.class);
 
     PathCounters() {
-        for (IoPath path : new IoPath[] {IoPath.COMPAT_DIRECT, IoPath.COMPAT_BUFFERED, IoPath.COMPAT_CACHED}) {
+        for (IoPath path : new IoPath[]{IoPath.COMPAT_DIRECT, IoPath.COMPAT_BUFFERED, IoPath.COMPAT_CACHED}) {
             bytes.put(path, new LongAdder());
         }
     }

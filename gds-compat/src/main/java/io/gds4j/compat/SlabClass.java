@@ -31,7 +31,8 @@ final class SlabClass {
         return blockSize;
     }
 
-    @Nullable Slab take() {
+    @Nullable
+    Slab take() {
         return free.poll();
     }
 
