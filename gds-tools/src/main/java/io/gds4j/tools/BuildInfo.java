@@ -1,0 +1,34 @@
+package io.gds4j.tools;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.Properties;
+
+/**
+ * Which build this is, as the build wrote it down.
+ *
+ * @param version Maven version
+ * @param commit abbreviated commit, or {@code unknown} for a build outside a git checkout
+ */
+record BuildInfo(String version, String commit) {
+    private static final String RESOURCE = "build.properties";
+    private static final String UNKNOWN = "unknown";
+
+    static BuildInfo read() {
+        Properties properties = new Properties();
+        try (InputStream in = BuildInfo.class.getResourceAsStream(RESOURCE)) {
+            if (in != null) {
+                properties.load(in);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(RESOURCE + " in the jar is not readable", e);
+        }
+        return new BuildInfo(value(properties, "version"), value(properties, "commit"));
+    }
+
+    private static String value(Properties properties, String key) {
+        String value = properties.getProperty(key, "").strip();
+        return value.isEmpty() || value.startsWith("${") ? UNKNOWN : value;
+    }
+}

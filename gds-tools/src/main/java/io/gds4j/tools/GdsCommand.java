@@ -1,0 +1,141 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ErrorReport;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The {@code gds} command. */
+@Command(name = "gds", description = "Model checkpoints from files into GPU or host memory, at the speed of the storage.", synopsisHeading = "Usage: ", customSynopsis = {
+        "gds COMMAND [OPTION...]",
+        "       gds --version | --help"}, descriptionHeading = "%n", optionListHeading = "%nOptions:%n", commandListHeading = "%nCommands:%n", footerHeading = "%nStart here:%n", footer = {
+                "  gds demo                     make a checkpoint, load it, verify it, compare",
+                "  gds check                    what this machine has and what will serve",
+                "  gds load model.safetensors   load a checkpoint of your own",
+                "  gds help load                all about one command",
+                "  gds help exit-codes          what the exit status means",
+                "",
+                "With a GPU, tensors go to GPU memory; without one, to page-aligned host memory."})
+public final class GdsCommand implements Runnable {
+    private static final String JSON_OPTION = "--json";
+
+    private final Terminal terminal;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init") private CommandSpec spec;
+
+    @Option(names = {"-V",
+            "--version"}, description = "Print the version of gds4j, the JDK and libcufile, and exit.") private boolean version;
+
+    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Print this help and exit.") private boolean help;
+
+    @Option(names = JSON_OPTION, description = "With --version: print a JSON object.") private boolean json;
+
+    private GdsCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    /** The process's entry. */
+    public static void main(String[] args) {
+        System.exit(run(Terminal.ofProcess(), args));
+    }
+
+    /**
+     * Runs one command line.
+     *
+     * @return exit status
+     */
+    static int run(Terminal terminal, String... args) {
+        int status;
+        try {
+            status = isVersion(args) ? VersionText.print(terminal, args.length > 1) : execute(terminal, args);
+        } catch (Throwable failure) {
+            // Also errors: a JVM that is out of memory or a native library that is missing still owes its status.
+            status = fail(terminal, args, failure);
+        }
+        terminal.out().flush();
+        terminal.err().flush();
+        if (terminal.out().checkError() && status == ExitStatus.DONE.code()) {
+            return ExitStatus.IO_FAILURE.code();
+        }
+        return status;
+    }
+
+    /** The commonest question needs no parser: it is answered before one is loaded. */
+    private static boolean isVersion(String... args) {
+        return args.length > 0
+                && args.length <= 2
+                && ("--version".equals(args[0]) || "-V".equals(args[0]))
+                && (args.length == 1 || JSON_OPTION.equals(args[1]));
+    }
+
+    private static int execute(Terminal terminal, String... args) {
+        CommandLine line = new CommandLine(new GdsCommand(terminal))
+                .addSubcommand(new HelpCommand(terminal));
+        line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
+                .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
+                .setUsageHelpLongOptionsMaxWidth(30)
+                .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
+                .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)));
+        return line.execute(args);
+    }
+
+    private static CommandFailure usage(ParameterException failure) {
+        String message = failure.getMessage();
+        List<String> suggestions = List.of();
+        if (failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
+            suggestions = unmatched.getSuggestions();
+            String first = unmatched.getUnmatched().getFirst();
+            if (failure.getCommandLine().getParent() == null && !first.startsWith("-")) {
+                message = "unknown command '" + first + "'";
+            }
+        }
+        String hint = suggestions.isEmpty() ? "" : "; did you mean %s?".formatted(String.join(" or ", suggestions));
+        String command = failure.getCommandLine().getCommandSpec().qualifiedName();
+        return CommandFailure.usage("%s%s (%s --help shows the usage)".formatted(message, hint, command));
+    }
+
+    private static int fail(Terminal terminal, String[] args, Throwable failure) {
+        ErrorReport report = ErrorReport.of(failure);
+        if (report.status() == ExitStatus.INTERNAL_ERROR) {
+            failure.printStackTrace(terminal.err());
+        }
+        terminal.err().println("gds: " + report.message());
+        if (report.status() == ExitStatus.INTERNAL_ERROR) {
+            terminal.err().println(
+                    "gds: this is a fault of gds4j, not yours: please report it with the lines above and 'gds --version'");
+        }
+        if (List.of(args).contains(JSON_OPTION)) {
+            terminal.out().println(Json.line(report.toJson(schema(args))));
+        }
+        return report.status().code();
+    }
+
+    private static String schema(String... args) {
+        return Stream.of(args)
+                .filter(word -> !word.startsWith("-"))
+                .findFirst()
+                .filter(List.of("demo", "load", "check")::contains)
+                .map(Schemas::of)
+                .orElse(Schemas.of("error"));
+    }
+
+    @Override
+    public void run() {
+        if (version) {
+            VersionText.print(terminal, json);
+            return;
+        }
+        throw new ParameterException(spec.commandLine(), "say what to do: gds demo, gds load, gds check");
+    }
+}

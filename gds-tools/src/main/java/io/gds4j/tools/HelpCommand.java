@@ -1,0 +1,82 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Terminal;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code gds help}. */
+@Command(name = "help", description = "Explain a command, or the exit status ('gds help exit-codes').", synopsisHeading = "Usage: ", descriptionHeading = "%n", parameterListHeading = "%n", optionListHeading = "%nOptions:%n")
+final class HelpCommand implements Callable<Integer> {
+    static final String EXIT_CODES = "exit-codes";
+
+    private final Terminal terminal;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init") private CommandSpec spec;
+
+    @Mixin private final OutputOptions output = new OutputOptions();
+
+    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Print this help and exit.") private boolean help;
+
+    @Parameters(arity = "0..1", paramLabel = "TOPIC", description = "A command, or exit-codes.") private @Nullable String topic;
+
+    HelpCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() {
+        CommandLine gds = spec.parent().commandLine();
+        if (topic == null) {
+            gds.usage(gds.getOut());
+        } else if (EXIT_CODES.equals(topic)) {
+            exitCodes();
+        } else {
+            CommandLine command = gds.getSubcommands().get(topic);
+            if (command == null) {
+                throw new ParameterException(
+                        spec.commandLine(),
+                        "no help on '%s'; there are: %s, %s"
+                                .formatted(topic, String.join(", ", gds.getSubcommands().keySet()), EXIT_CODES));
+            }
+            command.usage(gds.getOut());
+        }
+        return ExitStatus.DONE.code();
+    }
+
+    private void exitCodes() {
+        if (output.manner().json()) {
+            List<Map<String, Object>> rows = new ArrayList<>();
+            for (ExitStatus status : ExitStatus.values()) {
+                Map<String, Object> row = new LinkedHashMap<>();
+                row.put("status", status.code());
+                row.put("meaning", status.meaning());
+                rows.add(row);
+            }
+            Map<String, Object> object = new LinkedHashMap<>();
+            object.put("schema", Schemas.of(EXIT_CODES));
+            object.put("exitCodes", rows);
+            terminal.out().println(Json.line(object));
+            return;
+        }
+        terminal.out().println("Exit status of every gds command:");
+        terminal.out().println();
+        for (ExitStatus status : ExitStatus.values()) {
+            terminal.out().printf("  %3d  %s%n", status.code(), status.meaning());
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package io.gds4j.tools;
+
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** A regular expression. */
+final class PatternConverter implements ITypeConverter<Pattern> {
+    @Override
+    public Pattern convert(String value) {
+        try {
+            return Pattern.compile(value);
+        } catch (PatternSyntaxException e) {
+            throw new TypeConversionException(
+                    "'%s' is no regular expression: %s at character %d"
+                            .formatted(value, e.getDescription(), Math.max(e.getIndex(), 0) + 1));
+        }
+    }
+}

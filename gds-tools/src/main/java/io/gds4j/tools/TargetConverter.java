@@ -1,0 +1,17 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.load.Target;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** {@code --target}. */
+final class TargetConverter implements ITypeConverter<Target> {
+    @Override
+    public Target convert(String value) {
+        try {
+            return Target.parse(value);
+        } catch (IllegalArgumentException e) {
+            throw new TypeConversionException(e.getMessage());
+        }
+    }
+}

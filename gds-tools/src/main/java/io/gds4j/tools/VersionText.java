@@ -1,0 +1,48 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.check.LibCuFile;
+import io.gds4j.tools.check.SystemFiles;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** {@code gds --version}. */
+final class VersionText {
+    private VersionText() {
+    }
+
+    static int print(Terminal terminal, boolean json) {
+        BuildInfo build = BuildInfo.read();
+        LibCuFile library = LibCuFile.find(SystemFiles.ofMachine(), terminal.environment());
+        String jdk = System.getProperty("java.runtime.version");
+        String vendor = System.getProperty("java.vendor");
+        if (json) {
+            terminal.out().println(JsonText.of(build, jdk, vendor, library));
+        } else {
+            terminal.out().println("gds4j " + build.version() + " (commit " + build.commit() + ")");
+            terminal.out().println(Text.row("JDK", jdk + ", " + vendor));
+            terminal.out().println(Text.row("libcufile", library.describe()));
+        }
+        return ExitStatus.DONE.code();
+    }
+
+    /** Apart, so that Jackson is loaded only for those who ask for JSON. */
+    private static final class JsonText {
+        static String of(BuildInfo build, String jdk, String vendor, LibCuFile library) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", Schemas.of("version"));
+            object.put("version", build.version());
+            object.put("commit", build.commit());
+            object.put("jdk", jdk);
+            object.put("jdkVendor", vendor);
+            object.put("libcufile", library.version().orElse(null));
+            object.put("libcufilePath", library.path().map(Path::toString).orElse(null));
+            return Json.line(object);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package io.gds4j.tools.check;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One line of /proc/self/mountinfo.
+ *
+ * @param point where it is mounted
+ * @param fileSystem type, such as {@code ext4}
+ * @param source device or server, such as {@code /dev/nvme0n1p1}
+ * @param device {@code major:minor} as the kernel shows it
+ * @param readOnly mounted read-only
+ */
+public record Mount(String point, String fileSystem, String source, String device, boolean readOnly) {
+
+    private static final int DEVICE = 2;
+    private static final int POINT = 4;
+    private static final int OPTIONS = 5;
+    private static final int SHORTEST_LINE = 10;
+
+    /** All mounts, in the order in which they were made. */
+    static List<Mount> all(SystemFiles files) {
+        List<Mount> mounts = new ArrayList<>();
+        for (String line : files.lines("/proc/self/mountinfo")) {
+            parse(line).ifPresent(mounts::add);
+        }
+        return mounts;
+    }
+
+    /** The mount that holds a real, absolute path: the longest mount point above it, the latest where several are equal. */
+    static Optional<Mount> holding(List<Mount> mounts, Path path) {
+        Mount best = null;
+        for (Mount mount : mounts) {
+            boolean longer = best == null || mount.point.length() >= best.point.length();
+            if (longer && path.startsWith(mount.point)) {
+                best = mount;
+            }
+        }
+        return Optional.ofNullable(best);
+    }
+
+    /** {@code ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE SUPER_OPTIONS}. */
+    private static Optional<Mount> parse(String line) {
+        List<String> words = List.of(line.split(" "));
+        int separator = words.indexOf("-");
+        if (words.size() < SHORTEST_LINE - 1 || separator <= OPTIONS || separator + 2 >= words.size()) {
+            return Optional.empty();
+        }
+        boolean readOnly = List.of(words.get(OPTIONS).split(",")).contains("ro");
+        return Optional.of(
+                new Mount(
+                        unescape(words.get(POINT)),
+                        words.get(separator + 1),
+                        unescape(words.get(separator + 2)),
+                        words.get(DEVICE),
+                        readOnly));
+    }
+
+    /** The kernel writes space, tab, newline and backslash in octal; the bytes are UTF-8, read as Latin-1. */
+    private static String unescape(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
+        byte[] plain = new byte[bytes.length];
+        int length = 0;
+        for (int i = 0; i < bytes.length; i++) {
+            if (bytes[i] == '\\' && i + 3 < bytes.length && text.substring(i + 1, i + 4).matches("[0-3][0-7]{2}")) {
+                plain[length++] = (byte) Integer.parseInt(text, i + 1, i + 4, 8);
+                i += 3;
+            } else {
+                plain[length++] = bytes[i];
+            }
+        }
+        return new String(plain, 0, length, StandardCharsets.UTF_8);
+    }
+}

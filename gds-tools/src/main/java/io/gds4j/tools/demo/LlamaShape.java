@@ -1,0 +1,105 @@
+package io.gds4j.tools.demo;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The tensors of a Llama model of a wished size: names and proportions as published checkpoints have them, all BF16.
+ *
+ * @param hiddenSize width of the model
+ * @param layers number of transformer blocks
+ * @param vocabulary number of tokens
+ */
+public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
+
+    /** Bytes of one BF16. */
+    public static final int ELEMENT_BYTES = 2;
+    /** Smallest wish that can be met. */
+    public static final long MIN_BYTES = 1 << 20;
+
+    private static final long[] WIDTHS = {8192, 5120, 4096, 3072, 2048, 1024, 512, 256, 128, 64};
+    private static final int MIN_LAYERS = 8;
+    private static final int MAX_LAYERS = 80;
+    /** Part of a model that its layers hold, the rest being the two vocabulary matrices. */
+    private static final double LAYER_PART = 0.85;
+
+    /**
+     * A tensor of the model.
+     *
+     * @param name as published checkpoints name it
+     * @param shape dimensions, slowest first
+     */
+    public record Tensor(String name, List<Long> shape) {
+        public Tensor {
+            shape = List.copyOf(shape);
+        }
+
+        /** Bytes. */
+        public long bytes() {
+            return shape.stream().reduce(1L, Math::multiplyExact) * ELEMENT_BYTES;
+        }
+    }
+
+    /**
+     * The widest model with at least eight layers whose tensors fill {@code bytes} as far as whole tokens allow.
+     *
+     * @param bytes {@link #MIN_BYTES} or more
+     */
+    public static LlamaShape ofSize(long bytes) {
+        if (bytes < MIN_BYTES) {
+            throw new IllegalArgumentException("at least " + MIN_BYTES + " bytes, not " + bytes);
+        }
+        for (long width : WIDTHS) {
+            long layers = (long) (bytes * LAYER_PART) / layerBytes(width);
+            if (layers >= MIN_LAYERS) {
+                return withVocabulary(width, (int) Math.min(layers, MAX_LAYERS), bytes);
+            }
+        }
+        long narrowest = WIDTHS[WIDTHS.length - 1];
+        int layers = (int) Math.max(1, (long) (bytes * LAYER_PART) / layerBytes(narrowest));
+        return withVocabulary(narrowest, layers, bytes);
+    }
+
+    private static LlamaShape withVocabulary(long width, int layers, long bytes) {
+        long finalNorm = width * ELEMENT_BYTES;
+        long token = 2 * width * ELEMENT_BYTES;
+        long vocabulary = (bytes - layers * layerBytes(width) - finalNorm) / token;
+        return new LlamaShape(width, layers, Math.max(1, vocabulary));
+    }
+
+    private static long layerBytes(long width) {
+        return layer("", width).stream().mapToLong(Tensor::bytes).sum();
+    }
+
+    /** The tensors, in the order of the model. */
+    public List<Tensor> tensors() {
+        List<Tensor> all = new ArrayList<>();
+        all.add(new Tensor("model.embed_tokens.weight", List.of(vocabulary, hiddenSize)));
+        for (int i = 0; i < layers; i++) {
+            all.addAll(layer("model.layers." + i + '.', hiddenSize));
+        }
+        all.add(new Tensor("model.norm.weight", List.of(hiddenSize)));
+        all.add(new Tensor("lm_head.weight", List.of(vocabulary, hiddenSize)));
+        return all;
+    }
+
+    /** Bytes of all tensors. */
+    public long bytes() {
+        return tensors().stream().mapToLong(Tensor::bytes).sum();
+    }
+
+    private static List<Tensor> layer(String prefix, long width) {
+        long keyValue = width / 4;
+        long feedForward = width * 7 / 2;
+        return List.of(
+                new Tensor(prefix + "input_layernorm.weight", List.of(width)),
+                new Tensor(prefix + "mlp.down_proj.weight", List.of(width, feedForward)),
+                new Tensor(prefix + "mlp.gate_proj.weight", List.of(feedForward, width)),
+                new Tensor(prefix + "mlp.up_proj.weight", List.of(feedForward, width)),
+                new Tensor(prefix + "post_attention_layernorm.weight", List.of(width)),
+                new Tensor(prefix + "self_attn.k_proj.weight", List.of(keyValue, width)),
+                new Tensor(prefix + "self_attn.o_proj.weight", List.of(width, width)),
+                new Tensor(prefix + "self_attn.q_proj.weight", List.of(width, width)),
+                new Tensor(prefix + "self_attn.v_proj.weight", List.of(keyValue, width)));
+    }
+}

@@ -1,0 +1,147 @@
+package io.gds4j.tools.terminal;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A failure as the user sees it: one line, an exit status, and the fields of the JSON object's {@code error}.
+ *
+ * @param status exit status
+ * @param code cuFile's code, where one applies
+ * @param name cuFile's name, the broken rule of the format, or a word of the command's own
+ * @param errno the kernel's errno, where a system call failed
+ * @param message one line
+ * @param file the file it is about
+ * @param offset byte in that file
+ * @param tensor the tensor it is about
+ */
+public record ErrorReport(
+        ExitStatus status,
+        @Nullable Integer code,
+        String name,
+        @Nullable Integer errno,
+        String message,
+        @Nullable String file,
+        @Nullable Long offset,
+        @Nullable String tensor) {
+
+    /** What a missing, unreadable or wrong path gives: the user's input is at fault, not the machine. */
+    private static final Set<Integer> INPUT_ERRNOS = Set.of(
+            Errno.ENOENT,
+            Errno.ENOTDIR,
+            Errno.EISDIR,
+            Errno.EACCES,
+            Errno.EPERM,
+            Errno.ELOOP,
+            Errno.ENAMETOOLONG);
+
+    /** Sorts a failure. */
+    public static ErrorReport of(Throwable failure) {
+        return switch (failure) {
+            case CommandFailure own -> new ErrorReport(
+                    own.status(), null, own.name(), null, Text.oneLine(text(own)), own.file(), null, null);
+            case CuFileException gds -> ofCuFile(gds);
+            case UncheckedIOException wrapped -> of(wrapped.getCause());
+            case FileSystemException files -> ofFileSystem(files);
+            case IOException io -> new ErrorReport(
+                    ExitStatus.IO_FAILURE, null, "IO_ERROR", null, Text.oneLine(text(io)), null, null, null);
+            default -> new ErrorReport(
+                    ExitStatus.INTERNAL_ERROR,
+                    null,
+                    failure.getClass().getSimpleName(),
+                    null,
+                    Text.oneLine("internal error: " + failure),
+                    null,
+                    null,
+                    null);
+        };
+    }
+
+    private static ErrorReport ofCuFile(CuFileException failure) {
+        int errno = failure.errno().orElse(0);
+        OptionalLong offset = failure.fileOffset();
+        ExitStatus status;
+        if (failure.error() == CuFileError.INTERNAL_ERROR) {
+            status = ExitStatus.INTERNAL_ERROR;
+        } else if (INPUT_ERRNOS.contains(errno) || failure.error() == CuFileError.INVALID_FILE_TYPE) {
+            status = ExitStatus.BAD_INPUT;
+        } else {
+            status = ExitStatus.IO_FAILURE;
+        }
+        return new ErrorReport(
+                status,
+                failure.error().code(),
+                failure.error().cName(),
+                errno == 0 ? null : errno,
+                Text.oneLine(text(failure)),
+                failure.path().map(Path::toString).orElse(null),
+                offset.isPresent() ? offset.getAsLong() : null,
+                null);
+    }
+
+    private static ErrorReport ofFileSystem(FileSystemException failure) {
+        String file = failure.getFile();
+        String reason = failure.getReason();
+        return switch (failure) {
+            case NoSuchFileException e -> input(Errno.ENOENT, file);
+            case AccessDeniedException e -> input(Errno.EACCES, file);
+            case NotDirectoryException e -> input(Errno.ENOTDIR, file);
+            default -> new ErrorReport(
+                    ExitStatus.IO_FAILURE,
+                    null,
+                    "IO_ERROR",
+                    null,
+                    Text.oneLine(file + ": " + (reason == null ? failure.getClass().getSimpleName() : reason)),
+                    file,
+                    null,
+                    null);
+        };
+    }
+
+    private static ErrorReport input(int errno, @Nullable String file) {
+        return new ErrorReport(
+                ExitStatus.BAD_INPUT,
+                null,
+                "BAD_INPUT",
+                errno,
+                Text.oneLine(file + ": " + Errno.text(errno)),
+                file,
+                null,
+                null);
+    }
+
+    private static String text(Throwable failure) {
+        String message = failure.getMessage();
+        return message == null || message.isBlank() ? failure.getClass().getSimpleName() : message;
+    }
+
+    /** The object that a failed command with {@code --json} prints. */
+    public Map<String, @Nullable Object> toJson(String schema) {
+        Map<String, @Nullable Object> error = new LinkedHashMap<>();
+        error.put("code", code);
+        error.put("name", name);
+        error.put("errno", errno);
+        error.put("message", message);
+        error.put("file", file);
+        error.put("offset", offset);
+        error.put("tensor", tensor);
+        error.put("exitStatus", status.code());
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("schema", schema);
+        object.put("error", error);
+        return object;
+    }
+}

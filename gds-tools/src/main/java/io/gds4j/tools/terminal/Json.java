@@ -1,0 +1,70 @@
+package io.gds4j.tools.terminal;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Writes one JSON object on one line, fields in the order of the map. */
+public final class Json {
+    /** Nanoseconds are the finest thing that is measured. */
+    private static final int DECIMALS = 9;
+
+    private Json() {
+    }
+
+    /**
+     * The object as a line without its end.
+     *
+     * @param object values are null, Boolean, Number, CharSequence, Map or Iterable of the same
+     */
+    public static String line(Map<String, ? extends @Nullable Object> object) {
+        StringWriter text = new StringWriter(1024);
+        try (JsonGenerator generator = new JsonFactory().createGenerator(text)) {
+            write(generator, object);
+        } catch (IOException e) {
+            throw new UncheckedIOException("a string refused text", e);
+        }
+        return text.toString();
+    }
+
+    private static void write(JsonGenerator generator, @Nullable Object value) throws IOException {
+        switch (value) {
+            case null -> generator.writeNull();
+            case Boolean flag -> generator.writeBoolean(flag);
+            case Double number -> writeDecimal(generator, number);
+            case Number number -> generator.writeNumber(number.longValue());
+            case Map<?, ?> map -> {
+                generator.writeStartObject();
+                for (Map.Entry<?, ?> entry : map.entrySet()) {
+                    generator.writeFieldName(String.valueOf(entry.getKey()));
+                    write(generator, entry.getValue());
+                }
+                generator.writeEndObject();
+            }
+            case Iterable<?> items -> {
+                generator.writeStartArray();
+                for (Object item : items) {
+                    write(generator, item);
+                }
+                generator.writeEndArray();
+            }
+            default -> generator.writeString(value.toString());
+        }
+    }
+
+    /** Plain decimals: not every script reads 1.0E-4, and JSON has no word for infinity. */
+    private static void writeDecimal(JsonGenerator generator, double number) throws IOException {
+        if (Double.isNaN(number) || Double.isInfinite(number)) {
+            generator.writeNull();
+            return;
+        }
+        BigDecimal rounded = BigDecimal.valueOf(number).setScale(DECIMALS, RoundingMode.HALF_UP).stripTrailingZeros();
+        generator.writeNumber(rounded.toPlainString());
+    }
+}

@@ -1,0 +1,65 @@
+package io.gds4j.tools.terminal;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The streams and the surroundings of one run of the command.
+ *
+ * @param out results and nothing else; UTF-8, since JSON is
+ * @param err progress and errors
+ * @param environment environment variables
+ * @param errIsTerminal whether a person watches {@code err}; asked at most once, and only when it matters
+ */
+public record Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
+        BooleanSupplier errIsTerminal) {
+
+    private static final int STANDARD_ERROR = 2;
+    private static final int DEFAULT_COLUMNS = 80;
+    private static final int MIN_COLUMNS = 40;
+    private static final int MAX_COLUMNS = 120;
+
+    /** The process's own. */
+    public static Terminal ofProcess() {
+        return new Terminal(
+                new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8),
+                System.err,
+                System.getenv(),
+                () -> TerminalQueries.isTerminal(STANDARD_ERROR));
+    }
+
+    /** True if progress may be drawn: a terminal that understands a carriage return, and nobody who declined. */
+    public boolean drawsProgress() {
+        return !"dumb".equals(environment.get("TERM")) && errIsTerminal.getAsBoolean();
+    }
+
+    /** False where NO_COLOR is set to anything: no escape sequences then. */
+    public boolean allowsColour() {
+        String declined = environment.get("NO_COLOR");
+        return declined == null || declined.isEmpty();
+    }
+
+    /** True if {@code err} can show block characters. */
+    public boolean showsUnicode() {
+        Charset charset = err.charset();
+        return charset.equals(StandardCharsets.UTF_8);
+    }
+
+    /** Width in characters, within what is readable. */
+    public int columns() {
+        return Math.clamp(number(environment.get("COLUMNS")), MIN_COLUMNS, MAX_COLUMNS);
+    }
+
+    private static int number(@Nullable String text) {
+        if (text == null || text.isEmpty() || text.length() > 4 || !text.chars().allMatch(Character::isDigit)) {
+            return DEFAULT_COLUMNS;
+        }
+        return Integer.parseInt(text);
+    }
+}

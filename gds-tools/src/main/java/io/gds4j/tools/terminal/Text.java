@@ -1,0 +1,65 @@
+package io.gds4j.tools.terminal;
+
+import java.util.List;
+
+/** Text that came from elsewhere (names in files, messages), made fit for a terminal; and tables. */
+public final class Text {
+    private Text() {
+    }
+
+    /**
+     * The text on one line, control characters spelled out: a name in a file must neither break the one-line promise nor
+     * steer the terminal.
+     */
+    public static String oneLine(String text) {
+        StringBuilder line = new StringBuilder(text.length());
+        text.codePoints().forEach(c -> append(line, c));
+        return line.toString().strip();
+    }
+
+    private static void append(StringBuilder line, int c) {
+        int type = Character.getType(c);
+        if (c == '\n' || c == '\r' || c == '\t') {
+            if (!line.isEmpty() && line.charAt(line.length() - 1) != ' ') {
+                line.append(' ');
+            }
+        } else if (type == Character.CONTROL
+                || type == Character.FORMAT
+                || type == Character.SURROGATE
+                || type == Character.LINE_SEPARATOR
+                || type == Character.PARAGRAPH_SEPARATOR) {
+            line.append(String.format(c > 0xFFFF ? "\\u{%x}" : "\\u%04x", c));
+        } else {
+            line.appendCodePoint(c);
+        }
+    }
+
+    /** Label and value, two spaces in, values in one column. */
+    public static String row(String label, String value) {
+        return "  %-13s %s".formatted(label, oneLine(value)).stripTrailing();
+    }
+
+    /**
+     * Rows of equal length as lines with aligned columns.
+     *
+     * @param rightAligned columns of numbers
+     */
+    public static List<String> table(List<List<String>> rows, boolean... rightAligned) {
+        int columns = rightAligned.length;
+        int[] widths = new int[columns];
+        for (List<String> row : rows) {
+            for (int i = 0; i < columns; i++) {
+                widths[i] = Math.max(widths[i], oneLine(row.get(i)).length());
+            }
+        }
+        return rows.stream().map(row -> {
+            StringBuilder line = new StringBuilder();
+            for (int i = 0; i < columns; i++) {
+                String cell = oneLine(row.get(i));
+                String gap = " ".repeat(widths[i] - cell.length());
+                line.append("  ").append(rightAligned[i] ? gap + cell : cell + gap);
+            }
+            return line.toString().stripTrailing();
+        }).toList();
+    }
+}

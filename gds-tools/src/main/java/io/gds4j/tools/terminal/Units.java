@@ -1,0 +1,93 @@
+package io.gds4j.tools.terminal;
+
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Sizes, speeds and times as people read and type them. */
+public final class Units {
+    private static final String[] DECIMAL = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    private static final String SUFFIXES = "KMGTPE";
+    private static final Pattern SIZE =
+            Pattern.compile("(\\d{1,19})\\s*(?:([KMGTPE])(iB|B)?|B)?", Pattern.CASE_INSENSITIVE);
+
+    private Units() {
+    }
+
+    /** A size with three or four digits, in powers of 1000: {@code 1.074 GB}. */
+    public static String bytes(long bytes) {
+        if (bytes < 1000) {
+            return bytes + " B";
+        }
+        double value = bytes;
+        int unit = 0;
+        while (value >= 999.95 && unit < DECIMAL.length - 1) {
+            value /= 1000;
+            unit++;
+        }
+        return digits(value, 3) + ' ' + DECIMAL[unit];
+    }
+
+    /** A speed in powers of 1000: {@code 5.12 GB/s}; GB are 10^9 bytes. */
+    public static String rate(double bytesPerSecond) {
+        if (!(bytesPerSecond >= 0) || Double.isInfinite(bytesPerSecond)) {
+            return "-";
+        }
+        if (bytesPerSecond >= 1e9) {
+            return digits(bytesPerSecond / 1e9, 2) + " GB/s";
+        }
+        return digits(bytesPerSecond / 1e6, 2) + " MB/s";
+    }
+
+    /** A time: {@code 0.213 s}, {@code 12.3 s}, {@code 2 min 5 s}. */
+    public static String seconds(double seconds) {
+        if (seconds >= 120) {
+            long whole = Math.round(seconds);
+            return "%d min %d s".formatted(whole / 60, whole % 60);
+        }
+        return String.format(Locale.ROOT, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+    }
+
+    /** How many times as fast, with its words: {@code 2.1 times as fast}. */
+    public static String comparison(double bytesPerSecond, double baseline) {
+        return String.format(Locale.ROOT, "%.2f times as fast", bytesPerSecond / baseline);
+    }
+
+    /** "1 tensor", "291 tensors". */
+    public static String count(long number, String noun) {
+        return number + " " + noun + (number == 1 ? "" : "s");
+    }
+
+    /**
+     * Reads a size: a number of bytes, or one with a suffix. {@code K M G T P E}, alone or with {@code iB}, are powers of
+     * 1024, as in gdsio; with {@code B} they are powers of 1000.
+     *
+     * @throws IllegalArgumentException with a sentence for the user
+     */
+    public static long parseBytes(String text) {
+        Matcher matcher = SIZE.matcher(text.strip());
+        if (!matcher.matches()) {
+            throw new IllegalArgumentException(
+                    "'%s' is not a size: a number of bytes, or one with K, M, G or T (powers of 1024), such as 512M"
+                            .formatted(Text.oneLine(text)));
+        }
+        long factor = 1;
+        if (matcher.group(2) != null) {
+            int power = SUFFIXES.indexOf(Character.toUpperCase(matcher.group(2).charAt(0))) + 1;
+            long base = "B".equalsIgnoreCase(matcher.group(3)) ? 1000 : 1024;
+            for (int i = 0; i < power; i++) {
+                factor *= base;
+            }
+        }
+        try {
+            return Math.multiplyExact(Long.parseLong(matcher.group(1)), factor);
+        } catch (ArithmeticException | NumberFormatException e) {
+            throw new IllegalArgumentException("'%s' is more than 2^63-1 bytes".formatted(Text.oneLine(text)), e);
+        }
+    }
+
+    private static String digits(double value, int atMost) {
+        int decimals = value >= 100 ? Math.min(1, atMost) : value >= 10 ? Math.min(2, atMost) : atMost;
+        return String.format(Locale.ROOT, "%." + decimals + "f", value);
+    }
+}

@@ -1,0 +1,88 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.tools.terminal.ExitStatus;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CommandLineTest {
+    @ParameterizedTest
+    @ValueSource(strings = {"--version", "-V"})
+    void versionNamesBuildJdkAndLibrary(String option) {
+        GdsRun run = gds(option);
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out()).containsPattern("^gds4j \\d+\\.\\d+\\.\\d+\\S* \\(commit \\S+\\)\n");
+        assertThat(run.out()).contains("JDK ").contains(System.getProperty("java.runtime.version"))
+                .contains("libcufile ");
+    }
+
+    @Test
+    void versionAsJson() {
+        GdsRun run = gds("--version", "--json");
+
+        JsonNode json = run.json();
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.version/1");
+        assertThat(json.get("version").asText()).matches("\\d+\\.\\d+\\.\\d+.*");
+        assertThat(json.get("commit").asText()).isNotEmpty();
+        assertThat(json.get("jdk").asText()).isEqualTo(System.getProperty("java.runtime.version"));
+        assertThat(json.has("libcufile")).isTrue();
+    }
+
+    @Test
+    void helpNamesEveryCommandAndOnlyThoseThatExist() {
+        GdsRun run = gds("--help");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out()).contains("gds demo").contains("gds check").contains("gds load");
+        assertThat(run.out()).doesNotContain("gds io").doesNotContain("plot").doesNotContain("stats");
+        assertThat(run.out().lines()).allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
+    }
+
+    @Test
+    void helpOnExitCodesNamesEveryStatus() {
+        GdsRun run = gds("help", "exit-codes");
+
+        assertThat(run.status()).isZero();
+        for (ExitStatus status : ExitStatus.values()) {
+            assertThat(run.out()).containsPattern("(?m)^ +" + status.code() + "  \\S");
+        }
+        assertThat(gds("help", "exit-codes", "--json").json().get("exitCodes")).hasSize(9);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    ''                        | say what to do
+                    frobnicate                | unknown command 'frobnicate'
+                    --no-such-option          | Unknown option: '--no-such-option'
+                    help nothing              | no help on 'nothing'
+                    """)
+    void wrongUsageIsOneLineAndStatusTwo(String line, String expected) {
+        GdsRun run = gds(line.isEmpty() ? new String[0] : line.split(" "));
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.errorLine()).startsWith("gds: ").contains(expected).contains("--help");
+    }
+
+    @Test
+    void wrongUsageWithJsonPrintsAnErrorObject() {
+        GdsRun run = gds("frobnicate", "--json");
+
+        assertThat(run.status()).isEqualTo(2);
+        JsonNode error = run.json().get("error");
+        assertThat(error.get("name").asText()).isEqualTo("USAGE");
+        assertThat(error.get("message").asText()).contains("frobnicate");
+        assertThat(error.fieldNames())
+                .toIterable()
+                .contains("code", "name", "errno", "message", "file", "offset", "tensor");
+        assertThat(run.errorLine()).startsWith("gds: ");
+    }
+}

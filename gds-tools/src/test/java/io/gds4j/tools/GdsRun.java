@@ -1,0 +1,62 @@
+package io.gds4j.tools;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+
+/** One run of the command: exit status and both streams. */
+record GdsRun(int status, String out, String err) {
+
+    private static final ObjectMapper STRICT =
+            new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+
+    /** Runs in this JVM, no terminal attached. */
+    static GdsRun gds(String... args) {
+        return gds(Map.of(), false, args);
+    }
+
+    /** Runs in this JVM. */
+    static GdsRun gds(Map<String, String> environment, boolean terminal, String... args) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        int status = GdsCommand.run(
+                new Terminal(
+                        new PrintStream(out, false, StandardCharsets.UTF_8),
+                        new PrintStream(err, true, StandardCharsets.UTF_8),
+                        environment,
+                        () -> terminal),
+                args);
+        return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
+    }
+
+    /** Standard output, which must be one JSON object on one line and nothing else. */
+    JsonNode json() {
+        assertThat(out).endsWith("\n");
+        assertThat(out.lines()).hasSize(1);
+        try {
+            JsonNode node = STRICT.readTree(out);
+            assertThat(node.isObject()).isTrue();
+            assertThat(node.fieldNames().next()).isEqualTo("schema");
+            return node;
+        } catch (IOException e) {
+            throw new UncheckedIOException("not JSON: " + out, e);
+        }
+    }
+
+    /** Standard error, which must be a single line. */
+    String errorLine() {
+        List<String> lines = err.lines().toList();
+        assertThat(lines).as("standard error").hasSize(1);
+        return lines.getFirst();
+    }
+}
