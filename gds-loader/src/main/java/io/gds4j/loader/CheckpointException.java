@@ -1,0 +1,98 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileException;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A file that is no checkpoint, or a broken one: which rule, in which file, at which byte, about which tensor. The message
+ * is a single line of bounded length, whatever the file contains.
+ *
+ * <pre>{@code
+ * m.safetensors: InvalidOffset at byte 61: tensor 'b' begins at 12, but the tensor before it ends at 8
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class CheckpointException extends CuFileException {
+    private static final long serialVersionUID = 1L;
+    private static final String FUNCTION = "Checkpoint";
+    private static final int LONGEST_NAME = 120;
+    private static final int LONGEST_DETAIL = 600;
+
+    private final CheckpointRule rule;
+    private final @Nullable String tensor;
+
+    private CheckpointException(CuFileException.Builder builder, CheckpointRule rule, @Nullable String tensor) {
+        super(builder);
+        this.rule = rule;
+        this.tensor = tensor;
+    }
+
+    /**
+     * @param offset byte in the file, or -1
+     * @param tensor name of the tensor concerned, or null
+     * @param errno of the system call that failed, or 0
+     */
+    static CheckpointException of(
+            CheckpointRule rule, Path file, long offset, @Nullable String tensor, int errno, String detail) {
+        CuFileException.Builder builder = CuFileException.builder(FUNCTION)
+                .error(rule.error())
+                .errno(errno)
+                .path(file)
+                .range(offset, -1)
+                .detail(oneLine(detail, LONGEST_DETAIL));
+        return new CheckpointException(builder, rule, tensor);
+    }
+
+    static CheckpointException of(CheckpointRule rule, Path file, String detail) {
+        return of(rule, file, -1, null, 0, detail);
+    }
+
+    /** The broken rule. */
+    public CheckpointRule rule() {
+        return rule;
+    }
+
+    /** The tensor concerned, where it is one. */
+    public Optional<String> tensor() {
+        return Optional.ofNullable(tensor);
+    }
+
+    @Override
+    public String getMessage() {
+        StringBuilder text = new StringBuilder(200);
+        path().ifPresent(file -> text.append(oneLine(file.toString(), LONGEST_DETAIL)).append(": "));
+        text.append(rule.variant());
+        fileOffset().ifPresent(offset -> text.append(" at byte ").append(offset));
+        return text.append(": ").append(detail()).toString();
+    }
+
+    /** A name from a file, in quotes, fit for one line of a message. */
+    static String quote(String name) {
+        return "'" + oneLine(name, LONGEST_NAME) + "'";
+    }
+
+    static String oneLine(String text, int longest) {
+        StringBuilder line = new StringBuilder(Math.min(text.length(), longest) + 16);
+        for (int i = 0; i < text.length();) {
+            if (line.length() >= longest) {
+                return line.append("…").toString();
+            }
+            int c = text.codePointAt(i);
+            i += Character.charCount(c);
+            int type = Character.getType(c);
+            if (Character.isISOControl(c)
+                    || type == Character.LINE_SEPARATOR
+                    || type == Character.PARAGRAPH_SEPARATOR
+                    || type == Character.FORMAT
+                    || type == Character.SURROGATE) {
+                line.append(String.format("\\u%04x", c));
+            } else {
+                line.appendCodePoint(c);
+            }
+        }
+        return line.toString();
+    }
+}

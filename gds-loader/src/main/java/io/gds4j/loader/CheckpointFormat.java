@@ -1,0 +1,22 @@
+package io.gds4j.loader;
+
+/**
+ * Formats that {@link Checkpoint#open} reads.
+ *
+ * @since 0.1
+ */
+public enum CheckpointFormat {
+    /** safetensors: one file, or several with or without an index. */
+    SAFETENSORS("safetensors");
+
+    private final String id;
+
+    CheckpointFormat(String id) {
+        this.id = id;
+    }
+
+    /** The name in reports. */
+    public String id() {
+        return id;
+    }
+}

@@ -1,0 +1,189 @@
+package io.gds4j.loader;
+
+import com.fasterxml.jackson.core.JsonToken;
+import io.gds4j.loader.StrictJson.Malformed;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** {@code model.safetensors.index.json}: which tensor is in which file. */
+final class CheckpointIndex {
+    private final Path path;
+    private final Map<String, String> fileOf = new LinkedHashMap<>();
+    private @Nullable Long totalSize;
+
+    private CheckpointIndex(Path path) {
+        this.path = path;
+    }
+
+    static CheckpointIndex read(Path path) {
+        return parse(path, HeaderFile.readIndex(path));
+    }
+
+    static CheckpointIndex parse(Path path, byte[] json) {
+        long bad = StrictJson.checkUtf8(json);
+        if (bad >= 0) {
+            throw CheckpointException.of(
+                    CheckpointRule.INVALID_INDEX, path, bad, null, 0, "the index is not UTF-8");
+        }
+        CheckpointIndex index = new CheckpointIndex(path);
+        try (StrictJson in = new StrictJson(json)) {
+            index.parse(in);
+        } catch (Malformed e) {
+            throw CheckpointException.of(CheckpointRule.INVALID_INDEX, path, e.offset(), null, 0, e.detail());
+        }
+        return index;
+    }
+
+    private void parse(StrictJson in) throws Malformed {
+        in.expect(JsonToken.START_OBJECT, "an index is one JSON object");
+        boolean metadataSeen = false;
+        boolean mapSeen = false;
+        while (in.next() == JsonToken.FIELD_NAME) {
+            String field = in.name();
+            switch (field) {
+                case "weight_map" -> {
+                    if (mapSeen) {
+                        throw in.here("weight_map stands twice");
+                    }
+                    mapSeen = true;
+                    weightMap(in);
+                }
+                case "metadata" -> {
+                    if (metadataSeen) {
+                        throw in.here("metadata stands twice");
+                    }
+                    metadataSeen = true;
+                    metadata(in);
+                }
+                default -> {
+                    in.next();
+                    in.skip();
+                }
+            }
+        }
+        in.end();
+        if (!mapSeen) {
+            throw new Malformed(0, "weight_map is missing");
+        }
+    }
+
+    private void metadata(StrictJson in) throws Malformed {
+        if (in.next() != JsonToken.START_OBJECT) {
+            in.skip();
+            return;
+        }
+        while (in.next() == JsonToken.FIELD_NAME) {
+            boolean total = in.name().equals("total_size");
+            if (in.next() == JsonToken.VALUE_NUMBER_INT && total) {
+                totalSize = in.unsigned("total_size");
+            } else {
+                in.skip();
+            }
+        }
+    }
+
+    private void weightMap(StrictJson in) throws Malformed {
+        in.expect(JsonToken.START_OBJECT, "weight_map has to be an object");
+        while (in.next() == JsonToken.FIELD_NAME) {
+            String tensor = in.name();
+            String file = in.string("the file of tensor " + CheckpointException.quote(tensor));
+            if (!isPlainName(file)) {
+                throw CheckpointException.of(
+                        CheckpointRule.INDEX_FILE_NAME,
+                        path,
+                        in.offsetOf(in.mark()),
+                        tensor,
+                        0,
+                        "tensor %s is placed in %s; only names of files in the index's own folder are allowed"
+                                .formatted(CheckpointException.quote(tensor), CheckpointException.quote(file)));
+            }
+            if (fileOf.putIfAbsent(tensor, file) != null) {
+                throw in.here("tensor %s stands twice in weight_map".formatted(CheckpointException.quote(tensor)));
+            }
+        }
+    }
+
+    private static boolean isPlainName(String file) {
+        return !file.isEmpty()
+                && !file.equals(".")
+                && !file.equals("..")
+                && file.indexOf('/') < 0
+                && file.indexOf('\\') < 0
+                && file.indexOf('\0') < 0;
+    }
+
+    /** Names of the files, in the order of their first mention. */
+    Set<String> fileNames() {
+        return new LinkedHashSet<>(fileOf.values());
+    }
+
+    OptionalLong totalSize() {
+        return totalSize == null ? OptionalLong.empty() : OptionalLong.of(totalSize);
+    }
+
+    /** Checks that files and map agree, in both directions. */
+    void check(List<CheckpointFile> files) {
+        Map<String, TensorInfo> found = new HashMap<>();
+        for (CheckpointFile file : files) {
+            for (TensorInfo tensor : file.tensors()) {
+                TensorInfo other = found.putIfAbsent(tensor.name(), tensor);
+                if (other != null) {
+                    throw inTwoFiles(tensor, other);
+                }
+            }
+        }
+        for (Map.Entry<String, String> entry : fileOf.entrySet()) {
+            String name = entry.getKey();
+            TensorInfo tensor = found.get(name);
+            if (tensor == null || !fileName(tensor).equals(entry.getValue())) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NOT_IN_SHARD,
+                        path,
+                        -1,
+                        name,
+                        0,
+                        "tensor %s is placed in %s, which does not hold it%s"
+                                .formatted(
+                                        CheckpointException.quote(name),
+                                        CheckpointException.quote(entry.getValue()),
+                                        Optional.ofNullable(tensor)
+                                                .map(t -> "; it is in " + fileName(t))
+                                                .orElse("")));
+            }
+        }
+        for (TensorInfo tensor : found.values()) {
+            if (!fileOf.containsKey(tensor.name())) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NOT_IN_INDEX,
+                        path,
+                        -1,
+                        tensor.name(),
+                        0,
+                        "tensor %s is in %s, but not in weight_map"
+                                .formatted(CheckpointException.quote(tensor.name()), fileName(tensor)));
+            }
+        }
+    }
+
+    static CheckpointException inTwoFiles(TensorInfo tensor, TensorInfo other) {
+        return CheckpointException.of(
+                CheckpointRule.TENSOR_IN_TWO_FILES,
+                tensor.file(),
+                -1,
+                tensor.name(),
+                0,
+                "tensor %s is also in %s".formatted(CheckpointException.quote(tensor.name()), other.file()));
+    }
+
+    private static String fileName(TensorInfo tensor) {
+        return String.valueOf(tensor.file().getFileName());
+    }
+}

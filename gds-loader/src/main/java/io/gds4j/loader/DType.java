@@ -1,0 +1,64 @@
+package io.gds4j.loader;
+
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * Element types of tensors, named as safetensors names them, in the order by which its writer sorts tensors.
+ *
+ * @since 0.1
+ */
+public enum DType {
+    /** One byte, 0 or 1. */
+    BOOL(8),
+    /** 4-bit float, two to a byte; shapes count single values. */
+    F4(4),
+    /** 6-bit float with 2 exponent bits. */
+    F6_E2M3(6),
+    /** 6-bit float with 3 exponent bits. */
+    F6_E3M2(6),
+    U8(8),
+    I8(8),
+    F8_E5M2(8),
+    F8_E4M3(8),
+    /** 8-bit exponent without mantissa, for block scales. */
+    F8_E8M0(8),
+    /** F8_E4M3 without infinities and negative zero. */
+    F8_E4M3FNUZ(8),
+    /** F8_E5M2 without infinities and negative zero. */
+    F8_E5M2FNUZ(8),
+    I16(16),
+    U16(16),
+    F16(16),
+    BF16(16),
+    I32(32),
+    U32(32),
+    F32(32),
+    /** Complex number of two 32-bit floats. */
+    C64(64),
+    F64(64),
+    I64(64),
+    U64(64);
+
+    private static final Map<String, DType> BY_NAME =
+            Stream.of(values()).collect(Collectors.toUnmodifiableMap(DType::name, Function.identity()));
+
+    private final int bits;
+
+    DType(int bits) {
+        this.bits = bits;
+    }
+
+    /** Bits of one element. */
+    public int bits() {
+        return bits;
+    }
+
+    /** The type of this name, as files spell it; empty for a name that safetensors does not define. */
+    public static Optional<DType> of(String name) {
+        return Optional.ofNullable(BY_NAME.get(name));
+    }
+}

@@ -1,0 +1,332 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Layout.Direct;
+import io.gds4j.loader.Layout.Extent;
+import io.gds4j.loader.Layout.Gather;
+import io.gds4j.loader.Layout.Piece;
+import io.gds4j.loader.Layout.Placed;
+import io.gds4j.loader.Layout.SlabSpec;
+import io.gds4j.loader.Layout.Work;
+import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Turns tensors into places and reads. Pure: no I/O.
+ *
+ * <p>
+ * The tensors of a file fall into runs: consecutive, without a gap, all at the same residue modulo the alignment. A run
+ * moves as one block to an address that aligns all of its tensors at once, so it is read straight to its place in large
+ * requests that begin at a page boundary of the file; room for the bytes before the first tensor is left in the slab. In
+ * most models a whole file is one run. Runs of less than a MiB whose neighbours have other residues are gathered: read
+ * together into host memory, and copied from there to places of their own.
+ */
+final class LayoutPlanner {
+    private static final long PAGE = 4096;
+    /** A run of this size is worth a request of its own. */
+    private static final long DIRECT_MINIMUM = 1 << 20;
+    /** Reading through a gap of this size costs less than another request. */
+    private static final long READ_THROUGH = 64 << 10;
+
+    private final LoadOptions options;
+    private final long directMinimum;
+    private final List<CheckpointFile> files = new ArrayList<>();
+    private final List<SlabSpec> slabs = new ArrayList<>();
+    private final List<Placed> placed = new ArrayList<>();
+    private final List<Work> works = new ArrayList<>();
+
+    /** Bytes given away of the caller's destination, if it is one for all. */
+    private long intoUsed;
+
+    private LayoutPlanner(LoadOptions options) {
+        this.options = options;
+        this.directMinimum = Math.min(DIRECT_MINIMUM, options.gatherBytes() / 2);
+    }
+
+    static Layout plan(Checkpoint checkpoint, LoadOptions options) {
+        LayoutPlanner planner = new LayoutPlanner(options);
+        for (CheckpointFile file : checkpoint.files()) {
+            List<TensorInfo> chosen =
+                    file.tensors().stream().filter(options.filter()).toList();
+            if (!chosen.isEmpty()) {
+                planner.file(file, chosen);
+            }
+        }
+        return new Layout(
+                List.copyOf(planner.files),
+                List.copyOf(planner.slabs),
+                List.copyOf(planner.placed),
+                List.copyOf(planner.works));
+    }
+
+    /** Tensors {@code first} to {@code last} (indices into the whole plan), from {@code begin} to {@code end} in the file. */
+    private record Run(int first, int last, long begin, long end) {
+        long length() {
+            return end - begin;
+        }
+    }
+
+    private void file(CheckpointFile file, List<TensorInfo> chosen) {
+        int fileIndex = files.size();
+        files.add(file);
+        Function<TensorInfo, MemoryRange> destinations = options.destinations();
+        Slab slab = destinations == null ? new Slab(slabs.size()) : null;
+        int base = placed.size();
+        for (TensorInfo tensor : chosen) {
+            placed.add(slab == null ? foreign(tensor, destinations) : new Placed(tensor, slab.index, 0));
+        }
+        List<Run> runs = runs(chosen, base, slab == null);
+        List<Run> small = new ArrayList<>();
+        List<Work> work = new ArrayList<>();
+        for (Run run : runs) {
+            if (run.length() >= directMinimum || runs.size() == 1) {
+                direct(fileIndex, run, slab, work);
+            } else {
+                small.add(run);
+            }
+        }
+        Gathering gathering = new Gathering(fileIndex, slab, work);
+        for (Run run : small) {
+            for (int i = run.first; i <= run.last; i++) {
+                if (placed.get(i).tensor().length() > 0) {
+                    gathering.add(i);
+                }
+            }
+        }
+        gathering.flush();
+        work.sort(Comparator.comparingLong(Work::fileOffset));
+        works.addAll(work);
+        if (slab != null) {
+            slab.finish();
+        }
+    }
+
+    private Placed foreign(TensorInfo tensor, @Nullable Function<TensorInfo, MemoryRange> destinations) {
+        MemoryRange range = Objects.requireNonNull(
+                Objects.requireNonNull(destinations).apply(tensor), "destination of " + tensor.name());
+        if (range.length() < tensor.length()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    "LoadPlan",
+                    "the destination of tensor %s has %d bytes, it needs %d"
+                            .formatted(CheckpointException.quote(tensor.name()), range.length(), tensor.length()));
+        }
+        slabs.add(new SlabSpec(range.length(), 1, range));
+        return new Placed(tensor, slabs.size() - 1, 0);
+    }
+
+    /** Cuts the tensors that have bytes into runs. */
+    private List<Run> runs(List<TensorInfo> chosen, int base, boolean single) {
+        List<Run> runs = new ArrayList<>();
+        Run run = null;
+        for (int i = 0; i < chosen.size(); i++) {
+            TensorInfo tensor = chosen.get(i);
+            if (tensor.length() == 0) {
+                continue;
+            }
+            if (run != null
+                    && !single
+                    && run.end == tensor.fileOffset()
+                    && ((tensor.fileOffset() - run.begin) & (options.alignment() - 1)) == 0) {
+                run = new Run(run.first, base + i, run.begin, tensor.fileEnd());
+                runs.set(runs.size() - 1, run);
+            } else {
+                run = new Run(base + i, base + i, tensor.fileOffset(), tensor.fileEnd());
+                runs.add(run);
+            }
+        }
+        return runs;
+    }
+
+    private void direct(int file, Run run, @Nullable Slab slab, List<Work> work) {
+        // memory of the caller has no room for the bytes that precede the tensor in its page
+        long head = slab == null ? 0 : run.begin & (PAGE - 1);
+        int slabIndex;
+        long start;
+        if (slab == null) {
+            slabIndex = placed.get(run.first).slab();
+            start = 0;
+        } else {
+            slabIndex = slab.index;
+            start = slab.reserve(run.begin, head, run.length());
+            for (int i = run.first; i <= run.last; i++) {
+                TensorInfo tensor = placed.get(i).tensor();
+                if (tensor.length() > 0) {
+                    placed.set(i, new Placed(tensor, slab.index, start + head + tensor.fileOffset() - run.begin));
+                }
+            }
+        }
+        long begin = run.begin - head;
+        long length = run.end - begin;
+        long count = Math.ceilDiv(length, options.requestSize());
+        long share = alignUp(Math.ceilDiv(length, count), PAGE);
+        int first = run.first;
+        for (long at = begin; at < run.end;) {
+            // requests after the first begin at page boundaries of the file too
+            long end = Math.min(run.end, (at & -PAGE) + share);
+            while (placed.get(first).tensor().fileEnd() <= at) {
+                first++;
+            }
+            int last = first;
+            while (last < run.last && placed.get(last + 1).tensor().fileOffset() < end) {
+                last++;
+            }
+            long tensorBytes = end - Math.max(at, run.begin);
+            work.add(new Direct(file, at, end - at, first, last, tensorBytes, slabIndex, start + at - begin));
+            at = end;
+        }
+    }
+
+    /** Collects small tensors of one file into reads of bounded size. */
+    private final class Gathering {
+        private final int file;
+        private final @Nullable Slab slab;
+        private final List<Work> work;
+        private final long limit = options.gatherBytes();
+        private List<Extent> extents = new ArrayList<>();
+        private List<Piece> pieces = new ArrayList<>();
+        private List<Long> offsets = new ArrayList<>();
+        private long tensorBytes;
+        private long imageBytes;
+
+        Gathering(int file, @Nullable Slab slab, List<Work> work) {
+            this.file = file;
+            this.slab = slab;
+            this.work = work;
+        }
+
+        void add(int index) {
+            TensorInfo tensor = placed.get(index).tensor();
+            if (!extents.isEmpty() && !fits(tensor)) {
+                flush();
+            }
+            Extent extent = extend(tensor);
+            pieces.add(new Piece(index, extent.stagingOffset() + tensor.fileOffset() - extent.fileOffset()));
+            long offset = imageEnd();
+            offsets.add(offset);
+            imageBytes = offset + tensor.length();
+            tensorBytes += tensor.length();
+        }
+
+        private long imageEnd() {
+            return alignUp(imageBytes, options.alignment());
+        }
+
+        private boolean fits(TensorInfo tensor) {
+            Extent last = extents.getLast();
+            long stagingEnd = continues(last, tensor)
+                    ? last.stagingOffset() + tensor.fileEnd() - last.fileOffset()
+                    : stagingOffset(tensor) + tensor.length();
+            return stagingEnd <= limit && imageEnd() + tensor.length() <= limit;
+        }
+
+        private boolean continues(Extent last, TensorInfo tensor) {
+            return tensor.fileOffset() - (last.fileOffset() + last.length()) <= READ_THROUGH;
+        }
+
+        /** Staging memory keeps the file's offset within the page, so that direct I/O needs no copy of its own. */
+        private long stagingOffset(TensorInfo tensor) {
+            long end = 0;
+            if (!extents.isEmpty()) {
+                end = extents.getLast().stagingOffset() + extents.getLast().length();
+            }
+            return alignUp(end, PAGE) + (tensor.fileOffset() & (PAGE - 1));
+        }
+
+        private Extent extend(TensorInfo tensor) {
+            if (!extents.isEmpty() && continues(extents.getLast(), tensor)) {
+                Extent last = extents.removeLast();
+                extents.add(new Extent(
+                        last.fileOffset(), tensor.fileEnd() - last.fileOffset(), last.stagingOffset()));
+            } else {
+                long head = tensor.fileOffset() & (PAGE - 1);
+                extents.add(new Extent(
+                        tensor.fileOffset() - head, head + tensor.length(), stagingOffset(tensor) - head));
+            }
+            return extents.getLast();
+        }
+
+        void flush() {
+            if (pieces.isEmpty()) {
+                return;
+            }
+            long image = 0;
+            if (slab != null) {
+                image = slab.reserve(imageBytes);
+                for (int i = 0; i < pieces.size(); i++) {
+                    int index = pieces.get(i).tensor();
+                    placed.set(index, new Placed(placed.get(index).tensor(), slab.index, image + offsets.get(i)));
+                }
+            }
+            work.add(new Gather(
+                    file,
+                    List.copyOf(extents),
+                    List.copyOf(pieces),
+                    tensorBytes,
+                    slab == null ? -1 : slab.index,
+                    image,
+                    imageBytes));
+            extents = new ArrayList<>();
+            pieces = new ArrayList<>();
+            offsets = new ArrayList<>();
+            tensorBytes = 0;
+            imageBytes = 0;
+        }
+    }
+
+    /** Destination memory of one file, filled from its origin on. */
+    private final class Slab {
+        private final int index;
+        private final long originAlignment = Math.max(options.alignment(), PAGE);
+        private long used;
+
+        Slab(int index) {
+            this.index = index;
+            // holds the place: its size is known when the file is done
+            slabs.add(new SlabSpec(0, originAlignment, null));
+        }
+
+        /** Room for a run behind {@code head} bytes of its page; the tensor after the head is aligned. Where the head begins. */
+        long reserve(long fileOffset, long head, long length) {
+            boolean congruent = fileOffset % options.alignment() == 0 && options.alignment() <= PAGE;
+            // when it costs nothing, file and memory agree modulo the page too
+            long at = congruent ? alignUp(used, PAGE) + head : alignUp(used + head, options.alignment());
+            used = at + length;
+            return at - head;
+        }
+
+        long reserve(long length) {
+            long at = alignUp(used, options.alignment());
+            used = at + length;
+            return at;
+        }
+
+        void finish() {
+            long bytes = used + originAlignment;
+            MemoryRange into = options.into();
+            if (into == null) {
+                slabs.set(index, new SlabSpec(bytes, originAlignment, null));
+                return;
+            }
+            if (bytes > into.length() - intoUsed) {
+                throw CuFileException.of(
+                        CuFileError.CUDA_POINTER_RANGE_ERROR,
+                        "LoadPlan",
+                        "the destination has %d bytes; %d are used when %d more are needed for %s"
+                                .formatted(into.length(), intoUsed, bytes, files.getLast().path()));
+            }
+            slabs.set(index, new SlabSpec(bytes, originAlignment, into.slice(intoUsed, bytes)));
+            intoUsed += bytes;
+        }
+    }
+
+    private static long alignUp(long value, long alignment) {
+        return (value + alignment - 1) & -alignment;
+    }
+}

@@ -1,0 +1,337 @@
+package io.gds4j.loader;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.loader.Layout.Direct;
+import io.gds4j.loader.Layout.Extent;
+import io.gds4j.loader.Layout.Gather;
+import io.gds4j.loader.Layout.Placed;
+import io.gds4j.loader.Layout.SlabSpec;
+import io.gds4j.loader.Layout.Work;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One run of a plan: opens files, allocates, lets worker threads take reads in order until none is left, and either hands
+ * all tensors over or frees everything.
+ */
+final class LoadJob {
+    private final LoadPlan plan;
+    private final Layout layout;
+    private final CuFileDriver driver;
+    private final LoadListener listener;
+
+    private final List<CuFileHandle> handles = new ArrayList<>();
+    private final List<Slab> slabs = new ArrayList<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final AtomicInteger nextWork = new AtomicInteger();
+    private final AtomicLong stagingBytes = new AtomicLong();
+    private final AtomicInteger requests = new AtomicInteger();
+    private final LoadProgress progress;
+    private @Nullable Throwable failure;
+    private volatile boolean stopped;
+
+    LoadJob(LoadPlan plan, Layout layout, CuFileDriver driver, LoadListener listener) {
+        this.plan = plan;
+        this.layout = layout;
+        this.driver = driver;
+        this.listener = listener;
+        this.progress = new LoadProgress(layout, listener);
+    }
+
+    /** Loads; on the thread whose interrupt ends it. */
+    LoadedTensors run() {
+        synchronized (this) {
+            threads.add(Thread.currentThread());
+        }
+        long start = System.nanoTime();
+        boolean done = false;
+        try {
+            Map<IoPath, Long> before = driver.bytesByPath();
+            openFiles();
+            long memoryStart = System.nanoTime();
+            allocate();
+            long memoryNanos = System.nanoTime() - memoryStart;
+            listener.started(plan);
+            work();
+            closeFiles();
+            LoadedTensors tensors = tensors(report(start, memoryNanos, before));
+            done = true;
+            return tensors;
+        } finally {
+            if (!done) {
+                closeFiles();
+                slabs.forEach(Slab::letGo);
+            }
+        }
+    }
+
+    /** Ends the load: pieces in flight drain, then {@link #run} frees everything and throws. */
+    void cancel() {
+        stop();
+    }
+
+    /** True on threads that this load waits for. */
+    synchronized boolean isOwnThread() {
+        return threads.contains(Thread.currentThread());
+    }
+
+    private void openFiles() {
+        for (CheckpointFile file : layout.files()) {
+            checkStopped();
+            CuFileHandle handle = plan.options().direct()
+                    ? driver.openFile(file.path(), CuFileOpenOption.DIRECT)
+                    : driver.openFile(file.path());
+            handles.add(handle);
+            long size = handle.size();
+            if (size != file.size()) {
+                throw CheckpointException.of(
+                        CheckpointRule.FILE_CHANGED,
+                        file.path(),
+                        "the file had %d bytes when its header was read, now it has %d".formatted(file.size(), size));
+            }
+        }
+    }
+
+    private void allocate() {
+        for (SlabSpec spec : layout.slabs()) {
+            checkStopped();
+            MemoryRange foreign = spec.foreign();
+            if (foreign != null) {
+                slabs.add(new Slab(foreign, null, spec.originOffset(foreign.address())));
+            } else {
+                LoadOptions options = plan.options();
+                MemoryAllocation memory =
+                        driver.allocator().allocate(options.kind(), spec.bytes(), options.device());
+                slabs.add(new Slab(
+                        memory.range(),
+                        memory,
+                        spec.originOffset(memory.range().address())));
+            }
+        }
+    }
+
+    private void work() {
+        int count = Math.min(plan.options().requestsInFlight(), layout.works().size());
+        CountDownLatch ended = new CountDownLatch(count);
+        synchronized (this) {
+            for (int i = 0; i < count; i++) {
+                Thread thread = Thread.ofPlatform().name("gds-load-", i).daemon().unstarted(() -> {
+                    try {
+                        takeWork();
+                    } finally {
+                        ended.countDown();
+                    }
+                });
+                threads.add(thread);
+                thread.start();
+            }
+        }
+        boolean interrupted = false;
+        try {
+            ended.await();
+        } catch (InterruptedException e) {
+            interrupted = true;
+            stop();
+            awaitUninterruptibly(ended);
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+            throw interrupted();
+        }
+        synchronized (this) {
+            switch (failure) {
+                case null -> checkStopped();
+                case RuntimeException e -> throw e;
+                case Error e -> throw e;
+                case Throwable e -> throw new AssertionError(e);
+            }
+        }
+    }
+
+    private void takeWork() {
+        try (Staging staging = new Staging()) {
+            for (int i = nextWork.getAndIncrement(); i < layout.works().size(); i = nextWork.getAndIncrement()) {
+                if (stopped) {
+                    return;
+                }
+                Work work = layout.works().get(i);
+                switch (work) {
+                    case Direct direct -> read(direct);
+                    case Gather gather -> read(gather, staging);
+                }
+                progress.done(work);
+            }
+        } catch (Throwable e) {
+            fail(e);
+        }
+    }
+
+    private void read(Direct direct) {
+        Slab slab = slabs.get(direct.slab());
+        MemoryRange memory = slab.memory();
+        read(direct.file(), memory, direct.length(), direct.fileOffset(), slab.origin() + direct.slabOffset());
+    }
+
+    private void read(Gather gather, Staging staging) {
+        MemoryRange memory = staging.files();
+        for (Extent extent : gather.extents()) {
+            read(gather.file(), memory, extent.length(), extent.fileOffset(), extent.stagingOffset());
+        }
+        staging.place(gather);
+    }
+
+    private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
+        requests.incrementAndGet();
+        long count = handles.get(file).read(memory, length, fileOffset, bufferOffset);
+        if (count < length) {
+            Path path = layout.files().get(file).path();
+            throw CheckpointException.of(
+                    CheckpointRule.FILE_CHANGED,
+                    path,
+                    fileOffset + count,
+                    null,
+                    0,
+                    "the file ends here now; it had %d bytes when its header was read"
+                            .formatted(layout.files().get(file).size()));
+        }
+    }
+
+    /** Keeps the first failure and ends the other workers. */
+    private void fail(Throwable e) {
+        synchronized (this) {
+            // a worker that was told to stop says so by an exception of its own: not the cause
+            boolean told = stopped && e instanceof CuFileInterruptedException;
+            if (failure == null && !told) {
+                failure = e;
+            } else if (failure != null && failure != e && !told) {
+                failure.addSuppressed(e);
+            }
+        }
+        stop();
+    }
+
+    /** Workers end after the pieces in flight. */
+    private synchronized void stop() {
+        stopped = true;
+        for (Thread thread : threads) {
+            // the first one runs the load and is nobody's to interrupt but its owner's
+            if (thread != threads.getFirst() && thread != Thread.currentThread()) {
+                thread.interrupt();
+            }
+        }
+    }
+
+    private void checkStopped() {
+        if (stopped || Thread.currentThread().isInterrupted()) {
+            throw interrupted();
+        }
+    }
+
+    private CuFileInterruptedException interrupted() {
+        return CuFileException.builder("LoadPlan.load")
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EINTR)
+                .path(plan.checkpoint().path())
+                .transferred(progress.bytes())
+                .detail("the load was cancelled, everything it placed is freed")
+                .buildInterrupted();
+    }
+
+    private void closeFiles() {
+        handles.forEach(CuFileHandle::close);
+        handles.clear();
+    }
+
+    private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {
+        long nanos = System.nanoTime() - start + plan.checkpoint().headerNanos();
+        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
+        driver.bytesByPath().forEach((path, bytes) -> {
+            long moved = bytes - before.getOrDefault(path, 0L);
+            if (moved > 0) {
+                paths.put(path, moved);
+            }
+        });
+        return new LoadReport(
+                layout.files().size(),
+                layout.tensors().size(),
+                progress.bytes(),
+                requests.get(),
+                nanos / 1e9,
+                plan.checkpoint().headerNanos() / 1e9,
+                memoryNanos / 1e9,
+                paths,
+                driver.peakStagingBytes() + stagingBytes.get());
+    }
+
+    private LoadedTensors tensors(LoadReport report) {
+        Map<String, LoadedTensors.Held> held = LinkedHashMap.newLinkedHashMap(layout.tensors().size());
+        for (Placed placed : layout.tensors()) {
+            Slab slab = slabs.get(placed.slab());
+            MemoryRange range = slab.range(placed.offset(), placed.tensor().length());
+            held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), slab));
+        }
+        return new LoadedTensors(held, List.copyOf(slabs), driver.allocator(), report);
+    }
+
+    static void awaitUninterruptibly(CountDownLatch latch) {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                latch.await();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** A worker's host memory for gathered tensors: what was read, and behind it the image of what goes out. */
+    private final class Staging implements AutoCloseable {
+        private @Nullable StagingMemory memory;
+
+        MemoryRange files() {
+            return memory().files();
+        }
+
+        void place(Gather gather) {
+            memory().place(layout, gather, slabs);
+        }
+
+        private StagingMemory memory() {
+            StagingMemory known = memory;
+            if (known == null) {
+                known = new StagingMemory(driver.allocator(), plan.options().gatherBytes());
+                memory = known;
+                stagingBytes.addAndGet(2 * plan.options().gatherBytes());
+            }
+            return known;
+        }
+
+        @Override
+        public void close() {
+            if (memory != null) {
+                memory.close();
+            }
+        }
+    }
+}

@@ -1,4 +1,0 @@
-package io.gds4j.loader;
-/** placeholder */
-final class Placeholder {
-}

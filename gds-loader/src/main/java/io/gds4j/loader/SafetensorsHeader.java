@@ -1,0 +1,289 @@
+package io.gds4j.loader;
+
+import com.fasterxml.jackson.core.JsonToken;
+import io.gds4j.loader.StrictJson.Malformed;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** The JSON header of a safetensors file: parsing, and the rules that its tensors must keep. Pure: bytes in, tensors out. */
+final class SafetensorsHeader {
+    private static final String METADATA = "__metadata__";
+    private static final int JSON_START = 8;
+
+    /** A tensor as written, offsets unsigned and relative to the data section. */
+    private record Entry(String name, DType dtype, long[] shape, long begin, long end, long mark) {
+    }
+
+    private final Path path;
+    private final byte[] json;
+    private final Map<String, Entry> entries = new LinkedHashMap<>();
+    private final Map<String, String> metadata = new LinkedHashMap<>();
+
+    private SafetensorsHeader(Path path, byte[] json) {
+        this.path = path;
+        this.json = json;
+    }
+
+    /** Parses; everything up to the reference's InvalidHeaderDeserialization is checked here. */
+    static SafetensorsHeader parse(Path path, byte[] json) {
+        long bad = StrictJson.checkUtf8(json);
+        if (bad >= 0) {
+            throw CheckpointException.of(
+                    CheckpointRule.INVALID_HEADER, path, JSON_START + bad, null, 0, "the header is not UTF-8");
+        }
+        SafetensorsHeader header = new SafetensorsHeader(path, json);
+        try (StrictJson in = new StrictJson(json)) {
+            header.parse(in);
+        } catch (Malformed e) {
+            throw header.deserialization(e, null);
+        }
+        return header;
+    }
+
+    private void parse(StrictJson in) throws Malformed {
+        in.expect(JsonToken.START_OBJECT, "a header is one JSON object");
+        boolean metadataSeen = false;
+        while (in.next() == JsonToken.FIELD_NAME) {
+            String name = in.name();
+            long mark = in.mark();
+            if (!name.equals(METADATA)) {
+                tensor(in, name, mark);
+            } else if (metadataSeen) {
+                throw in.here(METADATA + " stands twice");
+            } else {
+                metadataSeen = true;
+                metadata(in);
+            }
+        }
+        in.end();
+    }
+
+    private void metadata(StrictJson in) throws Malformed {
+        JsonToken token = in.next();
+        if (token == JsonToken.VALUE_NULL) {
+            return;
+        }
+        if (token != JsonToken.START_OBJECT) {
+            throw in.here(METADATA + " has to be an object of strings or null, found " + in.found());
+        }
+        while (in.next() == JsonToken.FIELD_NAME) {
+            String key = in.name();
+            long mark = in.mark();
+            String value = in.string("a value of " + METADATA);
+            if (metadata.putIfAbsent(key, value) != null) {
+                throw failure(
+                        CheckpointRule.DUPLICATE_METADATA_KEY,
+                        mark,
+                        null,
+                        "key %s stands twice in %s".formatted(CheckpointException.quote(key), METADATA));
+            }
+        }
+    }
+
+    private void tensor(StrictJson in, String name, long mark) {
+        try {
+            JsonToken token = in.next();
+            if (token == JsonToken.START_ARRAY) {
+                throw failure(
+                        CheckpointRule.TENSOR_NOT_AN_OBJECT,
+                        mark,
+                        name,
+                        "tensor %s is described by an array, not by an object"
+                                .formatted(CheckpointException.quote(name)));
+            }
+            if (token != JsonToken.START_OBJECT) {
+                throw in.here("has to be an object, found " + in.found());
+            }
+            Entry entry = entry(in, name, mark);
+            if (entries.putIfAbsent(name, entry) != null) {
+                throw failure(
+                        CheckpointRule.DUPLICATE_TENSOR,
+                        mark,
+                        name,
+                        "tensor %s stands twice in the header".formatted(CheckpointException.quote(name)));
+            }
+        } catch (Malformed e) {
+            throw deserialization(e, name);
+        }
+    }
+
+    private static Entry entry(StrictJson in, String name, long mark) throws Malformed {
+        DType dtype = null;
+        long[] shape = null;
+        long[] offsets = null;
+        Set<String> seen = new HashSet<>(4);
+        while (in.next() == JsonToken.FIELD_NAME) {
+            String field = in.name();
+            boolean known = field.equals("dtype") || field.equals("shape") || field.equals("data_offsets");
+            if (known && !seen.add(field)) {
+                throw in.here("field '%s' stands twice".formatted(field));
+            }
+            switch (field) {
+                case "dtype" -> {
+                    String text = in.string("dtype");
+                    dtype = DType.of(text).orElse(null);
+                    if (dtype == null) {
+                        throw in.here("dtype %s is not known; allowed are %s"
+                                .formatted(CheckpointException.quote(text), Arrays.toString(DType.values())));
+                    }
+                }
+                case "shape" -> shape = numbers(in, "shape", Integer.MAX_VALUE);
+                case "data_offsets" -> offsets = numbers(in, "data_offsets", 2);
+                default -> {
+                    // the reference passes over fields it does not know
+                    in.next();
+                    in.skip();
+                }
+            }
+        }
+        if (dtype == null) {
+            throw in.here("field 'dtype' is missing");
+        }
+        if (shape == null) {
+            throw in.here("field 'shape' is missing");
+        }
+        if (offsets == null) {
+            throw in.here("field 'data_offsets' is missing");
+        }
+        if (offsets.length != 2) {
+            throw in.here("data_offsets has to be two numbers, found " + offsets.length);
+        }
+        return new Entry(name, dtype, shape, offsets[0], offsets[1], mark);
+    }
+
+    private static long[] numbers(StrictJson in, String field, int most) throws Malformed {
+        in.expect(JsonToken.START_ARRAY, field + " has to be an array of numbers");
+        long[] values = new long[4];
+        int count = 0;
+        while (in.next() != JsonToken.END_ARRAY) {
+            if (count == most) {
+                throw in.here(field + " has to be two numbers, found more");
+            }
+            if (count == values.length) {
+                values = Arrays.copyOf(values, count * 2);
+            }
+            values[count++] = in.unsigned("a number of " + field);
+        }
+        return Arrays.copyOf(values, count);
+    }
+
+    /**
+     * Checks the tensors against each other and against the file.
+     *
+     * @param dataOffset first byte after the header
+     * @param fileSize bytes of the file
+     */
+    CheckpointFile validate(long dataOffset, long fileSize) {
+        List<Entry> sorted = new ArrayList<>(entries.values());
+        sorted.sort(Comparator.comparing(Entry::begin, Long::compareUnsigned)
+                .thenComparing(Entry::end, Long::compareUnsigned));
+        List<TensorInfo> tensors = new ArrayList<>(sorted.size());
+        long position = 0;
+        for (Entry entry : sorted) {
+            check(entry, position);
+            position = entry.end;
+            tensors.add(new TensorInfo(
+                    entry.name,
+                    entry.dtype,
+                    Arrays.stream(entry.shape).boxed().toList(),
+                    path,
+                    dataOffset + entry.begin,
+                    entry.end - entry.begin));
+        }
+        if (position != fileSize - dataOffset) {
+            throw CheckpointException.of(
+                    CheckpointRule.METADATA_INCOMPLETE_BUFFER,
+                    path,
+                    "the header describes %s bytes of data, but %d follow it in the file"
+                            .formatted(Long.toUnsignedString(position), fileSize - dataOffset));
+        }
+        return new CheckpointFile(path, fileSize, dataOffset, tensors, metadata);
+    }
+
+    private void check(Entry entry, long position) {
+        String who = "tensor " + CheckpointException.quote(entry.name);
+        if (entry.begin != position) {
+            throw failure(
+                    CheckpointRule.INVALID_OFFSET,
+                    entry,
+                    "%s begins at %s, but the tensors before it end at %s"
+                            .formatted(who, unsigned(entry.begin), unsigned(position)));
+        }
+        if (Long.compareUnsigned(entry.end, entry.begin) < 0) {
+            throw failure(
+                    CheckpointRule.INVALID_OFFSET,
+                    entry,
+                    "%s ends at %s, before it begins at %s"
+                            .formatted(who, unsigned(entry.end), unsigned(entry.begin)));
+        }
+        long bits = 1;
+        for (int i = 0; i <= entry.shape.length; i++) {
+            long factor = i < entry.shape.length ? entry.shape[i] : entry.dtype.bits();
+            if (Math.unsignedMultiplyHigh(bits, factor) != 0) {
+                throw failure(
+                        CheckpointRule.VALIDATION_OVERFLOW,
+                        entry,
+                        "the size of %s, %s of shape %s, does not fit 64 bits"
+                                .formatted(who, entry.dtype, shape(entry)));
+            }
+            bits *= factor;
+        }
+        if (bits % 8 != 0) {
+            throw failure(
+                    CheckpointRule.MISALIGNED_SLICE,
+                    entry,
+                    "%s, %s of shape %s, does not fill its last byte".formatted(who, entry.dtype, shape(entry)));
+        }
+        if (entry.end - entry.begin != bits >>> 3) {
+            throw failure(
+                    CheckpointRule.TENSOR_INVALID_INFO,
+                    entry,
+                    "%s, %s of shape %s, needs %d bytes, but its data_offsets span %s"
+                            .formatted(
+                                    who,
+                                    entry.dtype,
+                                    shape(entry),
+                                    bits >>> 3,
+                                    unsigned(entry.end - entry.begin)));
+        }
+    }
+
+    private static String unsigned(long value) {
+        return Long.toUnsignedString(value);
+    }
+
+    private static String shape(Entry entry) {
+        StringBuilder text = new StringBuilder("[");
+        for (int i = 0; i < entry.shape.length; i++) {
+            if (i == 8) {
+                return text.append(", …]").toString();
+            }
+            text.append(i == 0 ? "" : ", ").append(unsigned(entry.shape[i]));
+        }
+        return text.append(']').toString();
+    }
+
+    private CheckpointException failure(CheckpointRule rule, Entry entry, String detail) {
+        return failure(rule, entry.mark, entry.name, detail);
+    }
+
+    private CheckpointException failure(CheckpointRule rule, long mark, @Nullable String tensor, String detail) {
+        return CheckpointException.of(
+                rule, path, JSON_START + StrictJson.offsetOf(json, mark), tensor, 0, detail);
+    }
+
+    private CheckpointException deserialization(Malformed e, @Nullable String tensor) {
+        String detail =
+                tensor == null ? e.detail() : "tensor " + CheckpointException.quote(tensor) + ": " + e.detail();
+        return CheckpointException.of(
+                CheckpointRule.INVALID_HEADER_DESERIALIZATION, path, JSON_START + e.offset(), tensor, 0, detail);
+    }
+}

@@ -1,0 +1,42 @@
+package io.gds4j.loader;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * A tensor as a checkpoint's header describes it.
+ *
+ * @param name name in the checkpoint
+ * @param dtype element type
+ * @param shape dimensions, slowest first; empty for a scalar. Unsigned: only in a tensor without elements can one of them
+ *        exceed 2^63-1
+ * @param file file that holds it
+ * @param fileOffset its first byte in that file
+ * @param length bytes, 0 for a tensor without elements
+ * @since 0.1
+ */
+public record TensorInfo(String name, DType dtype, List<Long> shape, Path file, long fileOffset, long length) {
+    public TensorInfo {
+        shape = List.copyOf(shape);
+    }
+
+    /** The byte after its last one in the file. */
+    public long fileEnd() {
+        return fileOffset + length;
+    }
+
+    @Override
+    public String toString() {
+        return "%s %s%s, %d bytes at %d of %s"
+                .formatted(
+                        CheckpointException.quote(name),
+                        dtype,
+                        shape.stream()
+                                .map(Long::toUnsignedString)
+                                .collect(Collectors.joining(", ", "[", "]")),
+                        length,
+                        fileOffset,
+                        file);
+    }
+}
