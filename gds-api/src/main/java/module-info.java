@@ -1,7 +1,7 @@
 /** The API of gds4j: cuFile for the JVM. */
 module io.gds4j {
     requires static transitive org.jspecify;
-    requires com.fasterxml.jackson.databind;
+    requires com.fasterxml.jackson.core;
 
     exports io.gds4j;
     exports io.gds4j.config;

@@ -6,17 +6,45 @@ package io.gds4j.config;
  *
  * @since 0.1
  */
-public enum BoolParameter {
+public enum BoolParameter implements CuFileParameter {
+    /** {@code properties.use_poll_mode}. */
     PROPERTIES_USE_POLL_MODE,
+    /** {@code properties.allow_compat_mode}. */
     PROPERTIES_ALLOW_COMPAT_MODE,
+    /** {@code properties.force_compat_mode}. */
     FORCE_COMPAT_MODE,
+    /** {@code miscellaneous.api_check_aggressive}. */
     FS_MISC_API_CHECK_AGGRESSIVE,
+    /** {@code execution.parallel_io}. */
     EXECUTION_PARALLEL_IO,
+    /** {@code profile.nvtx}. */
     PROFILE_NVTX,
+    /** {@code properties.allow_system_memory}. */
     PROPERTIES_ALLOW_SYSTEM_MEMORY,
+    /** {@code properties.use_pci_p2pdma}. */
     USE_PCIP2PDMA,
+    /** {@code properties.prefer_iouring}. */
     PREFER_IO_URING,
+    /** {@code properties.force_odirect_mode}. */
     FORCE_ODIRECT_MODE,
+    /** {@code miscellaneous.skip_topology_detection}. */
     SKIP_TOPOLOGY_DETECTION,
-    STREAM_MEMOPS_BYPASS
+    /** {@code miscellaneous.stream_memops_bypass}. */
+    STREAM_MEMOPS_BYPASS;
+
+    @Override
+    public int index() {
+        return ordinal();
+    }
+
+    @Override
+    public String cName() {
+        return "CUFILE_PARAM_" + name();
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public ConfigKey<Boolean> key() {
+        return (ConfigKey<Boolean>) CuFileKeys.of(this);
+    }
 }

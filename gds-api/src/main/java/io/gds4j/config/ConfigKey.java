@@ -1,27 +1,122 @@
 package io.gds4j.config;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
- * One key of cufile.json, such as {@code execution.max_io_threads}; the constants stand in {@link CuFileKeys}.
+ * One key of cufile.json, such as {@code execution.max_io_threads}, with all that is known about it. The constants stand in
+ * {@link CuFileKeys}; there are no others.
  *
- * @param <T> Long, Boolean, String or a List of Long or String
- * @param name dotted path in the file
- * @param type class of the value
- * @param defaultValue what holds when nobody sets it
+ * <pre>{@code
+ * long threads = config.get(CuFileKeys.MAX_IO_THREADS);
+ * System.out.println(CuFileKeys.MAX_IO_THREADS.allowed());    // an integer, 0 to 32
+ * }</pre>
+ *
+ * @param <T> Long, Boolean, String, List of Long, List of String, or {@link MountTable}
  * @since 0.1
  */
-public record ConfigKey<T>(String name, Class<T> type, T defaultValue) {
-    static ConfigKey<Long> number(String name, long defaultValue) {
-        return new ConfigKey<>(name, Long.class, defaultValue);
+public final class ConfigKey<T> {
+    private final String name;
+    private final ValueType<T> type;
+    private final T defaultValue;
+    private final Constraint<T> constraint;
+    private final String unit;
+    private final List<EnvironmentVariable<T>> variables;
+    private final Optional<CuFileParameter> parameter;
+    private final boolean compat;
+    private final String since;
+    private final boolean inFile;
+    private final String description;
+
+    ConfigKey(KeyDefinition<T> definition, String description) {
+        this.name = definition.name;
+        this.type = definition.type;
+        this.defaultValue = definition.defaultValue;
+        this.constraint = definition.constraint;
+        this.unit = definition.unit;
+        this.variables = List.copyOf(definition.variables);
+        this.parameter = Optional.ofNullable(definition.parameter);
+        this.compat = definition.compat;
+        this.since = definition.since;
+        this.inFile = definition.inFile;
+        this.description = description;
     }
 
-    static ConfigKey<Boolean> flag(String name, boolean defaultValue) {
-        return new ConfigKey<>(name, Boolean.class, defaultValue);
+    /** Dotted path in the file; the variable's name for what only the environment can set. */
+    public String name() {
+        return name;
     }
 
-    @SuppressWarnings("unchecked")
-    static ConfigKey<List<Long>> numbers(String name, List<Long> defaultValue) {
-        return new ConfigKey<>(name, (Class<List<Long>>) (Class<?>) List.class, defaultValue);
+    /** Class of the value. */
+    public Class<T> type() {
+        return type.valueClass();
+    }
+
+    /** What holds when nobody sets it: the value of the cufile.json that comes with cuFile 1.15. */
+    public T defaultValue() {
+        return defaultValue;
+    }
+
+    /** One line on what it does. */
+    public String description() {
+        return description;
+    }
+
+    /** Type and range in words, such as {@code an integer, 0 to 32}. */
+    public String allowed() {
+        return constraint.allowed();
+    }
+
+    /** Both ends of what a number may be; empty for other types. */
+    public Optional<ParameterRange> range() {
+        return constraint.range();
+    }
+
+    /** What a number counts: {@code KiB}, {@code MiB}, {@code ms}, {@code s}; empty for other types and plain counts. */
+    public String unit() {
+        return unit;
+    }
+
+    /** Names of the environment variables that set it, usually none or one. */
+    public List<String> environmentVariables() {
+        return variables.stream().map(EnvironmentVariable::name).toList();
+    }
+
+    /** The parameter by which {@code cuFileGetParameter*} and {@code cuFileSetParameter*} name it. */
+    public Optional<CuFileParameter> parameter() {
+        return parameter;
+    }
+
+    /** True if it has a meaning in compat mode; the others matter only where nvidia-fs, p2pdma or RDMA work. */
+    public boolean appliesToCompat() {
+        return compat;
+    }
+
+    /** cuFile's version that knows it: {@code 1.15} for this one and all before it. */
+    public String since() {
+        return since;
+    }
+
+    /** False for what only the environment or the program can set. */
+    public boolean inFile() {
+        return inFile;
+    }
+
+    ValueType<T> valueType() {
+        return type;
+    }
+
+    List<EnvironmentVariable<T>> variables() {
+        return variables;
+    }
+
+    /** The value in its canonical form; empty if it is not allowed. */
+    Optional<T> accept(T value) {
+        return constraint.accept(type.copy().apply(value));
+    }
+
+    @Override
+    public String toString() {
+        return name;
     }
 }

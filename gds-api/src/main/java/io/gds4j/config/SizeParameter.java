@@ -1,22 +1,68 @@
 package io.gds4j.config;
 
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
 /**
  * Numeric parameters of {@code cuFileGetParameterSizeT} and {@code cuFileSetParameterSizeT}
  * ({@code CUFileSizeTConfigParameter_t}), in the order of the C enum. Units as the names say (KB are 1024 bytes).
  *
  * @since 0.1
  */
-public enum SizeParameter {
-    PROFILE_STATS,
-    EXECUTION_MAX_IO_QUEUE_DEPTH,
-    EXECUTION_MAX_IO_THREADS,
-    EXECUTION_MIN_IO_THRESHOLD_SIZE_KB,
-    EXECUTION_MAX_REQUEST_PARALLELISM,
-    PROPERTIES_MAX_DIRECT_IO_SIZE_KB,
-    PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB,
-    PROPERTIES_PER_BUFFER_CACHE_SIZE_KB,
-    PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
-    PROPERTIES_IO_BATCHSIZE,
-    POLLTHRESHOLD_SIZE_KB,
-    PROPERTIES_BATCH_IO_TIMEOUT_MS
+public enum SizeParameter implements CuFileParameter {
+    /** {@code profile.cufile_stats}: level of statistics. Has no range of its own in cuFile. */
+    PROFILE_STATS(null),
+    /** {@code execution.max_io_queue_depth}. */
+    EXECUTION_MAX_IO_QUEUE_DEPTH(new ParameterRange(1, 256)),
+    /** {@code execution.max_io_threads}. */
+    EXECUTION_MAX_IO_THREADS(new ParameterRange(0, 32)),
+    /** {@code execution.min_io_threshold_size_kb}. */
+    EXECUTION_MIN_IO_THRESHOLD_SIZE_KB(new ParameterRange(4, 4294967295L)),
+    /** {@code execution.max_request_parallelism}. */
+    EXECUTION_MAX_REQUEST_PARALLELISM(new ParameterRange(0, 8)),
+    /** {@code properties.max_direct_io_size_kb}. */
+    PROPERTIES_MAX_DIRECT_IO_SIZE_KB(new ParameterRange(64, 16384)),
+    /** {@code properties.max_device_cache_size_kb}. */
+    PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB(new ParameterRange(0, 268435456)),
+    /** {@code properties.per_buffer_cache_size_kb}. */
+    PROPERTIES_PER_BUFFER_CACHE_SIZE_KB(new ParameterRange(64, 16384)),
+    /** {@code properties.max_device_pinned_mem_size_kb}. */
+    PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB(new ParameterRange(64, 268435456)),
+    /** {@code properties.io_batchsize}. */
+    PROPERTIES_IO_BATCHSIZE(new ParameterRange(1, 256)),
+    /** {@code properties.poll_mode_max_size_kb}. */
+    POLLTHRESHOLD_SIZE_KB(new ParameterRange(4, CuFileKeys.MAX_KB)),
+    /** {@code properties.max_batch_io_timeout_msecs}. */
+    PROPERTIES_BATCH_IO_TIMEOUT_MS(new ParameterRange(1, 1000));
+
+    private final @Nullable ParameterRange range;
+
+    SizeParameter(@Nullable ParameterRange range) {
+        this.range = range;
+    }
+
+    @Override
+    public int index() {
+        return ordinal();
+    }
+
+    @Override
+    public String cName() {
+        return "CUFILE_PARAM_" + name();
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public ConfigKey<Long> key() {
+        return (ConfigKey<Long>) CuFileKeys.of(this);
+    }
+
+    /**
+     * What {@code cuFileGetParameterMinMaxValue} of cuFile 1.15 answers on an H200; empty for {@link #PROFILE_STATS}, where it
+     * answers {@code CU_FILE_INVALID_VALUE}. The maximum of the two device sizes is that GPU's BAR1 aperture; cufile.json may
+     * ask for more, see {@link ConfigKey#range()}.
+     */
+    public Optional<ParameterRange> range() {
+        return Optional.ofNullable(range);
+    }
 }

@@ -6,8 +6,27 @@ package io.gds4j.config;
  *
  * @since 0.1
  */
-public enum StringParameter {
+public enum StringParameter implements CuFileParameter {
+    /** {@code logging.level}. */
     LOGGING_LEVEL,
+    /** The variable {@code CUFILE_LOGFILE_PATH}; reading it while it is not set answers {@code CU_FILE_INVALID_VALUE}. */
     ENV_LOGFILE_PATH,
-    LOG_DIR
+    /** {@code logging.dir}. */
+    LOG_DIR;
+
+    @Override
+    public int index() {
+        return ordinal();
+    }
+
+    @Override
+    public String cName() {
+        return "CUFILE_PARAM_" + name();
+    }
+
+    @Override
+    @SuppressWarnings("unchecked")
+    public ConfigKey<String> key() {
+        return (ConfigKey<String>) CuFileKeys.of(this);
+    }
 }

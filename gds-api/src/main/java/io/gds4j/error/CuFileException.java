@@ -157,7 +157,7 @@ public class CuFileException extends RuntimeException {
 
         /** A sentence on what went wrong. */
         public Builder detail(String detail) {
-            this.detail = Objects.requireNonNull(detail, "detail");
+            this.detail = oneLine(Objects.requireNonNull(detail, "detail"));
             return this;
         }
 
@@ -177,11 +177,27 @@ public class CuFileException extends RuntimeException {
             return new CuFileInterruptedException(this);
         }
 
+        /** Names of files may hold any character; a message is one line all the same. */
+        private static String oneLine(String text) {
+            if (text.chars().noneMatch(Character::isISOControl)) {
+                return text;
+            }
+            StringBuilder line = new StringBuilder(text.length() + 16);
+            text.chars().forEach(c -> {
+                if (Character.isISOControl(c)) {
+                    line.append("\\u%04x".formatted(c));
+                } else {
+                    line.append((char) c);
+                }
+            });
+            return line.toString();
+        }
+
         private String message() {
             StringBuilder text = new StringBuilder(160).append(function).append(": ");
             text.append(detail.isEmpty() ? error.text() : detail);
             if (path != null) {
-                text.append(", file=").append(path);
+                text.append(", file=").append(oneLine(path.toString()));
             }
             if (fileOffset >= 0) {
                 text.append(", offset=").append(fileOffset);

@@ -1,0 +1,87 @@
+package io.gds4j.config;
+
+import io.gds4j.error.Errno;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.CodingErrorAction;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.Optional;
+
+/** Gets the text of a configuration file from the disk, without trusting what stands there. */
+final class ConfigFile {
+    /** Real ones have a few KiB; anything larger is some other file. */
+    static final int LARGEST = 1 << 20;
+
+    private ConfigFile() {
+    }
+
+    /**
+     * The text; empty if there is no such file.
+     *
+     * @throws CuFileConfigException if it is there and cannot be read, is not a regular file, not UTF-8, or too large
+     */
+    static Optional<String> text(Path file) {
+        byte[] bytes;
+        try {
+            BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
+            if (attributes.isDirectory()) {
+                throw CuFileConfigException.unreadable(
+                        file, Errno.EISDIR, "is a directory, allowed: a JSON file", null);
+            }
+            if (!attributes.isRegularFile()) {
+                throw CuFileConfigException.unreadable(
+                        file, Errno.EINVAL, "is not a regular file, allowed: a JSON file", null);
+            }
+            try (InputStream in = Files.newInputStream(file)) {
+                bytes = in.readNBytes(LARGEST + 1);
+            }
+        } catch (NoSuchFileException missing) {
+            return Optional.empty();
+        } catch (AccessDeniedException denied) {
+            throw CuFileConfigException.unreadable(
+                    file, Errno.EACCES, "cannot be read: permission denied", denied);
+        } catch (FileSystemException e) {
+            String reason = e.getReason() == null ? e.getClass().getSimpleName() : e.getReason();
+            throw CuFileConfigException.unreadable(file, Errno.EIO, "cannot be read: " + reason, e);
+        } catch (IOException e) {
+            throw CuFileConfigException.unreadable(file, Errno.EIO, "cannot be read: " + e.getMessage(), e);
+        }
+        if (bytes.length > LARGEST) {
+            throw CuFileConfigException.unreadable(
+                    file, Errno.EFBIG, "is larger than 1 MiB, which no cufile.json is", null);
+        }
+        return Optional.of(decode(file, bytes));
+    }
+
+    private static String decode(Path file, byte[] bytes) {
+        ByteBuffer in = ByteBuffer.wrap(bytes);
+        try {
+            String text = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .onMalformedInput(CodingErrorAction.REPORT)
+                    .onUnmappableCharacter(CodingErrorAction.REPORT)
+                    .decode(in)
+                    .toString();
+            return text.startsWith("\uFEFF") ? text.substring(1) : text;
+        } catch (CharacterCodingException e) {
+            int line = 1;
+            for (int i = 0; i < in.position(); i++) {
+                line += bytes[i] == '\n' ? 1 : 0;
+            }
+            int start = in.position();
+            while (start > 0 && bytes[start - 1] != '\n') {
+                start--;
+            }
+            throw CuFileConfigException.at(
+                    file, line, in.position() - start + 1, null, "not UTF-8 text, allowed: a JSON file", e);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package io.gds4j.config;
+
+import io.gds4j.error.Errno;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The environment and the files that a configuration is read from, weaker than the program's own values.
+ *
+ * @param variables the environment
+ * @param file what the program names; must be there
+ * @param systemFile what is read when nobody names a file; need not be there
+ */
+record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullable Path systemFile) {
+
+    static final ConfigSources NONE = new ConfigSources(Map.of(), null, null);
+
+    private static final String PREFIX = "CUFILE_";
+    private static final String FILE_VARIABLE = "CUFILE_ENV_PATH_JSON";
+    private static final Path SYSTEM_FILE = Path.of("/etc/cufile.json");
+
+    private static final Set<String> KNOWN_VARIABLES = CuFileKeys.all().stream()
+            .flatMap(key -> key.environmentVariables().stream())
+            .collect(Collectors.toUnmodifiableSet());
+
+    static ConfigSources ofProcess() {
+        return new ConfigSources(System.getenv(), null, SYSTEM_FILE);
+    }
+
+    ConfigSources environment(Map<String, String> other) {
+        return new ConfigSources(Map.copyOf(other), file, systemFile);
+    }
+
+    ConfigSources file(Path other) {
+        return new ConfigSources(variables, other, systemFile);
+    }
+
+    ConfigSources systemFile(Path other) {
+        return new ConfigSources(variables, file, other);
+    }
+
+    /** What environment and file say. */
+    record Found(Map<ConfigKey<?>, ConfigValue<?>> values, List<UnknownKey> unknown, List<String> warnings) {
+    }
+
+    /** @throws CuFileConfigException for the first thing that is wrong */
+    Found read() {
+        List<String> warnings = new ArrayList<>();
+        JsonConfigReader.Content content = readFile(warnings);
+        Map<ConfigKey<?>, ConfigValue<?>> values = new LinkedHashMap<>(content.values());
+        for (ConfigKey<?> key : CuFileKeys.all()) {
+            fromVariables(key).ifPresent(value -> values.put(key, value));
+        }
+        if (!content.unknown().isEmpty()) {
+            warnings.add(unknownKeys(content.unknown()));
+        }
+        unknownVariables().ifPresent(warnings::add);
+        return new Found(values, content.unknown(), warnings);
+    }
+
+    private JsonConfigReader.Content readFile(List<String> warnings) {
+        if (file != null) {
+            String text = ConfigFile.text(file)
+                    .orElseThrow(
+                            () -> CuFileConfigException.unreadable(file, Errno.ENOENT, "there is no such file", null));
+            return JsonConfigReader.read(file, text);
+        }
+        Optional<String> named = variable(FILE_VARIABLE);
+        if (named.isPresent()) {
+            Path path = path(named.get());
+            Optional<String> text = ConfigFile.text(path);
+            if (text.isEmpty()) {
+                warnings.add("%s names %s, which does not exist: the defaults hold".formatted(FILE_VARIABLE, path));
+                return JsonConfigReader.Content.NONE;
+            }
+            return JsonConfigReader.read(path, text.get());
+        }
+        if (systemFile == null) {
+            return JsonConfigReader.Content.NONE;
+        }
+        return ConfigFile.text(systemFile)
+                .map(text -> JsonConfigReader.read(systemFile, text))
+                .orElse(JsonConfigReader.Content.NONE);
+    }
+
+    private static Path path(String text) {
+        try {
+            return Path.of(text);
+        } catch (InvalidPathException e) {
+            throw CuFileConfigException.badPath(FILE_VARIABLE, text, e);
+        }
+    }
+
+    private Optional<String> variable(String name) {
+        return Optional.ofNullable(variables.get(name)).filter(text -> !text.isBlank());
+    }
+
+    private <T> Optional<ConfigValue<T>> fromVariables(ConfigKey<T> key) {
+        @Nullable ConfigValue<T> found = null;
+        for (EnvironmentVariable<T> source : key.variables()) {
+            Optional<String> text = variable(source.name());
+            if (text.isEmpty()) {
+                continue;
+            }
+            T value = source.parse()
+                    .apply(text.get())
+                    .flatMap(key::accept)
+                    .orElseThrow(() -> CuFileConfigException.ofVariable(source.name(), key, text.get(),
+                            allowed(source, key)));
+            if (found != null && !found.value().equals(value)) {
+                throw CuFileConfigException.ofVariable(
+                        source.name(),
+                        key,
+                        text.get(),
+                        "the same as %s, which is %s"
+                                .formatted(found.variable().orElseThrow(), found.value()));
+            }
+            if (found == null) {
+                found = ConfigValue.ofVariable(key, value, source.name());
+            }
+        }
+        return Optional.ofNullable(found);
+    }
+
+    private static String allowed(EnvironmentVariable<?> source, ConfigKey<?> key) {
+        boolean isSwitch = key.valueType() == ValueType.SWITCH || source.allowed().contains("true");
+        return isSwitch ? source.allowed() : key.allowed();
+    }
+
+    private static String unknownKeys(List<UnknownKey> unknown) {
+        return "%s: without effect, since cuFile does not know them: %s"
+                .formatted(
+                        unknown.getFirst().file(),
+                        unknown.stream()
+                                .map(key -> "%s (line %d)".formatted(key.name(), key.line()))
+                                .collect(Collectors.joining(", ")));
+    }
+
+    private Optional<String> unknownVariables() {
+        Set<String> names = new TreeSet<>(variables.keySet());
+        names.removeIf(
+                name -> !name.startsWith(PREFIX) || name.equals(FILE_VARIABLE) || KNOWN_VARIABLES.contains(name));
+        return names.isEmpty()
+                ? Optional.empty()
+                : Optional.of(
+                        "environment: without effect, since cuFile does not know them: " + String.join(", ", names));
+    }
+}

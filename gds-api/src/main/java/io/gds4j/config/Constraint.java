@@ -1,0 +1,114 @@
+package io.gds4j.config;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/**
+ * What a value may be. Pure.
+ *
+ * @param allowed type and range in words
+ * @param check the canonical form of an allowed value, empty for any other
+ * @param range both ends of a number's range
+ */
+record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<ParameterRange> range) {
+
+    private static final String OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
+    private static final Pattern IPV4 = Pattern.compile(OCTET + "(\\." + OCTET + "){3}");
+    private static final Pattern HEX32 = Pattern.compile("0[xX][0-9a-fA-F]{1,8}");
+
+    Optional<T> accept(T value) {
+        return check.apply(value);
+    }
+
+    private static <T> Constraint<T> of(String allowed, Predicate<T> test) {
+        return new Constraint<>(allowed, value -> Optional.of(value).filter(test), Optional.empty());
+    }
+
+    /** Anything of the type. */
+    static <T> Constraint<T> any(ValueType<T> type) {
+        return of(type.noun(), value -> true);
+    }
+
+    /** Multiples of {@code step} (1 for every number) from {@code min} to {@code max}. */
+    static Constraint<Long> number(long min, long max, long step) {
+        String words = "an integer, %d to %d%s".formatted(min, max, step == 1 ? "" : ", a multiple of " + step);
+        return new Constraint<>(
+                words,
+                value -> Optional.of(value).filter(v -> v >= min && v <= max && v % step == 0),
+                Optional.of(new ParameterRange(min, max)));
+    }
+
+    /** {@code off}, or {@code min} to {@code max}. */
+    static Constraint<Long> numberOr(long off, long min, long max) {
+        return new Constraint<>(
+                "an integer, %d or %d to %d".formatted(off, min, max),
+                value -> Optional.of(value).filter(v -> v == off || v >= min && v <= max),
+                Optional.of(new ParameterRange(off, max)));
+    }
+
+    /** Between {@code fewest} and {@code most} numbers, each as {@link #number} says. */
+    static Constraint<List<Long>> numbers(int fewest, int most, long min, long max, long step) {
+        Constraint<Long> element = number(min, max, step);
+        return of(
+                "an array of %d to %d, each %s".formatted(fewest, most, element.allowed()),
+                list -> list.size() >= fewest
+                        && list.size() <= most
+                        && list.stream().allMatch(v -> element.accept(v).isPresent()));
+    }
+
+    /** One of some words, in any case; its canonical form is the word as listed. */
+    static Constraint<String> oneOf(String... words) {
+        return new Constraint<>(
+                "one of " + Stream.of(words).map(Constraint::quoted).collect(Collectors.joining(", ")),
+                value -> Stream.of(words).filter(word -> word.equalsIgnoreCase(value)).findFirst(),
+                Optional.empty());
+    }
+
+    /** Different words out of some. */
+    static Constraint<List<String>> someOf(String... words) {
+        Set<String> known = Set.of(words);
+        return of(
+                "an array of different ones of "
+                        + Stream.of(words).map(Constraint::quoted).collect(Collectors.joining(", ")),
+                list -> known.containsAll(list) && Set.copyOf(list).size() == list.size());
+    }
+
+    static Constraint<List<String>> ipv4List() {
+        return of(
+                "an array of IPv4 addresses",
+                list -> list.stream().allMatch(address -> IPV4.matcher(address).matches()));
+    }
+
+    static Constraint<List<String>> names() {
+        return of("an array of strings that are not blank", list -> list.stream().noneMatch(String::isBlank));
+    }
+
+    static Constraint<String> hex32() {
+        return of("a string \"0x..\" of 1 to 8 hexadecimal digits", text -> HEX32.matcher(text).matches());
+    }
+
+    static Constraint<String> path() {
+        return of("a string, the path of a file or directory", text -> text.indexOf('\0') < 0);
+    }
+
+    static Constraint<MountTable> mounts() {
+        Constraint<List<String>> addresses = ipv4List();
+        return of(
+                ValueType.MOUNTS.noun() + " of absolute mount points and IPv4 addresses",
+                table -> table.rdmaDevAddrList().entrySet().stream()
+                        .allMatch(entry -> entry.getKey().indexOf('\0') < 0
+                                && Path.of(entry.getKey()).isAbsolute()
+                                && addresses.accept(entry.getValue()).isPresent()));
+    }
+
+    private static String quoted(String word) {
+        return '"' + word + '"';
+    }
+}

@@ -1,0 +1,157 @@
+package io.gds4j.config;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A configuration that cannot be used. {@link #detail()} and {@link #getMessage()} are one line that says where, which key,
+ * which value, and what is allowed:
+ *
+ * <pre>{@code
+ * /etc/cufile.json:12:25: properties.io_batchsize is 999999, allowed: an integer, 1 to 256
+ * CUFILE_NVTX is "maybe", allowed: true, false, 1 or 0 (profile.nvtx)
+ * }</pre>
+ *
+ * <p>
+ * The error is {@link CuFileError#INVALID_VALUE} for a value that the program set, {@link CuFileError#DRIVER_INVALID_PROPS}
+ * for the environment and the file; errno is EINVAL, as libcufile answers, or why the file could not be read.
+ *
+ * @since 0.1
+ */
+public final class CuFileConfigException extends CuFileException {
+    private static final long serialVersionUID = 1L;
+    private static final int LONGEST_VALUE = 120;
+
+    private final @Nullable String key;
+    private final transient @Nullable Path file;
+    private final int line;
+    private final int column;
+
+    private CuFileConfigException(
+            CuFileError error,
+            int errno,
+            @Nullable String key,
+            @Nullable Path file,
+            int line,
+            int column,
+            String detail,
+            @Nullable Throwable cause) {
+        super(describe(error, errno, detail, cause));
+        this.key = key;
+        this.file = file;
+        this.line = line;
+        this.column = column;
+    }
+
+    private static Builder describe(CuFileError error, int errno, String detail, @Nullable Throwable cause) {
+        Builder builder = CuFileException.builder("cuFileDriverOpen").error(error).errno(errno).detail(detail);
+        return cause == null ? builder : builder.cause(cause);
+    }
+
+    /** A value that the program set. */
+    static CuFileConfigException ofApi(ConfigKey<?> key, Object value) {
+        return new CuFileConfigException(
+                CuFileError.INVALID_VALUE, Errno.EINVAL, key.name(), null, 0, 0, sentence(key, show(value)), null);
+    }
+
+    /** A variable of the environment. */
+    static CuFileConfigException ofVariable(String variable, ConfigKey<?> key, String text, String allowed) {
+        String where = key.name().equals(variable) ? "" : " (" + key.name() + ")";
+        return new CuFileConfigException(
+                CuFileError.DRIVER_INVALID_PROPS,
+                Errno.EINVAL,
+                key.name(),
+                null,
+                0,
+                0,
+                "%s is %s, allowed: %s%s".formatted(variable, show(text), allowed, where),
+                null);
+    }
+
+    /** A variable that should name a file. */
+    static CuFileConfigException badPath(String variable, String text, Throwable cause) {
+        return new CuFileConfigException(
+                CuFileError.DRIVER_INVALID_PROPS,
+                Errno.EINVAL,
+                null,
+                null,
+                0,
+                0,
+                "%s is %s, allowed: the path of a JSON file".formatted(variable, show(text)),
+                cause);
+    }
+
+    /** A value at a place of a file. */
+    static CuFileConfigException ofFile(ConfigKey<?> key, String value, Path file, int line, int column) {
+        return at(file, line, column, key.name(), sentence(key, value), null);
+    }
+
+    /** Anything else at a place of a file. */
+    static CuFileConfigException at(
+            Path file, int line, int column, @Nullable String key, String what, @Nullable Throwable cause) {
+        return new CuFileConfigException(
+                CuFileError.DRIVER_INVALID_PROPS,
+                Errno.EINVAL,
+                key,
+                file,
+                line,
+                column,
+                "%s:%d:%d: %s".formatted(file, line, column, what),
+                cause);
+    }
+
+    /** A file that cannot be read at all. */
+    static CuFileConfigException unreadable(Path file, int errno, String what, @Nullable Throwable cause) {
+        return new CuFileConfigException(
+                CuFileError.DRIVER_INVALID_PROPS, errno, null, file, 0, 0, file + ": " + what, cause);
+    }
+
+    /** Values that do not go together; {@code blamed} is the one that was set by the strongest source. */
+    static CuFileConfigException together(ConfigValue<?> blamed, String what) {
+        String where = blamed.source() == ConfigSource.FILE ? blamed.origin() + ": " : "";
+        return new CuFileConfigException(
+                blamed.source() == ConfigSource.API ? CuFileError.INVALID_VALUE : CuFileError.DRIVER_INVALID_PROPS,
+                Errno.EINVAL,
+                blamed.key().name(),
+                blamed.file().orElse(null),
+                blamed.line(),
+                0,
+                where + what,
+                null);
+    }
+
+    private static String sentence(ConfigKey<?> key, String value) {
+        return "%s is %s, allowed: %s".formatted(key.name(), value, key.allowed());
+    }
+
+    /** A value as messages show it: texts in quotes, cut where they are long. */
+    static String show(Object value) {
+        String text = value instanceof String string ? '"' + string + '"' : value.toString();
+        return text.length() <= LONGEST_VALUE ? text : text.substring(0, LONGEST_VALUE) + "..";
+    }
+
+    /** The key, where the failure concerns one. */
+    public Optional<String> key() {
+        return Optional.ofNullable(key);
+    }
+
+    /** The JSON file, where the failure is in one. */
+    @Override
+    public Optional<Path> path() {
+        return Optional.ofNullable(file);
+    }
+
+    /** Line in the file, counted from 1; 0 where there is none. */
+    public int line() {
+        return line;
+    }
+
+    /** Column in the line, counted from 1; 0 where there is none. */
+    public int column() {
+        return column;
+    }
+}

@@ -1,0 +1,75 @@
+package io.gds4j.config;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** Collects what a {@link ConfigKey} consists of, so that the table of keys reads line by line. */
+final class KeyDefinition<T> {
+    final String name;
+    final ValueType<T> type;
+    final T defaultValue;
+    final List<EnvironmentVariable<T>> variables = new ArrayList<>();
+    private final List<ConfigKey<?>> catalogue;
+    Constraint<T> constraint;
+    String unit = "";
+    @Nullable CuFileParameter parameter;
+    boolean compat;
+    boolean inFile = true;
+    String since = "1.15";
+
+    KeyDefinition(List<ConfigKey<?>> catalogue, String name, ValueType<T> type, T defaultValue) {
+        this.catalogue = catalogue;
+        this.name = name;
+        this.type = type;
+        this.defaultValue = defaultValue;
+        this.constraint = Constraint.any(type);
+    }
+
+    KeyDefinition<T> allow(Constraint<T> allowed) {
+        this.constraint = allowed;
+        return this;
+    }
+
+    KeyDefinition<T> unit(String text) {
+        this.unit = text;
+        return this;
+    }
+
+    KeyDefinition<T> parameter(CuFileParameter cuFileParameter) {
+        this.parameter = cuFileParameter;
+        return this;
+    }
+
+    KeyDefinition<T> compat() {
+        this.compat = true;
+        return this;
+    }
+
+    KeyDefinition<T> since(String version) {
+        this.since = version;
+        return this;
+    }
+
+    KeyDefinition<T> onlyEnvironment() {
+        this.inFile = false;
+        return this;
+    }
+
+    KeyDefinition<T> variable(String variable, Function<String, Optional<T>> parse, String allowed) {
+        variables.add(new EnvironmentVariable<>(variable, parse, allowed));
+        return this;
+    }
+
+    /** Ends the definition. */
+    ConfigKey<T> about(String description) {
+        if (constraint.accept(defaultValue).isEmpty()) {
+            throw new AssertionError(name + ": default " + defaultValue + " is not " + constraint.allowed());
+        }
+        ConfigKey<T> key = new ConfigKey<>(this, description);
+        catalogue.add(key);
+        return key;
+    }
+}
