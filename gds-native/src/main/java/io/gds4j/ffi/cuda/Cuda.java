@@ -17,8 +17,13 @@ public interface Cuda {
     int ERROR_NO_DEVICE = 100;
     int ERROR_INVALID_DEVICE = 101;
     int ERROR_INVALID_CONTEXT = 201;
+    int ERROR_INVALID_HANDLE = 400;
+    int ERROR_NOT_FOUND = 500;
     int ERROR_NOT_READY = 600;
+    int ERROR_ILLEGAL_ADDRESS = 700;
+    int ERROR_CONTEXT_IS_DESTROYED = 709;
     int ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
+    int ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
     int ERROR_NOT_PERMITTED = 800;
     int ERROR_NOT_SUPPORTED = 801;
 
@@ -95,6 +100,9 @@ public interface Cuda {
     /** {@code cuMemcpyAsync}: kinds and devices by unified addressing. */
     int memcpyAsync(long to, long from, long bytes, long stream);
 
+    /** {@code cuMemcpyPeerAsync}: between device memory of two contexts, in a stream of the current one. */
+    int memcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream);
+
     int memsetD8Async(long pointer, byte value, long bytes, long stream);
 
     int streamCreate(long[] stream, int flags);
@@ -136,6 +144,11 @@ public interface Cuda {
 
     /** {@code cuMemGetAllocationGranularity}, the recommended one. */
     int memGetAllocationGranularity(long[] bytes, int device);
+
+    /** False if the driver is too old for a function; its method answers {@link #ERROR_NOT_FOUND} then. */
+    default boolean has(CudaFunction function) {
+        return true;
+    }
 
     /** {@code cuGetErrorName}, or {@code "CUDA error N"}. */
     String errorName(int result);

@@ -1,0 +1,94 @@
+package io.gds4j.ffi.cuda;
+
+/**
+ * The driver functions that gds4j calls, each under the name that {@code cuda.h} 13.0 selects by its defines: the name
+ * without a suffix is often an older function with 32-bit sizes.
+ */
+public enum CudaFunction {
+    INIT("cuInit"),
+    DRIVER_GET_VERSION("cuDriverGetVersion"),
+    DEVICE_GET_COUNT("cuDeviceGetCount"),
+    DEVICE_GET("cuDeviceGet"),
+    DEVICE_GET_NAME("cuDeviceGetName"),
+    DEVICE_GET_UUID("cuDeviceGetUuid_v2", "11.4"),
+    DEVICE_TOTAL_MEM("cuDeviceTotalMem_v2"),
+    DEVICE_GET_ATTRIBUTE("cuDeviceGetAttribute"),
+    DEVICE_GET_PCI_BUS_ID("cuDeviceGetPCIBusId"),
+    DEVICE_PRIMARY_CTX_RETAIN("cuDevicePrimaryCtxRetain"),
+    DEVICE_PRIMARY_CTX_RELEASE("cuDevicePrimaryCtxRelease_v2"),
+    CTX_PUSH_CURRENT("cuCtxPushCurrent_v2"),
+    CTX_POP_CURRENT("cuCtxPopCurrent_v2"),
+    CTX_GET_CURRENT("cuCtxGetCurrent"),
+    CTX_SET_CURRENT("cuCtxSetCurrent"),
+    CTX_GET_ID("cuCtxGetId", "12.0"),
+    MEM_GET_INFO("cuMemGetInfo_v2"),
+    MEM_ALLOC("cuMemAlloc_v2"),
+    MEM_FREE("cuMemFree_v2"),
+    MEM_ALLOC_MANAGED("cuMemAllocManaged"),
+    MEM_ALLOC_ASYNC("cuMemAllocAsync", "11.2"),
+    MEM_FREE_ASYNC("cuMemFreeAsync", "11.2"),
+    MEM_HOST_ALLOC("cuMemHostAlloc"),
+    MEM_FREE_HOST("cuMemFreeHost"),
+    MEM_HOST_REGISTER("cuMemHostRegister_v2"),
+    MEM_HOST_UNREGISTER("cuMemHostUnregister"),
+    MEM_GET_ADDRESS_RANGE("cuMemGetAddressRange_v2"),
+    POINTER_GET_ATTRIBUTE("cuPointerGetAttribute"),
+    MEMCPY_HTOD_ASYNC("cuMemcpyHtoDAsync_v2"),
+    MEMCPY_DTOH_ASYNC("cuMemcpyDtoHAsync_v2"),
+    MEMCPY_DTOD_ASYNC("cuMemcpyDtoDAsync_v2"),
+    MEMCPY_ASYNC("cuMemcpyAsync"),
+    MEMCPY_PEER_ASYNC("cuMemcpyPeerAsync"),
+    MEMSET_D8_ASYNC("cuMemsetD8Async"),
+    STREAM_CREATE("cuStreamCreate"),
+    STREAM_DESTROY("cuStreamDestroy_v2"),
+    STREAM_SYNCHRONIZE("cuStreamSynchronize"),
+    STREAM_QUERY("cuStreamQuery"),
+    STREAM_WAIT_EVENT("cuStreamWaitEvent"),
+    EVENT_CREATE("cuEventCreate"),
+    EVENT_DESTROY("cuEventDestroy_v2"),
+    EVENT_RECORD("cuEventRecord"),
+    EVENT_SYNCHRONIZE("cuEventSynchronize"),
+    EVENT_QUERY("cuEventQuery"),
+    MEM_ADDRESS_RESERVE("cuMemAddressReserve"),
+    MEM_ADDRESS_FREE("cuMemAddressFree"),
+    MEM_CREATE("cuMemCreate"),
+    MEM_RELEASE("cuMemRelease"),
+    MEM_MAP("cuMemMap"),
+    MEM_UNMAP("cuMemUnmap"),
+    MEM_SET_ACCESS("cuMemSetAccess"),
+    MEM_GET_ALLOCATION_GRANULARITY("cuMemGetAllocationGranularity"),
+    GET_ERROR_NAME("cuGetErrorName"),
+    GET_ERROR_STRING("cuGetErrorString");
+
+    private final String symbol;
+    private final String since;
+
+    CudaFunction(String symbol) {
+        this(symbol, "");
+    }
+
+    CudaFunction(String symbol, String since) {
+        this.symbol = symbol;
+        this.since = since;
+    }
+
+    /** Name in the driver library. */
+    public String symbol() {
+        return symbol;
+    }
+
+    /** Name in the documentation: without a suffix. */
+    public String documentedName() {
+        return symbol.replaceFirst("_v[0-9]+$", "");
+    }
+
+    /** First CUDA version that has it, where gds4j also works without; empty for one that must be there. */
+    public String since() {
+        return since;
+    }
+
+    /** True if gds4j refuses a driver without it. */
+    public boolean isRequired() {
+        return since.isEmpty();
+    }
+}
