@@ -21,6 +21,7 @@ final class FakeContext {
 
     @Override
     public String toString() {
-        return (primary ? "primary context of GPU " + device : "context 0x" + Long.toHexString(handle)) + " (id " + id + ")";
+        return (primary ? "primary context of GPU " + device : "context 0x" + Long.toHexString(handle)) + " (id " + id
+                + ")";
     }
 }

@@ -634,7 +634,8 @@ public final class FakeCuda implements Cuda {
                 return ERROR_INVALID_HANDLE;
             }
             if (recorded.context != used.context) {
-                return violation("event of %s recorded in a stream of %s", ERROR_INVALID_HANDLE, recorded.context, used.context);
+                return violation("event of %s recorded in a stream of %s", ERROR_INVALID_HANDLE, recorded.context,
+                        used.context);
             }
             FakeEvent.Recording recording = new FakeEvent.Recording(used);
             recorded.recording = recording;

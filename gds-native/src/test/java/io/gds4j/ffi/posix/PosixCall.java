@@ -2,7 +2,8 @@ package io.gds4j.ffi.posix;
 
 /** The calls of {@link Posix} into which {@link FaultyPosix} injects faults. */
 public enum PosixCall {
-    OPEN, CLOSE, PREAD, PWRITE, PREADV2, STATX, FSTATFS, FCNTL, FADVISE, MMAP, MUNMAP, MADVISE, FTRUNCATE, FALLOCATE, FSYNC,
+    OPEN, CLOSE, PREAD, PWRITE, PREADV2, STATX, FSTATFS, FCNTL, FADVISE, MMAP, MUNMAP, MADVISE, FTRUNCATE, FALLOCATE,
+    FSYNC,
     FDATASYNC, MEMFD_CREATE, BLOCK_DEVICE_SIZE, SETENV;
 
     /** True for the three that move bytes. */
