@@ -13,9 +13,13 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.InFlight;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.FileSource;
+import java.lang.ref.Reference;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +29,8 @@ import org.jspecify.annotations.Nullable;
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
     private static final long PAGE = 4096;
+    private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
+    private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
     private final Posix posix;
     private final boolean forceDirect;
@@ -38,6 +44,7 @@ final class CompatSession {
     private final InFlight inFlight = new InFlight();
     private final Set<CompatFile> files = new HashSet<>();
     private final Thread exitHook;
+    private volatile boolean exiting;
 
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, PathCounters counters) {
         this.posix = posix;
@@ -51,7 +58,7 @@ final class CompatSession {
         this.gpus = contexts.map(known -> new GpuPorts(known, pool)).orElse(null);
         this.engine = new TransferEngine(config);
         this.io = new PieceIo(posix, counters);
-        this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(engine::drainForExit);
+        this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
     }
 
@@ -65,8 +72,24 @@ final class CompatSession {
 
     /** Counts a call in; it must be counted out by {@link #exit}. */
     void enter(String function) {
+        if (exiting) {
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
+        }
         if (!inFlight.enter()) {
             throw closed(function);
+        }
+    }
+
+    /**
+     * The JVM exits: refuses new calls and waits for those at work, so that the GPU's driver is not torn down under a copy;
+     * but only so long, because a dead disk must not hold the exit up.
+     */
+    private void drainForExit() {
+        exiting = true;
+        engine.stopForExit();
+        long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
+        while (inFlight.users() > 0 && System.nanoTime() < deadline) {
+            LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
     }
 
@@ -101,7 +124,7 @@ final class CompatSession {
                     .detail("file descriptor " + source.fd() + " is not open")
                     .build();
         }
-        Optional<java.nio.file.Path> path = DescriptorPath.of(source.fd());
+        Optional<Path> path = DescriptorPath.of(source.fd());
         DescriptorTable.checkType(status, path);
         if ((flags & PosixConstants.O_APPEND) != 0) {
             throw openFlag(path, "O_APPEND: the kernel would ignore offsets");
@@ -124,7 +147,7 @@ final class CompatSession {
         }
     }
 
-    private static CuFileException openFlag(Optional<java.nio.file.Path> path, String detail) {
+    private static CuFileException openFlag(Optional<Path> path, String detail) {
         return CuFileException.builder(REGISTER)
                 .error(CuFileError.INVALID_FILE_OPEN_FLAG)
                 .path(path)
@@ -179,7 +202,7 @@ final class CompatSession {
             engine.execute(transfer);
             return transfer.result(function, file.path());
         } finally {
-            java.lang.ref.Reference.reachabilityFence(memory);
+            Reference.reachabilityFence(memory);
         }
     }
 

@@ -35,10 +35,12 @@ record FileTraits(boolean block, long alignment, long memoryAlignment, boolean n
             Set.of(PosixConstants.TMPFS_MAGIC, 0x858458F6L, PosixConstants.HUGETLBFS_MAGIC);
 
     static FileTraits of(StatxResult status, long magic) {
+        boolean inMemory = IN_MEMORY.contains(magic & 0xFFFFFFFFL);
         boolean known = (status.mask() & StatxResult.MASK_DIRECT_ALIGNMENT) != 0;
         long alignment = 0;
         long memoryAlignment = PAGE;
-        if (!known || status.directOffsetAlignment() > 0) {
+        // In-memory file systems may accept O_DIRECT, but there is nothing behind the page cache.
+        if (!inMemory && (!known || status.directOffsetAlignment() > 0)) {
             alignment = Math.max(PAGE, status.directOffsetAlignment());
             long block = status.blockSize();
             if (Long.bitCount(block) == 1 && block <= LARGEST_BLOCK) {
@@ -53,7 +55,7 @@ record FileTraits(boolean block, long alignment, long memoryAlignment, boolean n
                 alignment,
                 memoryAlignment,
                 NETWORK.contains(magic & 0xFFFFFFFFL),
-                IN_MEMORY.contains(magic & 0xFFFFFFFFL));
+                inMemory);
     }
 
     boolean allowsDirect() {

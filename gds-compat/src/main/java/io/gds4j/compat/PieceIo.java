@@ -55,7 +55,7 @@ final class PieceIo {
             } else if (moved == 0) {
                 outcome.fail(Errno.EIO);
                 break;
-            } else if (moved == -Errno.EINTR || moved == -Errno.EAGAIN) {
+            } else if (moved == -Errno.EINTR) {
                 Thread.onSpinWait();
             } else if (moved == -Errno.EINVAL && direct) {
                 pair.refuseDirect();

@@ -131,11 +131,10 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
      * @throws CuFileException if a piece failed or the caller was interrupted
      */
     final synchronized long result(String function, Optional<Path> path) {
-        if (endPiece == Long.MAX_VALUE && !interrupted) {
-            return plan.size();
-        }
-        boolean endedFirst = endPiece < Long.MAX_VALUE && (!interrupted || endPiece < limit || endErrno == 0);
-        if (!endedFirst) {
+        if (endPiece == Long.MAX_VALUE) {
+            if (!interrupted) {
+                return plan.size();
+            }
             throw CuFileException.builder(function)
                     .error(CuFileError.IO_ERROR)
                     .path(path)

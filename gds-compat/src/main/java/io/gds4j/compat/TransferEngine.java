@@ -11,7 +11,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +24,6 @@ final class TransferEngine {
     private static final int MAX_AUTOMATIC_THREADS = 12;
 
     private static final long KIB = 1024;
-    private static final long EXIT_WAIT_SECONDS = 5;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
@@ -235,28 +233,14 @@ final class TransferEngine {
         }
     }
 
-    /**
-     * The JVM exits: requests at work end after the pieces in flight. Waits for them a bounded time, so that neither the GPU's
-     * driver is torn down under a copy nor the exit held up by a dead disk.
-     */
-    void drainForExit() {
+    /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
+    void stopForExit() {
         stop();
         lock.lock();
         try {
             active.forEach(Transfer::cancel);
         } finally {
             lock.unlock();
-        }
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXIT_WAIT_SECONDS);
-        try {
-            for (Thread worker : workers) {
-                long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
-                if (left > 0) {
-                    worker.join(left);
-                }
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
         }
     }
 }
