@@ -37,7 +37,7 @@ final class LoadFuture extends CompletableFuture<LoadedTensors> {
         if (cancelled) {
             job.cancel();
             if (!job.isOwnThread()) {
-                LoadJob.awaitUninterruptibly(ended);
+                Workers.awaitUninterruptibly(ended);
             }
         }
         return cancelled || isCancelled();

@@ -16,13 +16,13 @@ import io.gds4j.loader.Layout.Work;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -39,13 +39,12 @@ final class LoadJob {
 
     private final List<CuFileHandle> handles = new ArrayList<>();
     private final List<Slab> slabs = new ArrayList<>();
-    private final List<Thread> threads = new ArrayList<>();
-    private final AtomicInteger nextWork = new AtomicInteger();
+    private final Workers workers;
     private final AtomicLong stagingBytes = new AtomicLong();
     private final AtomicInteger requests = new AtomicInteger();
     private final LoadProgress progress;
-    private @Nullable Throwable failure;
     private volatile boolean stopped;
+    private volatile @Nullable Thread runner;
 
     LoadJob(LoadPlan plan, Layout layout, CuFileDriver driver, LoadListener listener) {
         this.plan = plan;
@@ -53,13 +52,13 @@ final class LoadJob {
         this.driver = driver;
         this.listener = listener;
         this.progress = new LoadProgress(layout, listener);
+        int inFlight = plan.options().requestsInFlight();
+        this.workers = new Workers("gds-load", inFlight, layout.works().size(), Reader::new);
     }
 
     /** Loads; on the thread whose interrupt ends it. */
     LoadedTensors run() {
-        synchronized (this) {
-            threads.add(Thread.currentThread());
-        }
+        runner = Thread.currentThread();
         long start = System.nanoTime();
         boolean done = false;
         try {
@@ -84,12 +83,13 @@ final class LoadJob {
 
     /** Ends the load: pieces in flight drain, then {@link #run} frees everything and throws. */
     void cancel() {
-        stop();
+        stopped = true;
+        workers.stop();
     }
 
     /** True on threads that this load waits for. */
-    synchronized boolean isOwnThread() {
-        return threads.contains(Thread.currentThread());
+    boolean isOwnThread() {
+        return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
     private void openFiles() {
@@ -128,73 +128,18 @@ final class LoadJob {
     }
 
     private void work() {
-        int count = Math.min(plan.options().requestsInFlight(), layout.works().size());
-        CountDownLatch ended = new CountDownLatch(count);
-        synchronized (this) {
-            for (int i = 0; i < count; i++) {
-                Thread thread = Thread.ofPlatform().name("gds-load-", i).daemon().unstarted(() -> {
-                    try {
-                        takeWork();
-                    } finally {
-                        ended.countDown();
-                    }
-                });
-                threads.add(thread);
-                thread.start();
-            }
-        }
-        boolean interrupted = false;
+        boolean done;
         try {
-            ended.await();
+            done = workers.run();
         } catch (InterruptedException e) {
-            interrupted = true;
-            stop();
-            awaitUninterruptibly(ended);
-        }
-        if (interrupted) {
             Thread.currentThread().interrupt();
             throw interrupted();
+        } catch (IOException e) {
+            throw new AssertionError("reads throw no checked exception", e);
         }
-        synchronized (this) {
-            switch (failure) {
-                case null -> checkStopped();
-                case RuntimeException e -> throw e;
-                case Error e -> throw e;
-                case Throwable e -> throw new AssertionError(e);
-            }
+        if (!done) {
+            throw interrupted();
         }
-    }
-
-    private void takeWork() {
-        try (Staging staging = new Staging()) {
-            for (int i = nextWork.getAndIncrement(); i < layout.works().size(); i = nextWork.getAndIncrement()) {
-                if (stopped) {
-                    return;
-                }
-                Work work = layout.works().get(i);
-                switch (work) {
-                    case Direct direct -> read(direct);
-                    case Gather gather -> read(gather, staging);
-                }
-                progress.done(work);
-            }
-        } catch (Throwable e) {
-            fail(e);
-        }
-    }
-
-    private void read(Direct direct) {
-        Slab slab = slabs.get(direct.slab());
-        MemoryRange memory = slab.memory();
-        read(direct.file(), memory, direct.length(), direct.fileOffset(), slab.origin() + direct.slabOffset());
-    }
-
-    private void read(Gather gather, Staging staging) {
-        MemoryRange memory = staging.files();
-        for (Extent extent : gather.extents()) {
-            read(gather.file(), memory, extent.length(), extent.fileOffset(), extent.stagingOffset());
-        }
-        staging.place(gather);
     }
 
     private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
@@ -210,31 +155,6 @@ final class LoadJob {
                     0,
                     "the file ends here now; it had %d bytes when its header was read"
                             .formatted(layout.files().get(file).size()));
-        }
-    }
-
-    /** Keeps the first failure and ends the other workers. */
-    private void fail(Throwable e) {
-        synchronized (this) {
-            // a worker that was told to stop says so by an exception of its own: not the cause
-            boolean told = stopped && e instanceof CuFileInterruptedException;
-            if (failure == null && !told) {
-                failure = e;
-            } else if (failure != null && failure != e && !told) {
-                failure.addSuppressed(e);
-            }
-        }
-        stop();
-    }
-
-    /** Workers end after the pieces in flight. */
-    private synchronized void stop() {
-        stopped = true;
-        for (Thread thread : threads) {
-            // the first one runs the load and is nobody's to interrupt but its owner's
-            if (thread != threads.getFirst() && thread != Thread.currentThread()) {
-                thread.interrupt();
-            }
         }
     }
 
@@ -290,38 +210,36 @@ final class LoadJob {
         return new LoadedTensors(held, List.copyOf(slabs), driver.allocator(), report);
     }
 
-    static void awaitUninterruptibly(CountDownLatch latch) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                latch.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
+    /** Takes reads; keeps host memory for gathered tensors from one to the next. */
+    private final class Reader implements Workers.Worker {
+        private @Nullable StagingMemory staging;
+
+        @Override
+        public void work(int number) {
+            Work work = layout.works().get(number);
+            switch (work) {
+                case Direct direct -> {
+                    Slab slab = slabs.get(direct.slab());
+                    long bufferOffset = slab.origin() + direct.slabOffset();
+                    read(direct.file(), slab.memory(), direct.length(), direct.fileOffset(), bufferOffset);
+                }
+                case Gather gather -> {
+                    StagingMemory memory = staging();
+                    for (Extent extent : gather.extents()) {
+                        long bufferOffset = extent.stagingOffset();
+                        read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), bufferOffset);
+                    }
+                    memory.place(layout, gather, slabs);
+                }
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    /** A worker's host memory for gathered tensors: what was read, and behind it the image of what goes out. */
-    private final class Staging implements AutoCloseable {
-        private @Nullable StagingMemory memory;
-
-        MemoryRange files() {
-            return memory().files();
+            progress.done(work);
         }
 
-        void place(Gather gather) {
-            memory().place(layout, gather, slabs);
-        }
-
-        private StagingMemory memory() {
-            StagingMemory known = memory;
+        private StagingMemory staging() {
+            StagingMemory known = staging;
             if (known == null) {
                 known = new StagingMemory(driver.allocator(), plan.options().gatherBytes());
-                memory = known;
+                staging = known;
                 stagingBytes.addAndGet(2 * plan.options().gatherBytes());
             }
             return known;
@@ -329,8 +247,8 @@ final class LoadJob {
 
         @Override
         public void close() {
-            if (memory != null) {
-                memory.close();
+            if (staging != null) {
+                staging.close();
             }
         }
     }

@@ -1,0 +1,178 @@
+package io.gds4j.loader;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Compares tensors as they stand in their target memory with their files, read by {@link FileChannel}: by another way than
+ * they were loaded. On all cores, through a few MiB of memory for each.
+ *
+ * <pre>{@code
+ * VerificationReport report = CheckpointVerifier.verify(tensors);
+ * report.mismatches().forEach(System.err::println);
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class CheckpointVerifier {
+    private static final String FUNCTION = "CheckpointVerifier.verify";
+    private static final long CHUNK = 4 << 20;
+
+    /** A part of a tensor. */
+    private record Part(int tensor, long offset, long length) {
+    }
+
+    private final LoadedTensors loaded;
+    private final LongConsumer progress;
+    private final List<LoadedTensor> tensors;
+    private final List<Part> parts = new ArrayList<>();
+    private final Map<Path, FileChannel> channels = new HashMap<>();
+    private final @Nullable TensorMismatch[] mismatches;
+    private long bytes;
+
+    private CheckpointVerifier(LoadedTensors loaded, LongConsumer progress) {
+        this.loaded = loaded;
+        this.progress = progress;
+        this.tensors = loaded.tensors();
+        this.mismatches = new TensorMismatch[tensors.size()];
+        for (int i = 0; i < tensors.size(); i++) {
+            long length = tensors.get(i).length();
+            for (long at = 0; at < length; at += CHUNK) {
+                parts.add(new Part(i, at, Math.min(CHUNK, length - at)));
+            }
+        }
+    }
+
+    /** Compares every tensor that is here. */
+    public static VerificationReport verify(LoadedTensors loaded) {
+        return verify(loaded, done -> {
+        });
+    }
+
+    /**
+     * Compares every tensor that is here.
+     *
+     * @param progress told the bytes compared so far, on threads of the verifier, one call at a time
+     * @throws io.gds4j.error.CuFileException IO_ERROR if a file cannot be read
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static VerificationReport verify(LoadedTensors loaded, LongConsumer progress) {
+        return new CheckpointVerifier(loaded, progress).run();
+    }
+
+    private VerificationReport run() {
+        long start = System.nanoTime();
+        try {
+            for (LoadedTensor tensor : tensors) {
+                Path file = tensor.info().file();
+                if (!channels.containsKey(file)) {
+                    channels.put(file, open(file));
+                }
+            }
+            TensorDigest.runInterruptibly(
+                    new Workers("gds-verify", Workers.cores(), parts.size(), Comparison::new), FUNCTION);
+        } finally {
+            channels.values().forEach(CheckpointVerifier::closeQuietly);
+        }
+        List<TensorMismatch> found = new ArrayList<>();
+        for (TensorMismatch mismatch : mismatches) {
+            if (mismatch != null) {
+                found.add(mismatch);
+            }
+        }
+        return new VerificationReport(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
+    }
+
+    private static FileChannel open(Path file) {
+        try {
+            return FileChannel.open(file, StandardOpenOption.READ);
+        } catch (IOException e) {
+            throw HeaderFile.failure(file, e);
+        }
+    }
+
+    private static void closeQuietly(FileChannel channel) {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            // only read from: nothing is lost
+        }
+    }
+
+    private synchronized void done(Part part, @Nullable TensorMismatch found) {
+        bytes += part.length;
+        TensorMismatch known = mismatches[part.tensor];
+        if (found != null && (known == null || found.offset() < known.offset())) {
+            mismatches[part.tensor] = found;
+        }
+        progress.accept(bytes);
+    }
+
+    /** One thread's memory: what the file holds, and what the target holds. */
+    private final class Comparison implements Workers.Worker {
+        private final Arena arena = Arena.ofConfined();
+        private final MemorySegment expected = arena.allocate(CHUNK, 4096);
+        private final MemorySegment copy = arena.allocate(CHUNK, 4096);
+
+        @Override
+        public void work(int number) throws IOException {
+            Part part = parts.get(number);
+            LoadedTensor tensor = tensors.get(part.tensor);
+            MemorySegment actual = inMemory(tensor, part);
+            long read = read(tensor.info(), part);
+            long at = MemorySegment.mismatch(expected, 0, read, actual, 0, read);
+            if (at >= 0) {
+                done(part, new TensorMismatch(tensor.info(), part.offset + at, unsigned(expected, at),
+                        unsigned(actual, at)));
+            } else if (read < part.length) {
+                done(part, new TensorMismatch(tensor.info(), part.offset + read, -1, unsigned(actual, read)));
+            } else {
+                done(part, null);
+            }
+        }
+
+        private MemorySegment inMemory(LoadedTensor tensor, Part part) {
+            Optional<MemorySegment> host = tensor.range().segment();
+            if (host.isPresent()) {
+                return host.get().asSlice(part.offset, part.length);
+            }
+            MemorySegment actual = copy.asSlice(0, part.length);
+            loaded.copyToHost(tensor.range(), part.offset, actual);
+            return actual;
+        }
+
+        private long read(TensorInfo tensor, Part part) throws IOException {
+            FileChannel channel = channels.get(tensor.file());
+            ByteBuffer buffer = expected.asSlice(0, part.length).asByteBuffer();
+            long position = tensor.fileOffset() + part.offset;
+            while (buffer.hasRemaining()) {
+                if (channel.read(buffer, position + buffer.position()) < 0) {
+                    break;
+                }
+            }
+            return buffer.position();
+        }
+
+        private static int unsigned(MemorySegment segment, long at) {
+            return segment.get(ValueLayout.JAVA_BYTE, at) & 0xff;
+        }
+
+        @Override
+        public void close() {
+            arena.close();
+        }
+    }
+}

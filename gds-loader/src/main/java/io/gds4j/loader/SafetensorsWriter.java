@@ -1,0 +1,299 @@
+package io.gds4j.loader;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes a safetensors file: into a temporary file beside it, which takes its name when it is complete.
+ *
+ * <pre>{@code
+ * new SafetensorsWriter(path)
+ *         .metadata("format", "pt")
+ *         .tensor("model.norm.weight", DType.BF16, 4096)
+ *         .write(new TensorPattern(0));
+ * }</pre>
+ *
+ * <p>
+ * Bytes come from a {@link TensorContent} on several threads, through a few MiB of memory for each. Not thread-safe.
+ *
+ * @since 0.1
+ */
+public final class SafetensorsWriter {
+    private static final String FUNCTION = "SafetensorsWriter";
+    private static final String METADATA = "__metadata__";
+    private static final int LARGEST_HEADER = 100_000_000;
+    private static final int CHUNK = 4 << 20;
+
+    private record Tensor(String name, DType dtype, long[] shape, long bytes) {
+    }
+
+    private final Path path;
+    private final Map<String, Tensor> tensors = new LinkedHashMap<>();
+    private final Map<String, String> metadata = new LinkedHashMap<>();
+    private HeaderPadding padding = HeaderPadding.PAGE;
+    private boolean sorted = true;
+    private boolean durable = true;
+
+    /** A writer of this file, which is replaced if it is there. */
+    public SafetensorsWriter(Path path) {
+        this.path = Objects.requireNonNull(path, "path");
+    }
+
+    /** Adds an entry of {@code __metadata__}. */
+    public SafetensorsWriter metadata(String key, String value) {
+        metadata.put(Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+        return this;
+    }
+
+    /**
+     * Adds a tensor.
+     *
+     * @param shape dimensions, 0 or more each; none for a scalar
+     * @throws CuFileException INVALID_VALUE for a name that is there already or {@code __metadata__}, a negative dimension, a
+     *         size beyond 2^63 bytes, or elements of less than a byte that do not fill the last one
+     */
+    public SafetensorsWriter tensor(String name, DType dtype, long... shape) {
+        String who = "tensor " + CheckpointException.quote(name);
+        if (name.equals(METADATA) || tensors.containsKey(name)) {
+            throw invalid(who + " is there already");
+        }
+        long bits = dtype.bits();
+        for (long dimension : shape) {
+            if (dimension < 0 || Math.multiplyHigh(bits, dimension) != 0 || bits * dimension < 0) {
+                throw invalid(who + " has no valid size: " + Arrays.toString(shape));
+            }
+            bits *= dimension;
+        }
+        if (bits % 8 != 0) {
+            throw invalid(who + " does not fill its last byte: " + Arrays.toString(shape));
+        }
+        tensors.put(name, new Tensor(name, dtype, shape.clone(), bits / 8));
+        return this;
+    }
+
+    /** How the header ends; {@link HeaderPadding#PAGE} by default. */
+    public SafetensorsWriter padding(HeaderPadding padding) {
+        this.padding = Objects.requireNonNull(padding, "padding");
+        return this;
+    }
+
+    /** Whether tensors are sorted as the reference writer does it (widest type first, then by name), or stay as added. */
+    public SafetensorsWriter sorted(boolean sorted) {
+        this.sorted = sorted;
+        return this;
+    }
+
+    /** Whether the file is forced to the disk before it takes its name; true by default. */
+    public SafetensorsWriter durable(boolean durable) {
+        this.durable = durable;
+        return this;
+    }
+
+    /** Bytes of all tensors together. */
+    public long bytes() {
+        return tensors.values().stream().mapToLong(Tensor::bytes).sum();
+    }
+
+    /**
+     * Writes the file.
+     *
+     * @throws CuFileException IO_ERROR with the errno if it cannot be written (ENOSPC on a full disk); nothing is left then
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set, nothing is left
+     */
+    public void write(TensorContent content) {
+        writeFile(Objects.requireNonNull(content, "content"));
+    }
+
+    /** Writes the header and leaves the data a hole, which reads as zeros and takes no space. */
+    public void writeSparse() {
+        writeFile(null);
+    }
+
+    private void writeFile(@Nullable TensorContent content) {
+        List<Tensor> order = new ArrayList<>(tensors.values());
+        if (sorted) {
+            order.sort(Comparator.comparing(Tensor::dtype).reversed().thenComparing(Tensor::name));
+        }
+        byte[] header = header(order);
+        String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
+        Path temporary = path.resolveSibling("." + path.getFileName() + "." + unique + ".tmp");
+        boolean done = false;
+        try (FileChannel channel =
+                FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            writeAll(channel, ByteBuffer.wrap(header), 0);
+            if (content == null) {
+                extend(channel, header.length + bytes());
+            } else {
+                data(channel, order, header.length, content);
+            }
+            if (durable) {
+                channel.force(true);
+            }
+            Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+            done = true;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw failure(Errno.EINTR, "interrupted", e).buildInterrupted();
+        } catch (IOException e) {
+            String text = String.valueOf(e.getMessage());
+            int errno = text.contains("No space left") ? Errno.ENOSPC : Errno.EIO;
+            throw failure(errno, "the file cannot be written: " + CheckpointException.oneLine(text, 200), e)
+                    .build();
+        } finally {
+            if (!done) {
+                deleteQuietly(temporary);
+            }
+        }
+    }
+
+    private static void extend(FileChannel channel, long size) throws IOException {
+        if (channel.size() < size) {
+            writeAll(channel, ByteBuffer.allocate(1), size - 1);
+        }
+    }
+
+    private static void deleteQuietly(Path temporary) {
+        try {
+            Files.deleteIfExists(temporary);
+        } catch (IOException e) {
+            System.getLogger("io.gds4j.loader")
+                    .log(System.Logger.Level.WARNING, "a temporary file is left: {0}", temporary);
+        }
+    }
+
+    private byte[] header(List<Tensor> order) {
+        ByteArrayOutputStream json = new ByteArrayOutputStream(order.size() * 100 + 64);
+        try (JsonGenerator out = new JsonFactory().createGenerator(json)) {
+            out.writeStartObject();
+            if (!metadata.isEmpty()) {
+                out.writeObjectFieldStart(METADATA);
+                for (Map.Entry<String, String> entry : metadata.entrySet()) {
+                    out.writeStringField(entry.getKey(), entry.getValue());
+                }
+                out.writeEndObject();
+            }
+            long offset = 0;
+            for (Tensor tensor : order) {
+                out.writeObjectFieldStart(tensor.name);
+                out.writeStringField("dtype", tensor.dtype.name());
+                out.writeFieldName("shape");
+                out.writeArray(tensor.shape, 0, tensor.shape.length);
+                out.writeFieldName("data_offsets");
+                out.writeArray(new long[]{offset, offset + tensor.bytes}, 0, 2);
+                out.writeEndObject();
+                offset += tensor.bytes;
+            }
+            out.writeEndObject();
+        } catch (IOException e) {
+            // a name with half of a surrogate pair cannot be written
+            throw invalid("the header cannot be written: "
+                    + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200));
+        }
+        int length = json.size() + padding.spaces(json.size());
+        if (length > LARGEST_HEADER) {
+            throw invalid("the header has %d bytes, at most %d are allowed".formatted(length, LARGEST_HEADER));
+        }
+        byte[] header = new byte[Long.BYTES + length];
+        Arrays.fill(header, (byte) ' ');
+        ByteBuffer.wrap(header)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(length)
+                .put(json.toByteArray());
+        return header;
+    }
+
+    private void data(FileChannel channel, List<Tensor> order, long dataOffset, TensorContent content)
+            throws IOException, InterruptedException {
+        long[] ends = new long[order.size()];
+        long end = 0;
+        for (int i = 0; i < ends.length; i++) {
+            end += order.get(i).bytes;
+            ends[i] = end;
+        }
+        long size = end;
+        int chunks = Math.toIntExact(Math.ceilDiv(size, CHUNK));
+        new Workers("gds-write", Workers.cores(), chunks, () -> new ChunkWriter() {
+            @Override
+            public void work(int number) throws IOException {
+                long begin = (long) number * CHUNK;
+                MemorySegment chunk = chunk(Math.min(CHUNK, size - begin));
+                fill(order, ends, begin, chunk, content);
+                writeAll(channel, chunk.asByteBuffer(), dataOffset + begin);
+            }
+        })
+                .run();
+    }
+
+    private abstract static class ChunkWriter implements Workers.Worker {
+        private final Arena arena = Arena.ofConfined();
+        private final MemorySegment memory = arena.allocate(CHUNK, 4096);
+
+        MemorySegment chunk(long length) {
+            return memory.asSlice(0, length);
+        }
+
+        @Override
+        public void close() {
+            arena.close();
+        }
+    }
+
+    private static void fill(List<Tensor> order, long[] ends, long begin, MemorySegment chunk, TensorContent content) {
+        int found = Arrays.binarySearch(ends, begin);
+        int i = found < 0 ? -found - 1 : found + 1;
+        long done = 0;
+        while (done < chunk.byteSize()) {
+            Tensor tensor = order.get(i);
+            long offset = begin + done - (ends[i] - tensor.bytes);
+            long length = Math.min(tensor.bytes - offset, chunk.byteSize() - done);
+            if (length > 0) {
+                content.fill(tensor.name, offset, chunk.asSlice(done, length));
+            }
+            done += length;
+            i++;
+        }
+    }
+
+    private static void writeAll(FileChannel channel, ByteBuffer bytes, long position) throws IOException {
+        long at = position;
+        while (bytes.hasRemaining()) {
+            at += channel.write(bytes, at);
+        }
+    }
+
+    private CuFileException.Builder failure(int errno, String detail, Throwable cause) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(errno)
+                .path(path)
+                .detail(detail)
+                .cause(cause);
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
+    }
+}

@@ -1,0 +1,108 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryRange;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Comparator;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * SHA-256 of tensors as they stand in their target memory, which is copied back in pieces of a MiB.
+ *
+ * @since 0.1
+ */
+public final class TensorDigest {
+    private static final int PIECE = 1 << 20;
+
+    private TensorDigest() {
+    }
+
+    /** Digest of one tensor in lower-case hex; thrown as {@link LoadedTensors#get} does. */
+    public static String sha256(LoadedTensors tensors, String name) {
+        return digest(tensors, tensors.range(name), new byte[PIECE]);
+    }
+
+    /**
+     * Digests of all tensors, by name in their order, on all cores.
+     *
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static Map<String, String> sha256(LoadedTensors tensors) {
+        List<LoadedTensor> all = tensors.tensors();
+        // the longest first, lest one thread ends with it alone
+        List<LoadedTensor> order = all.stream()
+                .sorted(Comparator.comparingLong(LoadedTensor::length).reversed())
+                .toList();
+        Map<String, String> digests = new ConcurrentHashMap<>();
+        Workers workers = new Workers("gds-digest", Workers.cores(), order.size(), () -> {
+            byte[] piece = new byte[PIECE];
+            return number -> {
+                LoadedTensor tensor = order.get(number);
+                digests.put(tensor.info().name(), digest(tensors, tensor.range(), piece));
+            };
+        });
+        runInterruptibly(workers, "TensorDigest.sha256");
+        Map<String, String> sorted = LinkedHashMap.newLinkedHashMap(all.size());
+        all.forEach(tensor -> {
+            String name = tensor.info().name();
+            sorted.put(name, digests.get(name));
+        });
+        return sorted;
+    }
+
+    private static String digest(LoadedTensors tensors, MemoryRange range, byte[] piece) {
+        MessageDigest digest;
+        try {
+            digest = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every Java platform has SHA-256", e);
+        }
+        for (long at = 0; at < range.length(); at += PIECE) {
+            int length = (int) Math.min(PIECE, range.length() - at);
+            checkInterrupt();
+            tensors.copyToHost(range, at, MemorySegment.ofArray(piece).asSlice(0, length));
+            digest.update(piece, 0, length);
+        }
+        return HexFormat.of().formatHex(digest.digest());
+    }
+
+    private static void checkInterrupt() {
+        if (Thread.currentThread().isInterrupted()) {
+            throw interrupted("TensorDigest.sha256");
+        }
+    }
+
+    static void runInterruptibly(Workers workers, String function) {
+        try {
+            workers.run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw interrupted(function);
+        } catch (IOException e) {
+            throw CuFileException.builder(function)
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.EIO)
+                    .detail("a file cannot be read: "
+                            + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200))
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    static CuFileException interrupted(String function) {
+        return CuFileException.builder(function)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EINTR)
+                .detail("interrupted")
+                .buildInterrupted();
+    }
+}
