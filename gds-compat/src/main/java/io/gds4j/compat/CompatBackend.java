@@ -38,7 +38,7 @@ final class CompatBackend implements CuFileBackend {
     CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
         this.posix = posix;
         this.config = config;
-        this.contexts = cuda.cuda().map(CudaContexts::new);
+        this.contexts = cuda.cudaContexts();
         this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.limits = new DriverLimits(config);
     }

@@ -8,14 +8,16 @@ import java.util.function.IntSupplier;
 
 /**
  * Which CUDA context serves which memory: the one that allocated it, and a GPU's primary context only where the driver names
- * none, as for stream-ordered and mapped memory. A primary context is retained when it is first needed and kept; its flags are
- * never touched.
+ * none, as for stream-ordered and mapped memory. A primary context is retained when it is first needed and kept to the end of
+ * the process; its flags are never touched.
+ *
+ * <p>
+ * Thread-safe. Nothing here allocates in the steady state.
  */
 public final class CudaContexts {
-    private static final int ATTRIBUTE_CONTEXT = 1;
-
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
+    private final ThreadLocal<long[]> answers = ThreadLocal.withInitial(() -> new long[1]);
 
     /** Over an initialised driver. */
     public CudaContexts(Cuda cuda) {
@@ -34,8 +36,8 @@ public final class CudaContexts {
      * @throws CuFileException CUDA_POINTER_INVALID if the driver does not know the address
      */
     public long contextOf(long pointer, int device) {
-        long[] context = new long[1];
-        int result = cuda.pointerGetAttribute(context, ATTRIBUTE_CONTEXT, pointer);
+        long[] context = answers.get();
+        int result = cuda.pointerGetAttribute(context, CudaAttributes.POINTER_CONTEXT, pointer);
         if (result == Cuda.ERROR_INVALID_VALUE) {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_INVALID,
@@ -46,10 +48,15 @@ public final class CudaContexts {
         return context[0] != 0 ? context[0] : primary(device);
     }
 
-    /** The primary context of a GPU. */
-    public long primary(int device) {
-        Long known = primaries.get(device);
-        return known != null ? known : primaries.computeIfAbsent(device, this::retain);
+    /**
+     * The primary context of a GPU.
+     *
+     * @param ordinal 0 for the first GPU
+     * @throws CuFileException DEVICE_NOT_FOUND if there is no such GPU
+     */
+    public long primary(int ordinal) {
+        Long known = primaries.get(ordinal);
+        return known != null ? known : primaries.computeIfAbsent(ordinal, this::retain);
     }
 
     private long retain(int ordinal) {
@@ -64,11 +71,29 @@ public final class CudaContexts {
         return context[0];
     }
 
-    /** What tells a context from a later one at the same address. */
+    /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */
     public long idOf(long context) {
-        long[] id = new long[1];
+        if (!cuda.has(CudaFunction.CTX_GET_ID)) {
+            return context;
+        }
+        long[] id = answers.get();
         CudaErrors.check(cuda, "cuCtxGetId", cuda.ctxGetId(context, id));
         return id[0];
+    }
+
+    /**
+     * Makes a context current; {@link #leave} restores what was current before. Nothing may wait for another thread's work
+     * in between, and a virtual thread must not unmount: it is the carrier's context.
+     *
+     * @return the driver's answer: unless it is {@link Cuda#SUCCESS} there is nothing to leave
+     */
+    public int enter(long context) {
+        return cuda.ctxPushCurrent(context);
+    }
+
+    /** Ends what {@link #enter} began, on the same thread. */
+    public void leave() {
+        cuda.ctxPopCurrent(answers.get());
     }
 
     /**
@@ -77,14 +102,14 @@ public final class CudaContexts {
      * @return the call's result, or that of making the context current
      */
     public int in(long context, IntSupplier call) {
-        int pushed = cuda.ctxPushCurrent(context);
-        if (pushed != Cuda.SUCCESS) {
-            return pushed;
+        int entered = enter(context);
+        if (entered != Cuda.SUCCESS) {
+            return entered;
         }
         try {
             return call.getAsInt();
         } finally {
-            cuda.ctxPopCurrent(new long[1]);
+            leave();
         }
     }
 }

@@ -1,0 +1,41 @@
+package io.gds4j.ffi.cuda;
+
+/**
+ * What the driver knows of an address.
+ *
+ * @param address the address asked for
+ * @param type where the memory lives
+ * @param device ordinal of the GPU that it was allocated or registered for; −1 for memory unknown to the driver
+ * @param context context that it belongs to; 0 for none, as with pools and mapped memory, or unknown
+ * @param rangeStart first byte of the allocation, 0 if not known
+ * @param rangeSize bytes of the allocation, 0 if not known
+ * @param bufferId number of the allocation, unique over the process; 0 if it has none
+ * @param pool pool that it came from; 0 for none or not known
+ */
+public record CudaPointer(
+        long address,
+        Type type,
+        int device,
+        long context,
+        long rangeStart,
+        long rangeSize,
+        long bufferId,
+        long pool) {
+    /** Where memory lives. */
+    public enum Type {
+        /** The driver does not know the address: ordinary host memory, or none at all. */
+        UNKNOWN,
+        /** Host memory that the driver has pinned. */
+        PINNED_HOST,
+        /** Memory of a GPU. */
+        DEVICE,
+        /** Migrates between host and GPU. */
+        MANAGED
+    }
+
+    /** True if the range of {@code length} bytes from the address on lies within the allocation; true if it is not known. */
+    public boolean holds(long length) {
+        long offset = address - rangeStart;
+        return rangeSize == 0 || (offset >= 0 && length >= 0 && length <= rangeSize && offset <= rangeSize - length);
+    }
+}

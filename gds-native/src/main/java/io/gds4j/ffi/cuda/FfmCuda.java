@@ -1,0 +1,404 @@
+package io.gds4j.ffi.cuda;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gds4j.ffi.CString;
+import io.gds4j.ffi.CallState;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.util.List;
+
+/**
+ * The CUDA driver library through FFM. Out-parameters stand in memory of the calling thread, so a call allocates nothing.
+ */
+public final class FfmCuda implements Cuda {
+    private static final long TEXT_BYTES = 256;
+    private static final long LONGEST_MESSAGE = 1024;
+    private static final long SECOND = Long.BYTES;
+    private static final int GRANULARITY_RECOMMENDED = 1;
+
+    private final CudaCalls calls;
+
+    /**
+     * Over the symbols of a driver library, which must stay loaded.
+     *
+     * @see #missing() what to ask before the first call
+     */
+    public FfmCuda(SymbolLookup library) {
+        this.calls = new CudaCalls(library);
+    }
+
+    /** Functions that the library lacks and gds4j needs: calling them throws. */
+    public List<String> missing() {
+        return List.copyOf(calls.missing());
+    }
+
+    @Override
+    public boolean has(CudaFunction function) {
+        return calls.has(function);
+    }
+
+    @Override
+    public int init() {
+        return calls.call(CudaFunction.INIT, 0);
+    }
+
+    @Override
+    public int driverGetVersion(int[] version) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DRIVER_GET_VERSION, out), out, version);
+    }
+
+    @Override
+    public int deviceGetCount(int[] count) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_GET_COUNT, out), out, count);
+    }
+
+    @Override
+    public int deviceGet(int[] device, int ordinal) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_GET, out, ordinal), out, device);
+    }
+
+    @Override
+    public int deviceGetName(String[] name, int device) {
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.DEVICE_GET_NAME, out, (int) TEXT_BYTES, device);
+        return answer(result, out, name);
+    }
+
+    @Override
+    public int deviceGetUuid(byte[] uuid, int device) {
+        if (!has(CudaFunction.DEVICE_GET_UUID)) {
+            return ERROR_NOT_FOUND;
+        }
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.DEVICE_GET_UUID, out, device);
+        if (result == SUCCESS) {
+            MemorySegment.copy(out, JAVA_BYTE, 0, uuid, 0, 16);
+        }
+        return result;
+    }
+
+    @Override
+    public int deviceTotalMem(long[] bytes, int device) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_TOTAL_MEM, out, device), out, bytes);
+    }
+
+    @Override
+    public int deviceGetAttribute(int[] value, int attribute, int device) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_GET_ATTRIBUTE, out, attribute, device), out, value);
+    }
+
+    @Override
+    public int deviceGetPciBusId(String[] id, int device) {
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.DEVICE_GET_PCI_BUS_ID, out, (int) TEXT_BYTES, device);
+        return answer(result, out, id);
+    }
+
+    @Override
+    public int devicePrimaryCtxRetain(long[] context, int device) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_PRIMARY_CTX_RETAIN, out, device), out, context);
+    }
+
+    @Override
+    public int devicePrimaryCtxRelease(int device) {
+        return calls.call(CudaFunction.DEVICE_PRIMARY_CTX_RELEASE, device);
+    }
+
+    @Override
+    public int ctxPushCurrent(long context) {
+        return calls.call(CudaFunction.CTX_PUSH_CURRENT, context);
+    }
+
+    @Override
+    public int ctxPopCurrent(long[] context) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.CTX_POP_CURRENT, out), out, context);
+    }
+
+    @Override
+    public int ctxGetCurrent(long[] context) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.CTX_GET_CURRENT, out), out, context);
+    }
+
+    @Override
+    public int ctxSetCurrent(long context) {
+        return calls.call(CudaFunction.CTX_SET_CURRENT, context);
+    }
+
+    @Override
+    public int ctxGetId(long context, long[] id) {
+        if (!has(CudaFunction.CTX_GET_ID)) {
+            return ERROR_NOT_FOUND;
+        }
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.CTX_GET_ID, context, out), out, id);
+    }
+
+    @Override
+    public int memGetInfo(long[] freeAndTotal) {
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.MEM_GET_INFO, out, out.asSlice(SECOND));
+        return answerTwo(result, out, freeAndTotal);
+    }
+
+    @Override
+    public int memAlloc(long[] pointer, long bytes) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.MEM_ALLOC, out, bytes), out, pointer);
+    }
+
+    @Override
+    public int memFree(long pointer) {
+        return calls.call(CudaFunction.MEM_FREE, pointer);
+    }
+
+    @Override
+    public int memAllocManaged(long[] pointer, long bytes, int flags) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.MEM_ALLOC_MANAGED, out, bytes, flags), out, pointer);
+    }
+
+    @Override
+    public int memAllocAsync(long[] pointer, long bytes, long stream) {
+        if (!has(CudaFunction.MEM_ALLOC_ASYNC)) {
+            return ERROR_NOT_FOUND;
+        }
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.MEM_ALLOC_ASYNC, out, bytes, stream), out, pointer);
+    }
+
+    @Override
+    public int memFreeAsync(long pointer, long stream) {
+        if (!has(CudaFunction.MEM_FREE_ASYNC)) {
+            return ERROR_NOT_FOUND;
+        }
+        return calls.call(CudaFunction.MEM_FREE_ASYNC, pointer, stream);
+    }
+
+    @Override
+    public int memHostAlloc(long[] pointer, long bytes, int flags) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.MEM_HOST_ALLOC, out, bytes, flags), out, pointer);
+    }
+
+    @Override
+    public int memFreeHost(long pointer) {
+        return calls.call(CudaFunction.MEM_FREE_HOST, pointer);
+    }
+
+    @Override
+    public int memHostRegister(long pointer, long bytes, int flags) {
+        return calls.call(CudaFunction.MEM_HOST_REGISTER, pointer, bytes, flags);
+    }
+
+    @Override
+    public int memHostUnregister(long pointer) {
+        return calls.call(CudaFunction.MEM_HOST_UNREGISTER, pointer);
+    }
+
+    @Override
+    public int memGetAddressRange(long[] baseAndSize, long pointer) {
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.MEM_GET_ADDRESS_RANGE, out, out.asSlice(SECOND), pointer);
+        return answerTwo(result, out, baseAndSize);
+    }
+
+    @Override
+    public int pointerGetAttribute(long[] value, int attribute, long pointer) {
+        MemorySegment out = CallState.current().scratch();
+        out.set(JAVA_LONG, 0, 0); // the driver writes 4 bytes or 8
+        return answer(calls.call(CudaFunction.POINTER_GET_ATTRIBUTE, out, attribute, pointer), out, value);
+    }
+
+    @Override
+    public int memcpyHtoDAsync(long device, long host, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMCPY_HTOD_ASYNC, device, host, bytes, stream);
+    }
+
+    @Override
+    public int memcpyDtoHAsync(long host, long device, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMCPY_DTOH_ASYNC, host, device, bytes, stream);
+    }
+
+    @Override
+    public int memcpyDtoDAsync(long to, long from, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMCPY_DTOD_ASYNC, to, from, bytes, stream);
+    }
+
+    @Override
+    public int memcpyAsync(long to, long from, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMCPY_ASYNC, to, from, bytes, stream);
+    }
+
+    @Override
+    public int memcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMCPY_PEER_ASYNC, to, toContext, from, fromContext, bytes, stream);
+    }
+
+    @Override
+    public int memsetD8Async(long pointer, byte value, long bytes, long stream) {
+        return calls.call(CudaFunction.MEMSET_D8_ASYNC, pointer, value, bytes, stream);
+    }
+
+    @Override
+    public int streamCreate(long[] stream, int flags) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.STREAM_CREATE, out, flags), out, stream);
+    }
+
+    @Override
+    public int streamDestroy(long stream) {
+        return calls.call(CudaFunction.STREAM_DESTROY, stream);
+    }
+
+    @Override
+    public int streamSynchronize(long stream) {
+        return calls.call(CudaFunction.STREAM_SYNCHRONIZE, stream);
+    }
+
+    @Override
+    public int streamQuery(long stream) {
+        return calls.call(CudaFunction.STREAM_QUERY, stream);
+    }
+
+    @Override
+    public int streamWaitEvent(long stream, long event, int flags) {
+        return calls.call(CudaFunction.STREAM_WAIT_EVENT, stream, event, flags);
+    }
+
+    @Override
+    public int eventCreate(long[] event, int flags) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.EVENT_CREATE, out, flags), out, event);
+    }
+
+    @Override
+    public int eventDestroy(long event) {
+        return calls.call(CudaFunction.EVENT_DESTROY, event);
+    }
+
+    @Override
+    public int eventRecord(long event, long stream) {
+        return calls.call(CudaFunction.EVENT_RECORD, event, stream);
+    }
+
+    @Override
+    public int eventSynchronize(long event) {
+        return calls.call(CudaFunction.EVENT_SYNCHRONIZE, event);
+    }
+
+    @Override
+    public int eventQuery(long event) {
+        return calls.call(CudaFunction.EVENT_QUERY, event);
+    }
+
+    @Override
+    public int memAddressReserve(long[] pointer, long bytes, long alignment) {
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(CudaFunction.MEM_ADDRESS_RESERVE, out, bytes, alignment, 0L, 0L);
+        return answer(result, out, pointer);
+    }
+
+    @Override
+    public int memAddressFree(long pointer, long bytes) {
+        return calls.call(CudaFunction.MEM_ADDRESS_FREE, pointer, bytes);
+    }
+
+    @Override
+    public int memCreate(long[] handle, long bytes, int device, boolean rdma) {
+        MemorySegment out = CallState.current().scratch();
+        MemorySegment properties = out.asSlice(SECOND);
+        MemAllocationProp.write(properties, device, rdma);
+        return answer(calls.call(CudaFunction.MEM_CREATE, out, bytes, properties, 0L), out, handle);
+    }
+
+    @Override
+    public int memRelease(long handle) {
+        return calls.call(CudaFunction.MEM_RELEASE, handle);
+    }
+
+    @Override
+    public int memMap(long pointer, long bytes, long offset, long handle) {
+        return calls.call(CudaFunction.MEM_MAP, pointer, bytes, offset, handle, 0L);
+    }
+
+    @Override
+    public int memUnmap(long pointer, long bytes) {
+        return calls.call(CudaFunction.MEM_UNMAP, pointer, bytes);
+    }
+
+    @Override
+    public int memSetAccess(long pointer, long bytes, int device) {
+        MemorySegment access = CallState.current().scratch();
+        MemAccessDesc.write(access, device);
+        return calls.call(CudaFunction.MEM_SET_ACCESS, pointer, bytes, access, 1L);
+    }
+
+    @Override
+    public int memGetAllocationGranularity(long[] bytes, int device) {
+        MemorySegment out = CallState.current().scratch();
+        MemorySegment properties = out.asSlice(SECOND);
+        MemAllocationProp.write(properties, device, false);
+        int result =
+                calls.call(CudaFunction.MEM_GET_ALLOCATION_GRANULARITY, out, properties, GRANULARITY_RECOMMENDED);
+        return answer(result, out, bytes);
+    }
+
+    @Override
+    public String errorName(int result) {
+        String name = text(CudaFunction.GET_ERROR_NAME, result);
+        return name.isEmpty() ? "CUDA error " + result : name;
+    }
+
+    @Override
+    public String errorText(int result) {
+        return text(CudaFunction.GET_ERROR_STRING, result);
+    }
+
+    private String text(CudaFunction function, int result) {
+        MemorySegment out = CallState.current().scratch();
+        if (!has(function) || calls.call(function, result, out) != SUCCESS) {
+            return "";
+        }
+        return CString.at(out.get(JAVA_LONG, 0), LONGEST_MESSAGE);
+    }
+
+    private static int answer(int result, MemorySegment out, int[] into) {
+        if (result == SUCCESS) {
+            into[0] = out.get(JAVA_INT, 0);
+        }
+        return result;
+    }
+
+    private static int answer(int result, MemorySegment out, long[] into) {
+        if (result == SUCCESS) {
+            into[0] = out.get(JAVA_LONG, 0);
+        }
+        return result;
+    }
+
+    private static int answer(int result, MemorySegment out, String[] into) {
+        if (result == SUCCESS) {
+            into[0] = CString.at(out.address(), TEXT_BYTES);
+        }
+        return result;
+    }
+
+    private static int answerTwo(int result, MemorySegment out, long[] into) {
+        if (result == SUCCESS) {
+            into[0] = out.get(JAVA_LONG, 0);
+            into[1] = out.get(JAVA_LONG, SECOND);
+        }
+        return result;
+    }
+}
