@@ -1,0 +1,142 @@
+package io.gds4j.arch;
+
+import static com.tngtech.archunit.core.domain.JavaCall.Predicates.target;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
+import static com.tngtech.archunit.core.domain.properties.HasName.Predicates.name;
+import static com.tngtech.archunit.core.domain.properties.HasOwner.Predicates.With.owner;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.util.Arrays;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The arrows between modules and packages, as docs/architecture.md draws them. */
+class ArchitectureTest {
+    static Stream<Arguments> modulesAndWhatTheyMayKnow() {
+        return Stream.of(
+                Arguments.of("gds-api", Rooms.API, Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.JACKSON_CORE)),
+                Arguments.of(
+                        "gds-native",
+                        new String[]{Rooms.FFI, Rooms.JCUDA_INTEROP},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP, Rooms.JCUDA)),
+                Arguments.of(
+                        "gds-compat",
+                        new String[]{Rooms.COMPAT},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.COMPAT)),
+                Arguments.of(
+                        "gds-loader",
+                        new String[]{Rooms.LOADER},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.JACKSON_CORE, Rooms.LOADER)),
+                Arguments.of(
+                        "gds-testkit",
+                        new String[]{Rooms.TESTKIT},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.TESTKIT, "org.junit..", "org.assertj..")));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("modulesAndWhatTheyMayKnow")
+    void aModuleKnowsOnlyThoseItsArrowsPointTo(String module, String[] packages, String[] known) {
+        classes()
+                .that().resideInAnyPackage(packages)
+                .should().onlyDependOnClassesThat().resideInAnyPackage(known)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    static Stream<Arguments> apiPackagesAndThoseAbove() {
+        return IntStream.range(0, Rooms.API.length - 1)
+                .mapToObj(i -> Arguments.of(Rooms.API[i], Arrays.copyOfRange(Rooms.API, i + 1, Rooms.API.length)));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("apiPackagesAndThoseAbove")
+    void aPackageOfTheApiKnowsNoneAboveIt(String lower, String[] higher) {
+        noClasses()
+                .that().resideInAPackage(lower)
+                .should().dependOnClassesThat().resideInAnyPackage(higher)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void onlyTheNativeModuleLinksToNativeCode() {
+        noClasses()
+                .that().resideOutsideOfPackage(Rooms.FFI)
+                .should().dependOnClassesThat().belongToAnyOf(Linker.class, SymbolLookup.class)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void onlyTheNativeModuleGivesAnAddressASize() {
+        noClasses()
+                .that().resideOutsideOfPackage(Rooms.FFI)
+                .should().callMethodWhere(target(name("reinterpret")).and(target(owner(type(MemorySegment.class)))))
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void onlyTheInteropPackageNamesJCuda() {
+        noClasses()
+                .that().resideOutsideOfPackage(Rooms.JCUDA_INTEROP)
+                .should().dependOnClassesThat().resideInAPackage(Rooms.JCUDA)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void noTwoPackagesKnowEachOther() {
+        // By full name: a pattern with a wildcard would miss the root package.
+        SliceAssignment byPackage = new SliceAssignment() {
+            @Override
+            public SliceIdentifier getIdentifierOf(JavaClass type) {
+                return SliceIdentifier.of(type.getPackageName());
+            }
+
+            @Override
+            public String getDescription() {
+                return "packages by full name";
+            }
+        };
+        SlicesRuleDefinition.slices().assignedFrom(byPackage).should().beFreeOfCycles().check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void aLibraryDoesNotPrint() {
+        noClasses()
+                .that().resideOutsideOfPackages(Rooms.TOOLS)
+                .should(ACCESS_STANDARD_STREAMS)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void nobodyUsesJavaUtilLogging() {
+        noClasses().should().dependOnClassesThat().resideInAPackage("java.util.logging..").check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void everyPackageIsNullMarked() {
+        assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackage).distinct())
+                .isNotEmpty()
+                .allMatch(room -> room.isAnnotatedWith(NullMarked.class));
+    }
+
+    @Test
+    void theRulesSeeEveryModule() {
+        assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
+                .contains(Rooms.API)
+                .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.memory", "io.gds4j.compat")
+                .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.tools");
+    }
+}

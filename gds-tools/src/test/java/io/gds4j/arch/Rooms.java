@@ -1,0 +1,41 @@
+package io.gds4j.arch;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+
+/** The modules as sets of packages, and the classes that stand in them. */
+final class Rooms {
+    /** The packages of gds-api, lowest first: each may know those before it. */
+    static final String[] API = {
+            "io.gds4j.error", "io.gds4j.memory", "io.gds4j.config", "io.gds4j.statistics", "io.gds4j.spi", "io.gds4j"
+    };
+
+    static final String FFI = "io.gds4j.ffi..";
+    static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
+    static final String COMPAT = "io.gds4j.compat..";
+    static final String LOADER = "io.gds4j.loader..";
+    static final String TESTKIT = "io.gds4j.testkit..";
+    static final String TOOLS = "io.gds4j.tools..";
+
+    static final String JDK = "java..";
+    static final String JSPECIFY = "org.jspecify..";
+    static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
+    static final String JCUDA = "jcuda..";
+
+    static final JavaClasses MAIN_CLASSES = new ClassFileImporter()
+            .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+            .withImportOption(location -> !location.contains("-tests.jar"))
+            .importPackages("io.gds4j");
+
+    private Rooms() {
+    }
+
+    /** gds-api and what else a rule allows. */
+    static String[] apiAnd(String... more) {
+        String[] all = new String[API.length + more.length];
+        System.arraycopy(API, 0, all, 0, API.length);
+        System.arraycopy(more, 0, all, API.length, more.length);
+        return all;
+    }
+}

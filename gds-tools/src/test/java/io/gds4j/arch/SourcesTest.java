@@ -1,0 +1,61 @@
+package io.gds4j.arch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What the compiled classes no longer show. */
+class SourcesTest {
+    /** Tests run in their module's folder. */
+    private static final Path ROOT = Path.of("").toAbsolutePath().getParent();
+
+    /** The words are put together here, so that this file does not contain them. */
+    @ParameterizedTest(name = "{0}")
+    @CsvSource(delimiter = ';', textBlock = """
+            an exception swallowed without a word         ; catch \\([^)]*\\) \\{\\s*\\}
+            a wildcard import                             ; import [\\w. ]+\\.[*]
+            a work left for later                         ; \\b(TO|FIX)(DO|ME)\\b|\\bX{3}\\b
+            a test that never runs                        ; @(Disab)(led)\\b
+            """)
+    void noSourceHas(String what, String pattern) throws IOException {
+        Pattern forbidden = Pattern.compile(pattern);
+        List<String> found = new ArrayList<>();
+        for (Path source : sources()) {
+            String text = Files.readString(source);
+            Matcher matcher = forbidden.matcher(text);
+            while (matcher.find()) {
+                long line = text.substring(0, matcher.start()).lines().count();
+                found.add("%s:%d %s".formatted(ROOT.relativize(source), line, matcher.group()));
+            }
+        }
+        assertThat(found).as(what).isEmpty();
+    }
+
+    @Test
+    void theRulesSeeTheSourcesOfEveryModule() throws IOException {
+        assertThat(sources()).extracting(source -> ROOT.relativize(source).getName(0).toString()).contains(
+                "gds-api", "gds-native", "gds-compat", "gds-loader", "gds-testkit", "gds-tools", "samples");
+    }
+
+    private static List<Path> sources() throws IOException {
+        List<Path> all = new ArrayList<>();
+        try (Stream<Path> modules = Files.list(ROOT)) {
+            for (Path folder : modules.map(module -> module.resolve("src")).filter(Files::isDirectory).toList()) {
+                try (Stream<Path> files = Files.walk(folder)) {
+                    files.filter(file -> file.toString().endsWith(".java")).forEach(all::add);
+                }
+            }
+        }
+        return all;
+    }
+}

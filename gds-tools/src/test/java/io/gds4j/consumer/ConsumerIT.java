@@ -1,0 +1,73 @@
+package io.gds4j.consumer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A user's program, compiled and run against the jars, with no native access but what it grants. */
+class ConsumerIT {
+    private static final Path JDK = Path.of(System.getProperty("java.home"));
+    private static final Path SOURCES = Path.of("src", "test", "resources", "consumer").toAbsolutePath();
+    private static final String SIZE = Long.toString((1L << 20) + 1234);
+
+    @TempDir Path folder;
+
+    @Test
+    void aProgramOnTheClassPathReadsWhatItWrote() throws Exception {
+        Path classes = compile(List.of("--class-path", BuiltJars.path(compileTime())), "consumer/Consumer.java");
+        List<Path> runtime = new ArrayList<>(BuiltJars.ofApiAndCompat());
+        runtime.add(classes);
+        Run run = java("--enable-native-access=ALL-UNNAMED", "--class-path", BuiltJars.path(runtime),
+                "consumer.Consumer");
+        assertThat(run).isEqualTo(new Run(0, "class path compat %s ok\n".formatted(SIZE), ""));
+    }
+
+    @Test
+    void aProgramOnTheModulePathReadsWhatItWrote() throws Exception {
+        Path classes = compile(
+                List.of("--module-path", BuiltJars.path(compileTime())), "module-info.java", "consumer/Consumer.java");
+        List<Path> runtime = new ArrayList<>(BuiltJars.ofApiAndCompat());
+        runtime.add(classes);
+        Run run = java(
+                "--enable-native-access=io.gds4j.ffi",
+                "--module-path",
+                BuiltJars.path(runtime),
+                "--module",
+                "consumer/consumer.Consumer");
+        assertThat(run).isEqualTo(new Run(0, "module path compat %s ok\n".formatted(SIZE), ""));
+    }
+
+    /** A compiler wants to see the null annotations, a JVM does not. */
+    private static List<Path> compileTime() throws IOException {
+        List<Path> jars = new ArrayList<>(BuiltJars.ofApiAndCompat());
+        jars.addAll(BuiltJars.named("jspecify"));
+        return jars;
+    }
+
+    private Path compile(List<String> options, String... sources) throws Exception {
+        Path classes = Files.createDirectory(folder.resolve("classes"));
+        List<String> command = new ArrayList<>(List.of(JDK.resolve("bin/javac").toString(), "-Xlint:all", "-Werror"));
+        command.addAll(options);
+        command.addAll(List.of("-d", classes.toString()));
+        for (String source : sources) {
+            command.add(SOURCES.resolve(source).toString());
+        }
+        assertThat(Run.of(folder, Map.of(), command)).isEqualTo(new Run(0, "", ""));
+        return classes;
+    }
+
+    private Run java(String... options) throws Exception {
+        List<String> command =
+                new ArrayList<>(List.of(JDK.resolve("bin/java").toString(), "--illegal-native-access=deny"));
+        command.addAll(List.of(options));
+        command.add(folder.resolve("data.bin").toString());
+        return Run.of(folder, Map.of(), command);
+    }
+}

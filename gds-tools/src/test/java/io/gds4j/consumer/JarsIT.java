@@ -1,0 +1,71 @@
+package io.gds4j.consumer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.lang.module.ModuleDescriptor;
+import java.lang.module.ModuleFinder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The jars say the same to the module path and to the class path. */
+class JarsIT {
+    private static final String SERVICES = "META-INF/services/";
+
+    static List<Path> ownJars() throws IOException {
+        return BuiltJars.own();
+    }
+
+    @Test
+    void thereIsOneJarAModule() throws IOException {
+        assertThat(BuiltJars.own())
+                .extracting(jar -> descriptor(jar).name())
+                .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.compat", "io.gds4j.loader");
+    }
+
+    @ParameterizedTest
+    @MethodSource("ownJars")
+    void aJarNamesItsModuleItself(Path jar) {
+        assertThat(descriptor(jar).isAutomatic()).isFalse();
+        assertThat(descriptor(jar).rawVersion()).isPresent();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ownJars")
+    void providersStandInTheModuleDescriptorAndInMetaInf(Path jar) throws IOException {
+        Map<String, List<String>> provided = descriptor(jar).provides().stream()
+                .collect(Collectors.toMap(ModuleDescriptor.Provides::service, ModuleDescriptor.Provides::providers));
+        assertThat(servicesInMetaInf(jar)).isEqualTo(provided);
+    }
+
+    private static ModuleDescriptor descriptor(Path jar) {
+        return ModuleFinder.of(jar).findAll().iterator().next().descriptor();
+    }
+
+    private static Map<String, List<String>> servicesInMetaInf(Path jar) throws IOException {
+        Map<String, List<String>> services = new HashMap<>();
+        try (JarFile file = new JarFile(jar.toFile())) {
+            for (JarEntry entry : file.stream().filter(JarsIT::isService).toList()) {
+                String text = new String(file.getInputStream(entry).readAllBytes(), StandardCharsets.UTF_8);
+                services.put(
+                        entry.getName().substring(SERVICES.length()),
+                        text.lines().map(line -> line.replaceFirst("#.*", "").strip()).filter(line -> !line.isEmpty())
+                                .toList());
+            }
+        }
+        return services;
+    }
+
+    private static boolean isService(JarEntry entry) {
+        return entry.getName().startsWith(SERVICES) && !entry.isDirectory();
+    }
+}

@@ -1,0 +1,217 @@
+package io.gds4j.consumer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The launcher at the root, run as scripts run it. */
+class LauncherIT {
+    private static final Path MODULE = Path.of("").toAbsolutePath();
+    private static final Path LAUNCHER = MODULE.resolveSibling("gds");
+    /** The jar under test is the one that stands there, and a build within this build would replace it. */
+    private static final Map<String, String> NO_BUILD = Map.of("GDS_NO_BUILD", "yes");
+
+    @TempDir Path folder;
+
+    @Test
+    void theVersionIsAllThatIsPrinted() throws Exception {
+        Run run = Run.of(folder, NO_BUILD, List.of(LAUNCHER.toString(), "--version"));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out()).startsWith("gds4j ").contains("JDK").contains("libcufile");
+    }
+
+    @Test
+    void anOlderJavaHomeIsPassedOver() throws Exception {
+        Path old = Files.createDirectories(folder.resolve("jdk-17"));
+        Files.writeString(old.resolve("release"), "JAVA_VERSION=\"17.0.15\"\n");
+        script(old.resolve("bin/java"), "echo an old JVM ran; exit 99");
+        Map<String, String> environment = new HashMap<>(NO_BUILD);
+        environment.put("JAVA_HOME", old.toString());
+        Run run = Run.of(folder, environment, List.of(LAUNCHER.toString(), "--version"));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void aSymbolicLinkFromElsewhereServes() throws Exception {
+        Path copy = copyOfTheTree();
+        Path link = Files.createSymbolicLink(folder.resolve("a link"), copy.resolve("gds"));
+        Run direct = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(Run.of(folder, NO_BUILD, List.of(link.toString(), "--version"))).isEqualTo(direct);
+    }
+
+    @Test
+    void argumentsArriveAsTheyWereGiven() throws Exception {
+        String odd = "no 'such' \"command\" $HOME *";
+        Run run = Run.of(folder, NO_BUILD, List.of(LAUNCHER.toString(), odd));
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).contains(odd);
+    }
+
+    @Test
+    void aClassArchiveThatDoesNotFitIsPassedOverInSilence() throws Exception {
+        Path copy = copyOfTheTree();
+        Files.writeString(copy.resolve("gds-tools/target/gds.jsa"), "not an archive");
+        Run run = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void withoutAJdkItSaysWhatToInstall() throws Exception {
+        Path copy = copyOfTheTree();
+        replace(copy.resolve("gds"), "least=25", "least=999");
+        Run run = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: gds4j needs JDK 999 or newer: install").hasLineCount(1);
+    }
+
+    @Test
+    void withoutMavenItSaysWhatToInstall() throws Exception {
+        Path copy = copyOfTheTree();
+        Files.delete(copy.resolve("gds-tools/target/build-began"));
+        Path commands = Files.createDirectory(folder.resolve("commands"));
+        for (String command : List.of("sh", "readlink", "dirname", "find", "sed", "flock")) {
+            script(commands.resolve(command), "exec %s \"$@\"".formatted(find(command)));
+        }
+        Map<String, String> environment = Map.of("PATH", commands.toString(), "MAVEN_HOME", "", "GDS_NO_BUILD", "");
+        Run run = Run.of(folder, environment, List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: ").contains("Maven").contains("install").hasLineCount(1);
+    }
+
+    @Test
+    void aBuildThatFailsIsToldOnStandardError() throws Exception {
+        Path copy = copyOfTheTree();
+        script(copy.resolve("commands/mvn"), "echo some words; echo as the last words, in vain >&2; exit 1");
+        setPast(copy.resolve("gds-tools/target/build-began"));
+        Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).contains("some words", "last words").endsWith("gds: the build failed, see above\n");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"pom.xml", "gds-tools/pom.xml", "gds-tools/src/main", "gds-api/src/main/java/A.java"})
+    void aNewerSourceIsBuiltFirst(String source) throws Exception {
+        Path copy = copyOfTheTree();
+        script(copy.resolve("commands/mvn"), "pwd; echo \"$*\"; touch gds-tools/target/build-began");
+        everythingIsOlderThanTheJar(copy);
+        Files.setLastModifiedTime(copy.resolve(source), FileTime.from(Instant.now().plusSeconds(5)));
+        Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isZero();
+        assertThat(run.out()).startsWith("gds4j ").doesNotContain("package");
+        assertThat(run.err()).contains(copy + "\n").contains("gds-tools -am package");
+    }
+
+    @Test
+    void anUnchangedTreeIsNotBuiltAgain() throws Exception {
+        Path copy = copyOfTheTree();
+        script(copy.resolve("commands/mvn"), "exit 1");
+        everythingIsOlderThanTheJar(copy);
+        Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void twoThatComeAtOnceBuildOnce() throws Exception {
+        Path copy = copyOfTheTree();
+        script(copy.resolve("commands/mvn"), "sleep 0.5; echo built >>builds; touch gds-tools/target/build-began");
+        setPast(copy.resolve("gds-tools/target/build-began"));
+        Callable<Run> version = () -> Run.of(
+                folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        try (ExecutorService pool = Executors.newFixedThreadPool(2)) {
+            for (Future<Run> run : pool.invokeAll(List.of(version, version))) {
+                assertThat(run.get().status()).isZero();
+                assertThat(run.get().out()).startsWith("gds4j ");
+            }
+        }
+        assertThat(copy.resolve("builds")).hasContent("built");
+    }
+
+    /** Launcher and built jars in a folder with a blank in its name. */
+    private Path copyOfTheTree() throws IOException {
+        Path copy = Files.createDirectory(folder.resolve("a copy"));
+        Path lib = Files.createDirectories(copy.resolve("gds-tools/target/lib"));
+        Files.createDirectories(copy.resolve("gds-tools/src/main"));
+        Files.createDirectories(copy.resolve("gds-api/src/main/java"));
+        Files.copy(LAUNCHER, copy.resolve("gds"), StandardCopyOption.COPY_ATTRIBUTES);
+        for (String source : List.of("pom.xml", "gds-tools/pom.xml", "gds-api/pom.xml",
+                "gds-api/src/main/java/A.java")) {
+            Files.createFile(copy.resolve(source));
+        }
+        copyJars(MODULE.resolve("target"), lib.getParent());
+        copyJars(MODULE.resolve("target/lib"), lib);
+        Files.createFile(lib.resolveSibling("build-began"));
+        return copy;
+    }
+
+    private static void copyJars(Path from, Path to) throws IOException {
+        try (Stream<Path> files = Files.list(from)) {
+            for (Path jar : files.filter(file -> file.toString().endsWith(".jar")).toList()) {
+                Files.copy(jar, to.resolve(jar.getFileName()));
+            }
+        }
+    }
+
+    private static Map<String, String> commandsOf(Path copy) {
+        String path = copy.resolve("commands") + ":" + System.getenv("PATH");
+        return Map.of("PATH", path, "GDS_NO_BUILD", "");
+    }
+
+    private static void everythingIsOlderThanTheJar(Path copy) throws IOException {
+        Path built = copy.resolve("gds-tools/target");
+        try (Stream<Path> files = Files.walk(copy)) {
+            for (Path file : files.filter(file -> !file.startsWith(built)).toList()) {
+                setPast(file);
+            }
+        }
+    }
+
+    private static void setPast(Path file) throws IOException {
+        Files.setLastModifiedTime(file, FileTime.from(Instant.now().minusSeconds(60)));
+    }
+
+    private static void script(Path file, String body) throws IOException {
+        Files.createDirectories(file.getParent());
+        Files.writeString(file, "#!/bin/sh\n" + body + "\n");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+
+    private static void replace(Path file, String old, String with) throws IOException {
+        String text = Files.readString(file);
+        assertThat(text).contains(old);
+        Files.writeString(file, text.replace(old, with));
+    }
+
+    private static Path find(String command) {
+        return Stream.of(System.getenv("PATH").split(":"))
+                .map(place -> Path.of(place, command))
+                .filter(Files::isExecutable)
+                .findFirst()
+                .orElseThrow();
+    }
+}
