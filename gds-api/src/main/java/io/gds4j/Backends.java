@@ -6,10 +6,15 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Iterator;
 import java.util.List;
+import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Finds backends and chooses one. */
 final class Backends {
@@ -19,23 +24,36 @@ final class Backends {
     private Backends() {
     }
 
+    /** Best first. A provider that cannot be loaded is logged and left out: the others may still serve. */
     static List<CuFileBackendProvider> providers() {
         List<CuFileBackendProvider> found = new ArrayList<>();
-        ServiceLoader.load(CuFileBackendProvider.class, CuFileBackendProvider.class.getClassLoader())
-                .forEach(found::add);
+        Iterator<CuFileBackendProvider> providers = ServiceLoader.load(
+                CuFileBackendProvider.class, CuFileBackendProvider.class.getClassLoader())
+                .iterator();
+        while (true) {
+            try {
+                if (!providers.hasNext()) {
+                    break;
+                }
+                found.add(providers.next());
+            } catch (ServiceConfigurationError e) {
+                System.getLogger("io.gds4j").log(Level.WARNING, "a backend cannot be loaded: " + e.getMessage());
+            }
+        }
         found.sort(Comparator.comparingInt(CuFileBackendProvider::priority).reversed());
         return found;
     }
 
     static CuFileBackend choose(String name, CuFileConfig config) {
-        List<CuFileBackendProvider> all = providers();
+        return choose(name, config, providers());
+    }
+
+    static CuFileBackend choose(String name, CuFileConfig config, List<CuFileBackendProvider> providers) {
+        List<CuFileBackendProvider> asked = providers.stream()
+                .filter(provider -> name.equals(AUTO) || name.equals(provider.name()))
+                .toList();
         List<String> refusals = new ArrayList<>();
-        boolean known = name.equals(AUTO);
-        for (CuFileBackendProvider provider : all) {
-            if (!name.equals(AUTO) && !name.equals(provider.name())) {
-                continue;
-            }
-            known = true;
+        for (CuFileBackendProvider provider : asked) {
             switch (provider.probe(config)) {
                 case Availability.Available ok -> {
                     return provider.create(config);
@@ -44,22 +62,22 @@ final class Backends {
                     refusals.add("%s: %s (%s)".formatted(provider.name(), reason, remedy));
             }
         }
-        if (!known) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
-                    "no backend '%s'; there are: auto, %s"
-                            .formatted(
-                                    name,
-                                    String.join(
-                                            ", ",
-                                            all.stream().map(CuFileBackendProvider::name).toList())));
+        if (!refusals.isEmpty()) {
+            throw failure(
+                    CuFileError.DRIVER_NOT_INITIALIZED,
+                    "no backend is available: " + String.join("; ", refusals));
         }
-        throw CuFileException.of(
-                CuFileError.DRIVER_NOT_INITIALIZED,
-                FUNCTION,
-                refusals.isEmpty()
-                        ? "no backend on the class path or module path: add io.gds4j:gds-compat"
-                        : "no backend is available: " + String.join("; ", refusals));
+        if (providers.isEmpty()) {
+            throw failure(
+                    CuFileError.DRIVER_NOT_INITIALIZED,
+                    "no backend on the class path or module path: add io.gds4j:gds-compat");
+        }
+        String names = Stream.concat(Stream.of(AUTO), providers.stream().map(CuFileBackendProvider::name))
+                .collect(Collectors.joining(", "));
+        throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
+    }
+
+    private static CuFileException failure(CuFileError error, String detail) {
+        return CuFileException.of(error, FUNCTION, detail);
     }
 }

@@ -2,18 +2,16 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.Lifetime;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 
@@ -30,40 +28,47 @@ import java.util.Optional;
  * }</pre>
  *
  * <p>
- * Thread-safe. {@link #close} cancels what has not begun and waits for the rest.
+ * Thread-safe. Files and memory of entries cannot be closed before their completion is taken or the batch is closed;
+ * {@link #close} cancels what has not begun and waits for the rest. After it, or after the driver's, every method but
+ * {@link #capacity}, {@link #isOpen} and {@link #close} throws the error of its C function (INTERNAL_BATCH_SUBMIT_ERROR,
+ * INTERNAL_BATCH_GETSTATUS_ERROR, INTERNAL_BATCH_CANCEL_ERROR).
  *
  * @since 0.1
  */
 @Experimental
 public final class CuFileBatch implements AutoCloseable {
-    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String SET_UP = "cuFileBatchIOSetUp";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
-    private final CuFileDriver driver;
+    private final CuFileBackend backend;
     private final BackendBatch batch;
-    private final Outstanding outstanding = new Outstanding();
-    private final Resource resource;
+    private final BatchLedger ledger;
+    private final Lifetime lifetime;
+    private final CuFileDriver driver;
 
     private CuFileBatch(CuFileDriver driver, BackendBatch batch) {
+        Session session = driver.session();
+        CuFileBackend destroyer = session.backend();
+        BatchLedger entries = new BatchLedger(session, batch.capacity());
         this.driver = driver;
+        this.backend = destroyer;
         this.batch = batch;
-        CuFileBackend backend = driver.session().backend();
-        Outstanding held = outstanding;
-        this.resource =
-                Resource.of(this, driver.session(), "cuFileBatchIOSetUp", "CuFileBatch", () -> {
-                    try {
-                        backend.batchIoDestroy(batch);
-                    } finally {
-                        held.releaseAll();
-                    }
-                });
+        this.ledger = entries;
+        this.lifetime = session.adopt(Session.Role.FEEDER, this, "CuFileBatch", () -> {
+            try {
+                destroyer.batchIoDestroy(batch);
+            } finally {
+                entries.removeAll();
+            }
+        });
     }
 
     static CuFileBatch setUp(CuFileDriver driver, int capacity) {
         if (capacity < 1) {
-            throw CuFileDriver.invalid("cuFileBatchIOSetUp", "capacity is below 1: " + capacity);
+            throw CuFileDriver.invalid(SET_UP, "capacity is " + capacity + ", allowed: 1 to properties.io_batchsize");
         }
-        return new CuFileBatch(driver, driver.session().backend().batchIoSetUp(capacity));
+        return driver.session()
+                .call(SET_UP, backend -> new CuFileBatch(driver, backend.batchIoSetUp(capacity)));
     }
 
     /** Entries that may be outstanding at a time. */
@@ -71,79 +76,117 @@ public final class CuFileBatch implements AutoCloseable {
         return batch.capacity();
     }
 
+    /** Entries that were submitted and whose completion nobody has taken. */
+    public int outstanding() {
+        return ledger.outstanding();
+    }
+
     /**
-     * Submits all requests or none ({@code cuFileBatchIOSubmit}). Their memory and handles are held until their completion
-     * has been taken.
+     * Submits all requests or none ({@code cuFileBatchIOSubmit}).
      *
-     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR for an empty list or one that exceeds the free capacity, else what
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR for an empty list or one that exceeds the free capacity;
+     *         CUDA_MEMORY_TYPE_INVALID for a segment of an arena that could be closed meanwhile; else what
      *         {@link CuFileHandle#read(IoMemory, long, long, long)} throws for such arguments
      */
     public void submit(List<Request> requests) {
         List<Request> copy = List.copyOf(requests);
         if (copy.isEmpty()) {
-            throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "no requests");
+            throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, BatchLedger.SUBMIT, "no requests");
         }
-        enter(SUBMIT);
+        enter(BatchLedger.SUBMIT, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
         try {
-            outstanding.submit(driver, batch, copy);
+            List<BatchRequest> entered = ledger.enter(copy);
+            boolean submitted = false;
+            try {
+                backend.batchIoSubmit(batch, entered, 0);
+                submitted = true;
+            } finally {
+                if (!submitted) {
+                    ledger.remove(entered);
+                }
+            }
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
     /**
      * Waits for completions ({@code cuFileBatchIOGetStatus}); each is delivered once.
      *
-     * @param minimum return once so many are there; 0 to poll
+     * @param minimum return once so many are there, or all that are outstanding; 0 to poll
      * @param timeout how long to wait at most
-     * @return those that are there: at least {@code minimum} unless the time ran out
+     * @return those that are there: at least {@code minimum} unless the time ran out or fewer are outstanding
+     * @throws CuFileException INVALID_VALUE for a negative time or a minimum outside 0 to {@link #capacity}
      */
     public List<Completion> await(int minimum, Duration timeout) {
         Objects.requireNonNull(timeout, "timeout");
         if (minimum < 0 || minimum > capacity()) {
-            throw CuFileDriver.invalid(
-                    STATUS, "minimum is outside 0..%d: %d".formatted(capacity(), minimum));
+            throw CuFileDriver.invalid(STATUS, "minimum is %d, allowed: 0 to %d".formatted(minimum, capacity()));
         }
-        enter(STATUS);
+        if (timeout.isNegative()) {
+            throw CuFileDriver.invalid(STATUS, "timeout is " + timeout + ", allowed: 0 or more");
+        }
+        enter(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR);
         try {
-            List<BatchEvent> events = driver.session()
-                    .backend()
-                    .batchIoGetStatus(batch, minimum, capacity(), Optional.of(timeout));
-            return outstanding.complete(events);
+            int least = Math.min(minimum, ledger.outstanding());
+            List<BatchEvent> events = backend.batchIoGetStatus(batch, least, capacity(), Optional.of(timeout));
+            return ledger.complete(events);
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
     /** Cancels what has not begun ({@code cuFileBatchIOCancel}); every entry still completes. */
     public void cancel() {
-        enter("cuFileBatchIOCancel");
+        enter("cuFileBatchIOCancel", CuFileError.INTERNAL_BATCH_CANCEL_ERROR);
         try {
-            driver.session().backend().batchIoCancel(batch);
+            backend.batchIoCancel(batch);
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
-    private void enter(String function) {
-        if (!resource.enter()) {
-            throw CuFileException.of(CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, function, "the batch is closed");
+    private void enter(String function, CuFileError closed) {
+        if (!lifetime.enter()) {
+            throw CuFileException.of(
+                    closed, function, driver.session().isOpen() ? "the batch is closed" : "the driver is closed");
         }
     }
 
-    /** Cancels, waits and frees ({@code cuFileBatchIODestroy}). Idempotent. */
+    /** True until {@link #close}. */
+    public boolean isOpen() {
+        return lifetime.isOpen();
+    }
+
+    /**
+     * Cancels what has not begun, waits for the rest, and frees ({@code cuFileBatchIODestroy}). Idempotent: any later or
+     * simultaneous call returns when it is done.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this batch
+     */
     @Override
     public void close() {
-        resource.close();
+        lifetime.close("cuFileBatchIODestroy");
     }
 
     /**
      * One request of a batch; arguments as of {@link CuFileHandle#read(IoMemory, long, long, long)}.
      *
+     * @param handle the file
      * @param write write the memory to the file; otherwise read
+     * @param memory what is written or filled
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
      */
     public record Request(
             CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        /** Refuses null. */
+        public Request {
+            Objects.requireNonNull(handle, "handle");
+            Objects.requireNonNull(memory, "memory");
+        }
+
         /** Reads. */
         public static Request read(
                 CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
@@ -157,11 +200,20 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
-    /** The fate of one request. */
+    /**
+     * The fate of one request.
+     *
+     * @param request what was asked
+     * @param status how it ended
+     * @param result bytes moved, or a negative errno or a negative cuFile code
+     */
     public record Completion(Request request, BatchStatus status, long result) {
-        /** True if it moved its bytes. */
+
+        private static final int LARGEST_ERRNO = 4095;
+
+        /** True if it moved its bytes, or those up to the end of the file. */
         public boolean isComplete() {
-            return status == BatchStatus.COMPLETE;
+            return status == BatchStatus.COMPLETE && result >= 0;
         }
 
         /**
@@ -177,101 +229,32 @@ public final class CuFileBatch implements AutoCloseable {
             return result;
         }
 
-        /** Why it moved nothing; empty if it did. */
+        /**
+         * Why it moved nothing; empty if it did. IO_ERROR with the errno, or ECANCELED or ETIMEDOUT; the cuFile code where the
+         * backend gave one; INTERNAL_BATCH_SUBMIT_ERROR for an ill-formed entry.
+         */
         public Optional<CuFileException> failure() {
             if (isComplete()) {
                 return Optional.empty();
             }
-            long code = -result;
-            Optional<CuFileError> cuFile = CuFileError.of(Math.toIntExact(Math.min(Math.abs(code), Integer.MAX_VALUE)));
+            long code = result < 0 && result > Integer.MIN_VALUE ? -result : 0;
             CuFileException.Builder failure = CuFileException.builder(request.write() ? "cuFileWrite" : "cuFileRead")
-                    .error(cuFile.orElse(CuFileError.IO_ERROR))
                     .path(request.handle().path())
                     .range(request.fileOffset(), request.size())
-                    .detail("batch entry " + status);
-            if (cuFile.isEmpty() && code > 0 && code < 4096) {
+                    .detail("batch entry " + status)
+                    .error(CuFileError.IO_ERROR);
+            if (status == BatchStatus.CANCELED) {
+                failure.errno(Errno.ECANCELED);
+            } else if (status == BatchStatus.TIMEOUT) {
+                failure.errno(Errno.ETIMEDOUT);
+            } else if (status == BatchStatus.INVALID) {
+                failure.error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
+            } else if (code > 0 && code <= LARGEST_ERRNO) {
                 failure.errno((int) code);
+            } else if (code > 0) {
+                CuFileError.of((int) code).ifPresent(failure::error);
             }
             return Optional.of(failure.build());
-        }
-    }
-
-    /** Requests whose completion has not been taken yet, by cookie. */
-    private static final class Outstanding {
-        private final Map<Long, Request> requests = new HashMap<>();
-        private long nextCookie;
-
-        synchronized void submit(CuFileDriver driver, BackendBatch batch, List<Request> list) {
-            List<BatchRequest> raw = new ArrayList<>(list.size());
-            int held = 0;
-            boolean done = false;
-            try {
-                for (Request request : list) {
-                    raw.add(hold(driver, request, nextCookie + held));
-                    held++;
-                }
-                driver.session().backend().batchIoSubmit(batch, raw, 0);
-                done = true;
-            } finally {
-                if (!done) {
-                    list.subList(0, held).forEach(Outstanding::release);
-                }
-            }
-            for (Request request : list) {
-                requests.put(nextCookie++, request);
-            }
-        }
-
-        private static BatchRequest hold(CuFileDriver driver, Request request, long cookie) {
-            CuFileHandle handle = request.handle();
-            if (handle.driver().session() != driver.session()) {
-                throw CuFileException.of(
-                        CuFileError.HANDLE_NOT_REGISTERED, SUBMIT, "the handle belongs to another driver session");
-            }
-            MemoryRange range = handle.check(
-                    SUBMIT, request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
-            handle.use(SUBMIT);
-            boolean done = false;
-            try {
-                handle.hold(SUBMIT, request.memory());
-                done = true;
-            } finally {
-                if (!done) {
-                    handle.unuse();
-                }
-            }
-            return new BatchRequest(
-                    handle.file(),
-                    request.write(),
-                    range,
-                    request.size(),
-                    request.fileOffset(),
-                    request.bufferOffset(),
-                    cookie);
-        }
-
-        synchronized List<Completion> complete(List<BatchEvent> events) {
-            List<Completion> done = new ArrayList<>(events.size());
-            for (BatchEvent event : events) {
-                Request request = requests.remove(event.cookie());
-                if (request == null) {
-                    throw CuFileException.of(
-                            CuFileError.INTERNAL_ERROR, STATUS, "an event for an unknown entry: " + event);
-                }
-                release(request);
-                done.add(new Completion(request, event.status(), event.result()));
-            }
-            return done;
-        }
-
-        synchronized void releaseAll() {
-            requests.values().forEach(Outstanding::release);
-            requests.clear();
-        }
-
-        private static void release(Request request) {
-            CuFileHandle.letGo(request.memory());
-            request.handle().unuse();
         }
     }
 }

@@ -1,7 +1,9 @@
 package io.gds4j;
 
 import io.gds4j.config.BoolParameter;
+import io.gds4j.config.ConfigKey;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
@@ -9,6 +11,8 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
@@ -21,6 +25,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
+import java.util.function.Function;
 
 /**
  * An open cuFile driver: the session in which files and memory are registered and I/O runs.
@@ -35,18 +41,29 @@ import java.util.Set;
  *
  * <p>
  * Each {@code open} is a session of its own; {@link #share} adds a user to it, as a second {@code cuFileDriverOpen} does.
- * All methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED.
+ * All methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED, except {@link #isOpen},
+ * {@link #useCount}, {@link #backendName}, {@link #version} and what was counted: {@link #bytesByPath},
+ * {@link #peakStagingBytes}.
+ *
+ * <p>
+ * A driver that nobody closed is logged with the place that opened it, and closed, when the garbage collector finds it; its
+ * handles, buffers, batches and streams keep it alive.
  *
  * @since 0.1
  */
 public final class CuFileDriver implements AutoCloseable {
     private final Session session;
-    private final Resource resource;
+    private final Lifetime lifetime;
 
+    /** A user whom the session counts already; that is undone if there can be none. */
     private CuFileDriver(Session session) {
         this.session = session;
-        session.open();
-        this.resource = Resource.of(this, "CuFileDriver", session::close);
+        try {
+            this.lifetime = Lifetime.of(this, "CuFileDriver", session::release);
+        } catch (RuntimeException | Error e) {
+            session.release();
+            throw e;
+        }
     }
 
     /**
@@ -78,7 +95,7 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** Opens over a backend of the caller's own; for tests and for those who write backends. */
     public static CuFileDriver open(CuFileBackend backend) {
-        return new CuFileDriver(new Session(Objects.requireNonNull(backend, "backend")));
+        return new CuFileDriver(Session.open(Objects.requireNonNull(backend, "backend")));
     }
 
     /** The backends on the class path or module path, best first. */
@@ -86,20 +103,26 @@ public final class CuFileDriver implements AutoCloseable {
         return List.copyOf(Backends.providers());
     }
 
-    /** One more user of this session, to be closed on its own ({@code cuFileDriverOpen} again). */
+    /**
+     * One more user of this session, to be closed on its own ({@code cuFileDriverOpen} again). Files and buffers belong to
+     * the session: they stay open until its last user closes.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
     public CuFileDriver share() {
         checkOpen("cuFileDriverOpen");
+        session.share();
         return new CuFileDriver(session);
     }
 
     /** Users of this session ({@code cuFileUseCount}); 0 once all are closed. */
     public long useCount() {
-        return session.references();
+        return session.users();
     }
 
     /** True until this user closes it. */
     public boolean isOpen() {
-        return resource.isOpen() && session.isOpen();
+        return lifetime.isOpen() && session.isOpen();
     }
 
     /** Name of the backend that serves. */
@@ -114,7 +137,7 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** Allocates and copies memory. */
     public MemoryAllocator allocator() {
-        return backend("MemoryAllocator").allocator();
+        return call("MemoryAllocator", CuFileBackend::allocator);
     }
 
     /**
@@ -187,7 +210,7 @@ public final class CuFileDriver implements AutoCloseable {
     /** Counters of this session. */
     @Experimental
     public CuFileStatistics statistics() {
-        return new CuFileStatistics(session);
+        return new CuFileStatistics(this);
     }
 
     /** Bytes moved so far by each path. */
@@ -202,12 +225,19 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** What the driver says of itself ({@code cuFileDriverGetProperties}). */
     public DriverProperties properties() {
-        return backend("cuFileDriverGetProperties").driverGetProperties();
+        return call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
     }
 
-    /** {@code cuFileDriverSetPollMode}: poll for completion of requests up to {@code pollThresholdKb} KiB. */
+    /**
+     * {@code cuFileDriverSetPollMode}: poll for completion of small requests.
+     *
+     * @param poll whether to poll
+     * @param pollThresholdKb for requests up to so many KiB: 4 or more, a multiple of 4
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     */
     public void setPollMode(boolean poll, long pollThresholdKb) {
-        backend("cuFileDriverSetPollMode").driverSetPollMode(poll, pollThresholdKb);
+        checkLimit("cuFileDriverSetPollMode", CuFileKeys.POLL_MODE_MAX_SIZE_KB, pollThresholdKb);
+        run("cuFileDriverSetPollMode", backend -> backend.driverSetPollMode(poll, pollThresholdKb));
     }
 
     /**
@@ -217,87 +247,117 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setMaxDirectIoSize(long kb) {
-        backend("cuFileDriverSetMaxDirectIOSize").driverSetMaxDirectIoSize(kb);
+        checkLimit("cuFileDriverSetMaxDirectIOSize", CuFileKeys.MAX_DIRECT_IO_SIZE_KB, kb);
+        run("cuFileDriverSetMaxDirectIOSize", backend -> backend.driverSetMaxDirectIoSize(kb));
     }
 
-    /** {@code cuFileDriverSetMaxCacheSize}: GPU bounce buffers, KiB. */
+    /**
+     * {@code cuFileDriverSetMaxCacheSize}: GPU memory for bounce buffers.
+     *
+     * @param kb KiB, 0 or more, a multiple of 4; backends may allow less
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     */
     public void setMaxCacheSize(long kb) {
-        backend("cuFileDriverSetMaxCacheSize").driverSetMaxCacheSize(kb);
+        checkLimit("cuFileDriverSetMaxCacheSize", CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB, kb);
+        run("cuFileDriverSetMaxCacheSize", backend -> backend.driverSetMaxCacheSize(kb));
     }
 
-    /** {@code cuFileDriverSetMaxPinnedMemSize}: memory that may be registered, KiB. */
+    /**
+     * {@code cuFileDriverSetMaxPinnedMemSize}: memory that may be registered.
+     *
+     * @param kb KiB, 64 or more, a multiple of 4; backends may allow less
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     */
     public void setMaxPinnedMemSize(long kb) {
-        backend("cuFileDriverSetMaxPinnedMemSize").driverSetMaxPinnedMemSize(kb);
+        checkLimit("cuFileDriverSetMaxPinnedMemSize", CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB, kb);
+        run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
     }
 
     /** The running value of a parameter ({@code cuFileGetParameterSizeT}). */
     @Experimental
     public long parameter(SizeParameter parameter) {
-        return backend("cuFileGetParameterSizeT").getParameterSizeT(Objects.requireNonNull(parameter, "parameter"));
+        Objects.requireNonNull(parameter, "parameter");
+        return call("cuFileGetParameterSizeT", backend -> backend.getParameterSizeT(parameter));
     }
 
     /** The running value of a parameter ({@code cuFileGetParameterBool}). */
     @Experimental
     public boolean parameter(BoolParameter parameter) {
-        return backend("cuFileGetParameterBool").getParameterBool(Objects.requireNonNull(parameter, "parameter"));
+        Objects.requireNonNull(parameter, "parameter");
+        return call("cuFileGetParameterBool", backend -> backend.getParameterBool(parameter));
     }
 
     /** The running value of a parameter ({@code cuFileGetParameterString}). */
     @Experimental
     public String parameter(StringParameter parameter) {
-        return backend("cuFileGetParameterString").getParameterString(Objects.requireNonNull(parameter, "parameter"));
+        Objects.requireNonNull(parameter, "parameter");
+        return call("cuFileGetParameterString", backend -> backend.getParameterString(parameter));
     }
 
     /** The range of a parameter ({@code cuFileGetParameterMinMaxValue}). */
     @Experimental
     public ParameterRange parameterRange(SizeParameter parameter) {
-        return backend("cuFileGetParameterMinMaxValue")
-                .getParameterMinMaxValue(Objects.requireNonNull(parameter, "parameter"));
+        Objects.requireNonNull(parameter, "parameter");
+        return call("cuFileGetParameterMinMaxValue", backend -> backend.getParameterMinMaxValue(parameter));
     }
 
     /** The bounce-buffer slabs ({@code cuFileGetParameterPosixPoolSlabArray}). */
     @Experimental
     public SlabArray posixPoolSlabs() {
-        return backend("cuFileGetParameterPosixPoolSlabArray").getParameterPosixPoolSlabArray();
+        return call("cuFileGetParameterPosixPoolSlabArray", CuFileBackend::getParameterPosixPoolSlabArray);
     }
 
-    /** Size of a GPU's BAR1 aperture in KiB, 0 where it is not known ({@code cuFileGetBARSizeInKB}). */
+    /**
+     * Size of a GPU's BAR1 aperture in KiB, 0 where it is not known ({@code cuFileGetBARSizeInKB}).
+     *
+     * @param gpu ordinal of the GPU
+     * @throws CuFileException INVALID_VALUE for a GPU that is not there
+     */
     @Experimental
     public long barSizeInKb(int gpu) {
-        return backend("cuFileGetBARSizeInKB").getBarSizeInKb(gpu);
+        if (gpu < 0) {
+            throw invalid("cuFileGetBARSizeInKB", "gpu is negative: " + gpu);
+        }
+        return call("cuFileGetBARSizeInKB", backend -> backend.getBarSizeInKb(gpu));
     }
 
     /** {@code cuFileDriverGetP2PFlags} of cuFile 1.16. */
     @Experimental
     public int p2pFlags() {
-        return backend("cuFileDriverGetP2PFlags").driverGetP2pFlags();
+        return call("cuFileDriverGetP2PFlags", CuFileBackend::driverGetP2pFlags);
     }
 
     /** {@code cuFileDriverSetP2PFlags} of cuFile 1.16. */
     @Experimental
     public void setP2pFlags(int flags) {
-        backend("cuFileDriverSetP2PFlags").driverSetP2pFlags(flags);
+        run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(flags));
     }
 
     /** {@code cuFileExportPCIeTopology} of cuFile 1.17. */
     @Experimental
     public void exportPcieTopology(Path file) {
-        backend("cuFileExportPCIeTopology").exportPcieTopology(Objects.requireNonNull(file, "file"));
+        Objects.requireNonNull(file, "file");
+        run("cuFileExportPCIeTopology", backend -> backend.exportPcieTopology(file));
     }
 
     /** {@code cuFileGetParameterGpuBounceBufferSlabArray} of cuFile 1.17. */
     @Experimental
     public SlabArray gpuBounceBufferSlabs() {
-        return backend("cuFileGetParameterGpuBounceBufferSlabArray").getParameterGpuBounceBufferSlabArray();
+        return call("cuFileGetParameterGpuBounceBufferSlabArray", CuFileBackend::getParameterGpuBounceBufferSlabArray);
     }
 
     /**
      * Ends this use of the session ({@code cuFileDriverClose}). The last one waits for I/O in flight and closes every handle,
-     * buffer, batch and stream that is still open. Idempotent.
+     * buffer, batch and stream that is still open. Idempotent: any later or simultaneous call returns when it is done.
+     *
+     * @throws CuFileException DRIVER_CLOSING (EBUSY), and nothing has changed, for the last one from inside I/O of this session
      */
     @Override
     public void close() {
-        resource.close();
+        if (lifetime.isOpen()) {
+            session.checkMayRelease();
+        }
+        lifetime.close("cuFileDriverClose");
     }
 
     Session session() {
@@ -310,9 +370,24 @@ public final class CuFileDriver implements AutoCloseable {
         }
     }
 
-    private CuFileBackend backend(String function) {
+    private void checkLimit(String function, ConfigKey<Long> key, long kb) {
+        if (!key.accepts(kb)) {
+            checkOpen(function);
+            throw CuFileException.of(
+                    CuFileError.DRIVER_UNSUPPORTED_LIMIT,
+                    function,
+                    "%s is %d, allowed: %s".formatted(key.name(), kb, key.allowed()));
+        }
+    }
+
+    private <R> R call(String function, Function<CuFileBackend, R> body) {
         checkOpen(function);
-        return session.backend();
+        return session.call(function, body);
+    }
+
+    private void run(String function, Consumer<CuFileBackend> body) {
+        checkOpen(function);
+        session.run(function, body);
     }
 
     @Override
@@ -321,6 +396,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+        return CuFileException.builder(function)
+                .error(CuFileError.INVALID_VALUE)
+                .errno(Errno.EINVAL)
+                .detail(detail)
+                .build();
     }
 }

@@ -2,11 +2,11 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.RegisteredMemory;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
@@ -23,30 +23,32 @@ import java.util.Optional;
  * <p>
  * Thread-safe; positions are arguments, never state. {@link #close} waits for I/O in flight.
  *
+ * <p>
+ * After {@code close()} every method but {@link #path}, {@link #isOpen}, {@link #close} and {@link #toString} throws
+ * HANDLE_NOT_REGISTERED, and once the driver is closed DRIVER_NOT_INITIALIZED.
+ *
  * @since 0.1
  */
 public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
-    public static final long MAX_REQUEST_SIZE = 1L << 62;
-
-    private static final String READ = "cuFileRead";
-    private static final String WRITE = "cuFileWrite";
+    public static final long MAX_REQUEST_SIZE = Request.MAX_SIZE;
 
     private final CuFileDriver driver;
     private final BackendFile file;
-    private final Resource resource;
+    private final Lifetime lifetime;
 
     private CuFileHandle(CuFileDriver driver, BackendFile file) {
         this.driver = driver;
         this.file = file;
-        Session session = driver.session();
+        CuFileBackend backend = driver.session().backend();
         String what = "CuFileHandle of " + file.path().map(Path::toString).orElse("a descriptor");
-        this.resource = Resource.of(
-                this, session, "cuFileHandleRegister", what, () -> session.backend().handleDeregister(file));
+        this.lifetime = driver.session()
+                .adopt(Session.Role.TARGET, this, what, () -> backend.handleDeregister(file));
     }
 
     static CuFileHandle register(CuFileDriver driver, FileSource source) {
-        return new CuFileHandle(driver, driver.session().backend().handleRegister(source));
+        return driver.session()
+                .call("cuFileHandleRegister", backend -> new CuFileHandle(driver, backend.handleRegister(source)));
     }
 
     /**
@@ -58,30 +60,25 @@ public final class CuFileHandle implements AutoCloseable {
      * @param bufferOffset first byte in the memory
      * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Bytes of the memory
      *         behind the count are untouched
-     * @throws CuFileException INVALID_VALUE for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past the end
-     *         of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG (EBADF) if
-     *         the file is not open for reading, HANDLE_NOT_REGISTERED after close; an errno where the kernel failed
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
+     *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
+     *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment, CUDA_POINTER_INVALID
+     *         if the memory or its arena is closed, MEMORY_NOT_REGISTERED if the buffer is closed or of another session,
+     *         HANDLE_NOT_REGISTERED after close; an errno where the kernel failed
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        MemoryRange range = check(READ, memory, size, fileOffset, bufferOffset);
-        enter(READ, memory, size, fileOffset);
+        Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
+        MemoryRange range = request.within(memory);
+        enter(request, memory);
         try {
-            if (!file.isReadable()) {
-                throw openFlag(READ, size, fileOffset, "the file is not open for reading");
-            }
-            if (!range.isWritable()) {
-                throw failure(READ, CuFileError.PERMISSION_DENIED, size, fileOffset)
-                        .detail("the memory is a read-only segment")
-                        .build();
-            }
             return driver.session().backend().read(file, range, size, fileOffset, bufferOffset);
         } finally {
             exit(memory);
         }
     }
 
-    /** Reads {@code memory.length()} bytes from {@code fileOffset} on. */
+    /** Reads {@code memory.range().length()} bytes from {@code fileOffset} on; see {@link #read(IoMemory, long, long, long)}. */
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
     }
@@ -94,34 +91,46 @@ public final class CuFileHandle implements AutoCloseable {
      * @param fileOffset first byte in the file; past the end the gap reads as zeros
      * @param bufferOffset first byte in the memory
      * @return {@code size}
-     * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; with ENOSPC, EDQUOT, EFBIG or EIO where the
-     *         kernel says so, and {@link CuFileException#bytesTransferred()} the contiguous count
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; INVALID_FILE_OPEN_FLAG (EBADF) if the file is
+     *         not open for writing; ENOSPC, EDQUOT, EFBIG or EIO where the kernel says so, and
+     *         {@link CuFileException#bytesTransferred()} the contiguous count
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        MemoryRange range = check(WRITE, memory, size, fileOffset, bufferOffset);
-        enter(WRITE, memory, size, fileOffset);
+        Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
+        MemoryRange range = request.within(memory);
+        enter(request, memory);
         try {
-            if (!file.isWritable()) {
-                throw openFlag(WRITE, size, fileOffset, "the file is not open for writing");
-            }
             return driver.session().backend().write(file, range, size, fileOffset, bufferOffset);
         } finally {
             exit(memory);
         }
     }
 
-    /** Writes {@code memory.length()} bytes at {@code fileOffset}. */
+    /** Writes {@code memory.range().length()} bytes at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}. */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
     }
 
-    /** Fills several ranges from consecutive bytes of the file ({@code cuFileReadv} of cuFile 1.19). */
+    /**
+     * Fills several ranges from consecutive bytes of the file ({@code cuFileReadv} of cuFile 1.19).
+     *
+     * @return bytes read; less than the ranges hold only at the end of the file
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
+     *         function
+     */
     @Experimental
     public long readv(List<MemoryRange> ranges, long fileOffset) {
         return vectored("cuFileReadv", ranges, fileOffset, false);
     }
 
-    /** Writes several ranges to consecutive bytes of the file ({@code cuFileWritev} of cuFile 1.19). */
+    /**
+     * Writes several ranges to consecutive bytes of the file ({@code cuFileWritev} of cuFile 1.19).
+     *
+     * @return the number of bytes that the ranges hold
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
+     *         function
+     */
     @Experimental
     public long writev(List<MemoryRange> ranges, long fileOffset) {
         return vectored("cuFileWritev", ranges, fileOffset, true);
@@ -129,26 +138,22 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
         List<MemoryRange> copy = List.copyOf(ranges);
-        if (fileOffset < 0) {
-            throw failure(function, CuFileError.INVALID_VALUE, 0, fileOffset)
-                    .errno(Errno.EINVAL)
-                    .detail("file offset is negative: " + fileOffset)
-                    .build();
-        }
-        use(function);
+        Request request = new Request(function, file.path(), write, Request.total(copy), fileOffset, 0);
+        request.checkFileRange();
+        copy.forEach(request::checkAccess);
+        enter(request);
         int held = 0;
         try {
+            checkRights(request);
             for (MemoryRange range : copy) {
-                range.retain();
+                enterMemory(request, range);
                 held++;
             }
-            var backend = driver.session().backend();
+            CuFileBackend backend = driver.session().backend();
             return write ? backend.writev(file, copy, fileOffset, 0) : backend.readv(file, copy, fileOffset, 0);
         } finally {
-            for (MemoryRange range : copy.subList(0, held)) {
-                range.release();
-            }
-            resource.exit();
+            copy.subList(0, held).reversed().forEach(MemoryUse::exit);
+            lifetime.exit();
         }
     }
 
@@ -157,23 +162,27 @@ public final class CuFileHandle implements AutoCloseable {
         return file.path();
     }
 
-    /** Bytes in the file now; of a block device its capacity. */
+    /**
+     * Bytes in the file now; of a block device its capacity.
+     *
+     * @throws CuFileException with an errno where the kernel failed
+     */
     public long size() {
-        use("fstat");
+        enter("fstat", -1);
         try {
             return file.size();
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
     /** Which way an aligned request on this file goes now, and why. */
     public IoPathReport ioPath() {
-        use("ioPath");
+        enter("ioPath", -1);
         try {
             return file.ioPath();
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
@@ -181,44 +190,53 @@ public final class CuFileHandle implements AutoCloseable {
      * Makes everything written so far durable.
      *
      * @param metadata also the file's times and other metadata ({@code fsync}), not only data and size ({@code fdatasync})
+     * @throws CuFileException with an errno where the kernel failed
      */
     public void force(boolean metadata) {
-        use(metadata ? "fsync" : "fdatasync");
+        enter(metadata ? "fsync" : "fdatasync", -1);
         try {
             file.force(metadata);
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
-    /** Sets the file's length: cuts it, or adds a hole that reads as zeros. */
+    /**
+     * Sets the file's length: cuts it, or adds a hole that reads as zeros.
+     *
+     * @param size bytes, 0 or more
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative size, INVALID_FILE_OPEN_FLAG (EBADF) if the file is not
+     *         open for writing; with an errno where the kernel failed
+     */
     public void truncate(long size) {
+        Request request = new Request("ftruncate", file.path(), true, size, -1, 0);
         if (size < 0) {
-            throw failure("ftruncate", CuFileError.INVALID_VALUE, size, -1)
-                    .errno(Errno.EINVAL)
-                    .detail("size is negative: " + size)
-                    .build();
+            throw request.invalid("size is negative: " + size);
         }
-        use("ftruncate");
+        enter(request);
         try {
-            if (!file.isWritable()) {
-                throw openFlag("ftruncate", -1, -1, "the file is not open for writing");
-            }
+            checkRights(request);
             file.truncate(size);
         } finally {
-            resource.exit();
+            lifetime.exit();
         }
     }
 
     /** True until {@link #close}. */
     public boolean isOpen() {
-        return resource.isOpen();
+        return lifetime.isOpen();
     }
 
-    /** Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent. */
+    /**
+     * Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent: any later or simultaneous call
+     * returns when it is done.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O on this handle and while a
+     *         batch has entries of it whose completion nobody has taken
+     */
     @Override
     public void close() {
-        resource.close();
+        lifetime.close("cuFileHandleDeregister");
     }
 
     CuFileDriver driver() {
@@ -229,106 +247,85 @@ public final class CuFileHandle implements AutoCloseable {
         return file;
     }
 
-    /** Checks what a request asks of the memory; the range inside which it is. */
-    MemoryRange check(String function, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        if (size < 0 || size > MAX_REQUEST_SIZE) {
-            throw invalid(function, size, fileOffset, "size is outside 0..2^62: " + size);
-        }
-        if (fileOffset < 0) {
-            throw invalid(function, size, fileOffset, "file offset is negative: " + fileOffset);
-        }
-        if (bufferOffset < 0) {
-            throw invalid(function, size, fileOffset, "buffer offset is negative: " + bufferOffset);
-        }
-        if (fileOffset > Long.MAX_VALUE - size) {
-            throw invalid(function, size, fileOffset, "file offset and size overflow");
-        }
-        MemoryRange range = memory.range();
-        if (bufferOffset > range.length() || size > range.length() - bufferOffset) {
-            boolean registered = memory instanceof RegisteredMemory;
-            throw failure(
-                    function,
-                    registered ? CuFileError.INVALID_MAPPING_RANGE : CuFileError.CUDA_POINTER_RANGE_ERROR,
-                    size,
-                    fileOffset)
-                    .detail("buffer offset %d and size %d reach past %d bytes of memory"
-                            .formatted(bufferOffset, size, range.length()))
-                    .build();
-        }
-        return range;
-    }
-
-    private void enter(String function, IoMemory memory, long size, long fileOffset) {
-        use(function);
-        boolean done = false;
+    /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
+    void enter(Request request, IoMemory memory) {
+        enter(request);
+        boolean entered = false;
         try {
-            hold(function, memory);
-            done = true;
+            checkRights(request);
+            enterMemory(request, memory);
+            entered = true;
         } finally {
-            if (!done) {
-                resource.exit();
+            if (!entered) {
+                lifetime.exit();
             }
         }
     }
 
-    /** Keeps memory, and its registration if it has one, until {@link #letGo}. */
-    void hold(String function, IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.enter(driver.session(), function);
-            case MemoryRange range -> range.retain();
-            case RegisteredMemory foreign ->
-                throw CuFileException.of(
-                        CuFileError.MEMORY_NOT_REGISTERED, function, "not a buffer of this driver: " + foreign);
+    void exit(IoMemory memory) {
+        MemoryUse.exit(memory);
+        lifetime.exit();
+    }
+
+    /** Begins a transfer that some thread ends later by {@link #unclaim}. */
+    void claim(Request request, IoMemory memory) {
+        if (!lifetime.claim()) {
+            throw closed(request);
         }
-    }
-
-    static void letGo(IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.exit();
-            case MemoryRange range -> range.release();
-            case RegisteredMemory foreign -> throw new AssertionError(foreign);
-        }
-    }
-
-    private void exit(IoMemory memory) {
-        letGo(memory);
-        resource.exit();
-    }
-
-    /** Counts one use of the handle in; {@link #unuse} counts it out. */
-    void use(String function) {
-        if (!resource.enter()) {
-            if (!driver.session().isOpen()) {
-                throw Session.closed(function);
+        boolean claimed = false;
+        try {
+            checkRights(request);
+            claimMemory(request, memory);
+            claimed = true;
+        } finally {
+            if (!claimed) {
+                lifetime.unclaim();
             }
-            throw CuFileException.builder(function)
-                    .error(CuFileError.HANDLE_NOT_REGISTERED)
-                    .path(file.path())
-                    .detail("the handle is closed")
-                    .build();
         }
     }
 
-    void unuse() {
-        resource.exit();
+    private void claimMemory(Request request, IoMemory memory) {
+        try {
+            MemoryUse.claim(driver.session(), memory);
+        } catch (CuFileException e) {
+            throw request.named(e);
+        }
     }
 
-    private CuFileException invalid(String function, long size, long fileOffset, String detail) {
-        return failure(function, CuFileError.INVALID_VALUE, size, fileOffset)
-                .errno(Errno.EINVAL)
-                .detail(detail)
+    void unclaim(IoMemory memory) {
+        MemoryUse.unclaim(memory);
+        lifetime.unclaim();
+    }
+
+    private void enterMemory(Request request, IoMemory memory) {
+        try {
+            MemoryUse.enter(driver.session(), memory);
+        } catch (CuFileException e) {
+            throw request.named(e);
+        }
+    }
+
+    private void enter(String function, long size) {
+        enter(new Request(function, file.path(), false, size, -1, 0));
+    }
+
+    private void enter(Request request) {
+        if (!lifetime.enter()) {
+            throw closed(request);
+        }
+    }
+
+    private CuFileException closed(Request request) {
+        boolean driverOpen = driver.session().isOpen();
+        return request.failure(driverOpen ? CuFileError.HANDLE_NOT_REGISTERED : CuFileError.DRIVER_NOT_INITIALIZED)
+                .detail(driverOpen ? "the handle is closed" : "the driver is closed")
                 .build();
     }
 
-    private CuFileException openFlag(String function, long size, long fileOffset, String detail) {
-        return failure(function, CuFileError.INVALID_FILE_OPEN_FLAG, size, fileOffset)
-                .errno(Errno.EBADF)
-                .detail(detail)
-                .build();
-    }
-
-    private CuFileException.Builder failure(String function, CuFileError error, long size, long fileOffset) {
-        return CuFileException.builder(function).error(error).path(file.path()).range(fileOffset, size);
+    private void checkRights(Request request) {
+        if (request.write() ? !file.isWritable() : !file.isReadable()) {
+            throw request.openFlag("the file is not open for " + (request.write() ? "writing" : "reading"));
+        }
     }
 
     @Override

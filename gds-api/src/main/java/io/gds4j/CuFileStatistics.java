@@ -6,16 +6,31 @@ import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 
 /**
- * Counters of a driver session: {@code cuFileSetStatsLevel}, {@code cuFileStatsStart} and their kin.
+ * Counters of a driver session: {@code cuFileSetStatsLevel}, {@code cuFileStatsStart} and their kin. Thread-safe.
+ *
+ * <pre>{@code
+ * CuFileStatistics statistics = driver.statistics();
+ * statistics.setLevel(1);
+ * statistics.start();
+ * handle.read(memory, 0);
+ * long bytes = statistics.level1().readBytes();
+ * }</pre>
+ *
+ * <p>
+ * The level can be asked and set also while the driver is closed; all else throws DRIVER_NOT_INITIALIZED then, and
+ * IO_NOT_SUPPORTED on a backend that does not count.
  *
  * @since 0.1
  */
 @Experimental
 public final class CuFileStatistics {
+    /** Kept for its own sake: a driver whose counters are read is not forgotten. */
+    private final CuFileDriver driver;
     private final Session session;
 
-    CuFileStatistics(Session session) {
-        this.session = session;
+    CuFileStatistics(CuFileDriver driver) {
+        this.driver = driver;
+        this.session = driver.session();
     }
 
     /** Level that is counted ({@code cuFileGetStatsLevel}): 0 nothing to 3 per GPU. */
@@ -38,36 +53,36 @@ public final class CuFileStatistics {
 
     /** Begins counting ({@code cuFileStatsStart}). */
     public void start() {
-        open("cuFileStatsStart").statsStart();
+        session.run("cuFileStatsStart", CuFileBackend::statsStart);
     }
 
     /** Stops counting ({@code cuFileStatsStop}). */
     public void stop() {
-        open("cuFileStatsStop").statsStop();
+        session.run("cuFileStatsStop", CuFileBackend::statsStop);
     }
 
     /** Sets all counters to 0 ({@code cuFileStatsReset}). */
     public void reset() {
-        open("cuFileStatsReset").statsReset();
+        session.run("cuFileStatsReset", CuFileBackend::statsReset);
     }
 
     /** {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel1 level1() {
-        return open("cuFileGetStatsL1").getStatsL1();
+        return session.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
     }
 
     /** {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel2 level2() {
-        return open("cuFileGetStatsL2").getStatsL2();
+        return session.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
     }
 
     /** {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel3 level3() {
-        return open("cuFileGetStatsL3").getStatsL3();
+        return session.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
     }
 
-    private CuFileBackend open(String function) {
-        session.checkOpen(function);
-        return session.backend();
+    @Override
+    public String toString() {
+        return "CuFileStatistics of " + driver;
     }
 }

@@ -3,10 +3,13 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.spi.FileSource;
+import java.nio.file.FileSystems;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 
 /** Turns Java's open options into what a backend opens. */
@@ -17,7 +20,10 @@ final class OpenOptions {
     }
 
     static FileSource.Named toSource(Path path, OpenOption... options) {
-        Set<OpenOption> set = Set.of(options);
+        if (path.getFileSystem() != FileSystems.getDefault()) {
+            throw refuse(CuFileError.INVALID_VALUE, path, "not a path of the operating system's file systems");
+        }
+        Set<OpenOption> set = new LinkedHashSet<>(List.of(options));
         for (OpenOption option : set) {
             check(path, option);
         }

@@ -2,101 +2,188 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.InFlight;
+import io.gds4j.memory.Lifetime;
 import io.gds4j.spi.CuFileBackend;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import java.util.LinkedHashSet;
-import java.util.Set;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all references to one open driver share: the backend, and the objects to close before it.
+ * What all users of one open driver share: the backend, and the objects to close before it.
+ *
+ * <p>
+ * Calls on the driver itself run between {@link #enter} and {@link #exit}, so that none of them meets a driver that is being
+ * closed: a late registration would open it again.
  */
 final class Session {
-    private final CuFileBackend backend;
-    private final Set<Resource> members = new LinkedHashSet<>();
-    private int references;
+    /** In which order members are closed with the session. */
+    enum Role {
+        /** Batches and streams: they use files and buffers, and go first. */
+        FEEDER,
+        /** Files and buffers. */
+        TARGET
+    }
 
-    Session(CuFileBackend backend) {
+    private final CuFileBackend backend;
+    private final InFlight calls = new InFlight();
+    private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
+    private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
+    private int users = 1;
+
+    private Session(CuFileBackend backend) {
         this.backend = backend;
+    }
+
+    /** Opens the driver for a first user: {@code cuFileDriverOpen}. */
+    static Session open(CuFileBackend backend) {
+        backend.driverOpen();
+        return new Session(backend);
     }
 
     CuFileBackend backend() {
         return backend;
     }
 
-    /** Opens the driver once more: {@code cuFileDriverOpen}. */
-    synchronized void open() {
-        backend.driverOpen();
-        references++;
-    }
-
-    synchronized boolean isOpen() {
-        return references > 0;
-    }
-
-    synchronized int references() {
-        return references;
-    }
-
-    void checkOpen(String function) {
-        if (!isOpen()) {
-            throw closed(function);
+    /** One more user: {@code cuFileDriverOpen} again. */
+    synchronized void share() {
+        if (users == 0) {
+            throw closed("cuFileDriverOpen");
         }
+        backend.driverOpen();
+        users++;
+    }
+
+    synchronized int users() {
+        return users;
+    }
+
+    boolean isOpen() {
+        return !calls.isClosed();
     }
 
     static CuFileException closed(String function) {
         return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
     }
 
-    /** Members are closed with the session, the youngest first. */
-    synchronized void add(String function, Resource member) {
-        if (references == 0) {
+    void enter(String function) {
+        if (!calls.enter()) {
             throw closed(function);
         }
-        members.add(member);
     }
 
-    synchronized void remove(Resource member) {
-        members.remove(member);
+    void exit() {
+        calls.exit();
     }
 
-    /** Gives one reference up; the last one closes what is left and the driver: {@code cuFileDriverClose}. */
-    void close() {
-        Deque<Resource> left = new ArrayDeque<>();
+    <R> R call(String function, Function<CuFileBackend, R> body) {
+        enter(function);
+        try {
+            return body.apply(backend);
+        } finally {
+            exit();
+        }
+    }
+
+    void run(String function, Consumer<CuFileBackend> body) {
+        enter(function);
+        try {
+            body.accept(backend);
+        } finally {
+            exit();
+        }
+    }
+
+    /**
+     * Takes a new member in, during a call. It is closed with the session if not before.
+     *
+     * @param release frees the native side, now if there can be no member; must refer to nothing that refers to {@code owner}
+     */
+    Lifetime adopt(Role role, Object owner, String what, Runnable release) {
+        Object token = new Object();
+        try {
+            Lifetime lifetime = Lifetime.of(owner, what, () -> {
+                remove(token);
+                release.run();
+            });
+            synchronized (this) {
+                (role == Role.FEEDER ? feeders : targets).put(token, lifetime);
+            }
+            return lifetime;
+        } catch (RuntimeException | Error e) {
+            release.run();
+            throw e;
+        }
+    }
+
+    private synchronized void remove(Object token) {
+        feeders.remove(token);
+        targets.remove(token);
+    }
+
+    /**
+     * Refuses to close the driver from inside its own I/O, where waiting for that I/O would never end.
+     *
+     * @throws CuFileException DRIVER_CLOSING (EBUSY)
+     */
+    synchronized void checkMayRelease() {
+        if (users == 1 && members().stream().anyMatch(Lifetime::isHeldByThisThread)) {
+            throw CuFileException.builder("cuFileDriverClose")
+                    .error(CuFileError.DRIVER_CLOSING)
+                    .errno(Errno.EBUSY)
+                    .detail("the driver cannot be closed from inside its own I/O")
+                    .build();
+        }
+    }
+
+    /** Gives one use up; the last one closes what is left and the driver: {@code cuFileDriverClose}. */
+    void release() {
         synchronized (this) {
-            if (references > 1) {
-                references--;
+            if (users > 1) {
+                users--;
                 backend.driverClose();
                 return;
             }
-            references = 0;
-            left.addAll(members);
-            members.clear();
+            users = 0;
         }
-        @Nullable RuntimeException failure = null;
-        while (!left.isEmpty()) {
-            try {
-                left.pollLast().close();
-            } catch (RuntimeException e) {
-                failure = collect(failure, e);
+        calls.close();
+        @Nullable Throwable failure = null;
+        for (Lifetime member : members()) {
+            failure = attempt(() -> member.close("cuFileDriverClose"), failure);
+        }
+        failure = attempt(backend::driverClose, failure);
+        switch (failure) {
+            case null -> {
+                // closed without any trouble
             }
-        }
-        try {
-            backend.driverClose();
-        } catch (RuntimeException e) {
-            failure = collect(failure, e);
-        }
-        if (failure != null) {
-            throw failure;
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            default -> throw new AssertionError(failure);
         }
     }
 
-    private static RuntimeException collect(@Nullable RuntimeException first, RuntimeException next) {
-        if (first == null) {
-            return next;
+    /** In the order in which they are closed: feeders first, the youngest of each first. */
+    private synchronized List<Lifetime> members() {
+        List<Lifetime> all = new ArrayList<>(targets.values());
+        all.addAll(feeders.values());
+        return all.reversed();
+    }
+
+    private static @Nullable Throwable attempt(Runnable step, @Nullable Throwable earlier) {
+        try {
+            step.run();
+            return earlier;
+        } catch (RuntimeException | Error e) {
+            if (earlier == null) {
+                return e;
+            }
+            earlier.addSuppressed(e);
+            return earlier;
         }
-        first.addSuppressed(next);
-        return first;
     }
 }

@@ -67,6 +67,11 @@ public final class ConfigKey<T> {
         return constraint.allowed();
     }
 
+    /** True for a value that is {@link #allowed()}. */
+    public boolean accepts(T value) {
+        return accept(value).isPresent();
+    }
+
     /** Both ends of what a number may be; empty for other types. */
     public Optional<ParameterRange> range() {
         return constraint.range();

@@ -37,6 +37,7 @@ public final class Errno {
     public static final int ELOOP = 40;
     public static final int EOVERFLOW = 75;
     public static final int EOPNOTSUPP = 95;
+    public static final int ETIMEDOUT = 110;
     public static final int ESTALE = 116;
     public static final int EDQUOT = 122;
     public static final int ECANCELED = 125;
@@ -74,6 +75,7 @@ public final class Errno {
             row(ELOOP, "ELOOP", "too many symbolic links"),
             row(EOVERFLOW, "EOVERFLOW", "value too large"),
             row(EOPNOTSUPP, "EOPNOTSUPP", "operation not supported"),
+            row(ETIMEDOUT, "ETIMEDOUT", "timed out"),
             row(ESTALE, "ESTALE", "stale file handle"),
             row(EDQUOT, "EDQUOT", "disk quota exceeded"),
             row(ECANCELED, "ECANCELED", "operation cancelled"));

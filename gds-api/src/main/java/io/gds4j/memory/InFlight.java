@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Users call {@link #enter}, work, and {@link #exit}; the closer calls {@link #close}, which turns new users away and
- * returns once the last one has left. A user must not close what it is using: that would wait for itself.
+ * returns once the last one has left. A user must not close what it is using: that would wait for itself. For use by
+ * gds4j's own modules.
  *
  * @since 0.1
  */
@@ -37,11 +38,14 @@ public final class InFlight {
         return false;
     }
 
-    /** Counts one user out. */
+    /** Counts one user out, on any thread. */
     public void exit() {
         int now = state.decrementAndGet();
         if (now == CLOSED) {
+            // Not yet set: the closer looks at the count once more before it parks.
             LockSupport.unpark(closer);
+        } else if (now == -1 || now == Integer.MAX_VALUE) {
+            throw new AssertionError("more exits than entries");
         }
     }
 
@@ -67,8 +71,8 @@ public final class InFlight {
             if (now < 0) {
                 return false;
             }
-            closer = Thread.currentThread();
         } while (!state.compareAndSet(now, now | CLOSED));
+        closer = Thread.currentThread();
         boolean interrupted = false;
         while (state.get() != CLOSED) {
             LockSupport.park(this);
@@ -78,6 +82,15 @@ public final class InFlight {
             Thread.currentThread().interrupt();
         }
         return true;
+    }
+
+    /**
+     * Turns new users away if there are none inside.
+     *
+     * @return false if there are some, or if it is closed already
+     */
+    public boolean closeIfIdle() {
+        return state.compareAndSet(0, CLOSED);
     }
 
     /** The exception for a resource that {@link #enter} refused. */

@@ -2,58 +2,54 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Cleaner;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that somebody owns: {@link #close()} frees it, once, after the I/O that uses it has ended.
  *
+ * <pre>{@code
+ * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {
+ *     handle.read(memory.range(), 0);
+ * }
+ * }</pre>
+ *
  * <p>
  * Thread-safe. A forgotten allocation is logged with the place that made it, and freed, when the garbage collector finds
- * it.
+ * it; its ranges keep it alive.
  *
  * @since 0.1
  */
 public final class MemoryAllocation implements AutoCloseable {
-    private static final Cleaner CLEANER = Cleaner.create();
-
-    private final InFlight inFlight = new InFlight();
     private final MemoryRange range;
-    private final Free free;
-    private final Cleaner.Cleanable cleanable;
+    private final Lifetime lifetime;
 
-    private MemoryAllocation(
-            long address,
-            long length,
-            MemoryKind kind,
-            int device,
-            @Nullable MemorySegment segment,
-            Runnable free,
-            String site) {
-        this.range = new MemoryRange(address, length, kind, device, segment, this);
-        this.free = new Free(free, kind + " memory of " + length + " bytes allocated at " + site);
-        this.cleanable = CLEANER.register(this, this.free);
+    private MemoryAllocation(MemoryRange raw, Runnable free) {
+        this.range = raw.ownedBy(this);
+        this.lifetime = Lifetime.of(this, "%s memory of %d bytes".formatted(raw.kind(), raw.length()), free);
     }
 
     /**
      * For allocators: memory that {@code free} gives back.
      *
-     * @param segment a view of host memory whose scope lives at least as long, or null for memory the host cannot address
+     * @param raw the memory, made by {@link MemoryRange#ofAddress} or {@link MemoryRange#ofSegment}; a segment's scope must
+     *        live until {@code free} is called
      * @param free called exactly once, by {@link #close()} or by a cleaner thread; must not refer to the allocation
      */
-    public static MemoryAllocation of(
-            long address,
-            long length,
-            MemoryKind kind,
-            int device,
-            @Nullable MemorySegment segment,
-            Runnable free) {
+    public static MemoryAllocation of(MemoryRange raw, Runnable free) {
         Objects.requireNonNull(free, "free");
-        return new MemoryAllocation(address, length, kind, device, segment, free, CallSite.outside("io.gds4j."));
+        return new MemoryAllocation(raw, free);
+    }
+
+    /** Like {@link #of(MemoryRange, Runnable)}, put together from its parts. */
+    public static MemoryAllocation of(
+            long address, long length, MemoryKind kind, int device, @Nullable MemorySegment segment, Runnable free) {
+        return of(
+                segment == null
+                        ? MemoryRange.ofAddress(address, length, kind, device)
+                        : MemoryRange.ofSegment(segment, kind),
+                free);
     }
 
     /** All of it. */
@@ -63,48 +59,31 @@ public final class MemoryAllocation implements AutoCloseable {
 
     /** True until {@link #close()}. */
     public boolean isOpen() {
-        return !inFlight.isClosed();
+        return lifetime.isOpen();
     }
 
-    void retain() {
-        if (!inFlight.enter()) {
-            throw InFlight.closed(CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", "the memory");
-        }
-    }
-
-    void release() {
-        inFlight.exit();
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     /**
-     * Waits for I/O that uses the memory, then frees it. Idempotent.
+     * Waits for I/O that uses the memory, then frees it. Idempotent: any later or simultaneous call returns when it is freed.
      *
-     * @throws CuFileException CUDA_DRIVER_ERROR if the driver could not free it
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it is registered with a driver, while
+     *         an entry of a batch uses it, and from inside I/O that uses it; CUDA_DRIVER_ERROR if the driver could not free it
      */
     @Override
     public void close() {
-        if (inFlight.close()) {
-            free.closedByOwner.set(true);
-            cleanable.clean();
-        }
+        lifetime.close("MemoryAllocation.close");
     }
 
-    private static final class Free implements Runnable {
-        private final AtomicBoolean closedByOwner = new AtomicBoolean();
-        private final Runnable action;
-        private final String what;
+    @Override
+    public String toString() {
+        return "MemoryAllocation[%s, %s]".formatted(range, isOpen() ? "open" : "closed");
+    }
 
-        Free(Runnable action, String what) {
-            this.action = action;
-            this.what = what;
-        }
-
-        @Override
-        public void run() {
-            if (!closedByOwner.get()) {
-                System.getLogger("io.gds4j.memory").log(Level.WARNING, "never closed: {0}", what);
-            }
-            action.run();
-        }
+    /** The exception for memory that is closed already. */
+    static CuFileException closed() {
+        return CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", "the memory is closed");
     }
 }

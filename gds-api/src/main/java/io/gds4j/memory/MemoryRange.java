@@ -29,7 +29,7 @@ public final class MemoryRange implements IoMemory {
     private final @Nullable MemorySegment segment;
     private final @Nullable MemoryAllocation owner;
 
-    MemoryRange(
+    private MemoryRange(
             long address,
             long length,
             MemoryKind kind,
@@ -89,7 +89,20 @@ public final class MemoryRange implements IoMemory {
      *         is closed, INVALID_VALUE for the null segment
      */
     public static MemoryRange ofSegment(MemorySegment segment) {
+        return ofSegment(segment, MemoryKind.HOST);
+    }
+
+    /**
+     * Like {@link #ofSegment(MemorySegment)}, for host memory that is more than plain.
+     *
+     * @param kind HOST, HOST_HUGEPAGE, or HOST_PINNED for memory that is pinned
+     * @throws CuFileException INVALID_VALUE for other kinds, and as {@link #ofSegment(MemorySegment)}
+     */
+    public static MemoryRange ofSegment(MemorySegment segment, MemoryKind kind) {
         Objects.requireNonNull(segment, "segment");
+        if (!kind.isHost()) {
+            throw invalidSegment(kind + " is no host memory: wrap its address");
+        }
         if (!segment.isNative()) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID,
@@ -101,9 +114,9 @@ public final class MemoryRange implements IoMemory {
                     CuFileError.CUDA_POINTER_INVALID, "MemoryRange.ofSegment", "the segment's arena is closed");
         }
         if (segment.address() == 0) {
-            throw invalid("the null segment");
+            throw invalidSegment("the null segment");
         }
-        return new MemoryRange(segment.address(), segment.byteSize(), MemoryKind.HOST, NO_DEVICE, segment, null);
+        return new MemoryRange(segment.address(), segment.byteSize(), kind, NO_DEVICE, segment, null);
     }
 
     @Override
@@ -163,45 +176,103 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * Keeps the memory from being freed until {@link #release()}: I/O holds its memory so. Does nothing for memory that a
-     * caller vouches for. Allocation-free; any thread.
+     * Keeps the memory from being freed until {@link #release()}, on whichever thread: freeing waits. Does nothing for memory
+     * that a caller vouches for. Allocation-free. For backends.
      *
      * @throws CuFileException CUDA_POINTER_INVALID if it is freed already, or its arena closed or confined to another
      *         thread
      */
     public void retain() {
-        if (owner != null) {
-            owner.retain();
-        }
-        if (segment != null) {
-            if (!segment.scope().isAlive()) {
-                if (owner != null) {
-                    owner.release();
-                }
-                throw CuFileException.of(
-                        CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", "the segment's arena is closed");
-            }
-            if (!segment.isAccessibleBy(Thread.currentThread())) {
-                if (owner != null) {
-                    owner.release();
-                }
-                throw CuFileException.of(
-                        CuFileError.CUDA_POINTER_INVALID,
-                        "MemoryRange.retain",
-                        "the segment is confined to another thread");
-            }
+        checkAccess();
+        if (owner != null && !owner.lifetime().hold()) {
+            throw MemoryAllocation.closed();
         }
     }
 
     /** Ends what {@link #retain()} began; exactly once for each successful call. */
     public void release() {
         if (owner != null) {
-            owner.release();
+            owner.lifetime().letGo();
         }
+    }
+
+    /**
+     * Like {@link #retain()} for the time of a call of this thread, inside which freeing the memory is an error. For gds4j's
+     * own modules.
+     */
+    public void enter() {
+        checkAccess();
+        if (owner != null && !owner.lifetime().enter()) {
+            throw MemoryAllocation.closed();
+        }
+    }
+
+    /** Ends what {@link #enter()} began, innermost first. */
+    public void exit() {
+        if (owner != null) {
+            owner.lifetime().exit();
+        }
+    }
+
+    /**
+     * Like {@link #retain()}, but freeing the memory is an error until {@link #unclaim()}, since nobody knows when that will
+     * be: for registrations and entries of batches. For gds4j's own modules.
+     */
+    public void claim() {
+        checkAccess();
+        if (owner != null && !owner.lifetime().claim()) {
+            throw MemoryAllocation.closed();
+        }
+    }
+
+    /** Ends what {@link #claim()} began. */
+    public void unclaim() {
+        if (owner != null) {
+            owner.lifetime().unclaim();
+        }
+    }
+
+    /**
+     * False for memory whose arena the program could close while I/O that nobody waits for is still using it: segments of
+     * shared and confined arenas. True for segments of the global and of automatic arenas, for allocations, which wait for
+     * their I/O, and for raw addresses, which the caller vouches for.
+     */
+    public boolean outlivesCall() {
+        return owner != null || segment == null || ArenaKind.isNeverClosed(segment);
+    }
+
+    /**
+     * Checks that the calling thread may use the memory now.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID if its arena is closed, or confined to another thread
+     */
+    public void checkAccess() {
+        if (segment == null) {
+            return;
+        }
+        if (!segment.scope().isAlive()) {
+            throw unusable("the segment's arena is closed");
+        }
+        if (!segment.isAccessibleBy(Thread.currentThread())) {
+            throw unusable("the segment is confined to another thread");
+        }
+    }
+
+    private static CuFileException unusable(String detail) {
+        return CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", detail);
+    }
+
+    /** The same memory with an owner. */
+    MemoryRange ownedBy(MemoryAllocation allocation) {
+        return new MemoryRange(address, length, kind, device, segment, allocation);
     }
 
     private static CuFileException invalid(String detail) {
         return CuFileException.of(CuFileError.INVALID_VALUE, "MemoryRange.ofAddress", detail);
+    }
+
+    private static CuFileException invalidSegment(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, "MemoryRange.ofSegment", detail);
     }
 
     @Override

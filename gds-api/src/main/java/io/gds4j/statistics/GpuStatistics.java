@@ -33,7 +33,8 @@ public record GpuStatistics(
         long dynamicRoutingWrites,
         long writeErrors,
         long bufferRegistrations,
-        long bufferRegistrationBytes,
+        long bufferRegistrationsOk,
         long bufferRegistrationErrors,
-        long bufferDeregistrations) {
+        long bufferDeregistrations,
+        long registeredBytes) {
 }

@@ -130,13 +130,7 @@ public final class LoadedTensors implements AutoCloseable {
         }
         MemoryRange range = one.tensor.range();
         one.slab.hold();
-        MemoryAllocation taken = MemoryAllocation.of(
-                range.address(),
-                range.length(),
-                range.kind(),
-                range.device(),
-                range.segment().orElse(null),
-                one.slab::letGo);
+        MemoryAllocation taken = MemoryAllocation.of(range, one.slab::letGo);
         held.remove(name);
         return taken;
     }

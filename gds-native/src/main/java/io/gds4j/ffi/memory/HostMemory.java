@@ -23,11 +23,10 @@ final class HostMemory {
         mappings.put(mapping.address(), mapping);
         Posix libc = posix;
         Map<Long, HostMapping> known = mappings;
-        return MemoryAllocation.of(
-                mapping.address(), size, kind, MemoryRange.NO_DEVICE, mapping.view(), () -> {
-                    known.remove(mapping.address());
-                    mapping.unmap(libc);
-                });
+        return MemoryAllocation.of(MemoryRange.ofSegment(mapping.view(), kind), () -> {
+            known.remove(mapping.address());
+            mapping.unmap(libc);
+        });
     }
 
     /** Pages behind the allocation that starts at {@code address}. */

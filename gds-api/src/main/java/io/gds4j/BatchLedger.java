@@ -1,0 +1,132 @@
+package io.gds4j;
+
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Entries of a batch whose completion nobody has taken: they claim their file and their memory. No lock is held while the
+ * backend submits, since it may wait for room that only taking completions makes.
+ */
+final class BatchLedger {
+    static final String SUBMIT = "cuFileBatchIOSubmit";
+
+    private final Session session;
+    private final int capacity;
+    private final Map<Long, CuFileBatch.Request> entries = new ConcurrentHashMap<>();
+    private final AtomicInteger taken = new AtomicInteger();
+    private final AtomicLong nextCookie = new AtomicLong();
+
+    BatchLedger(Session session, int capacity) {
+        this.session = session;
+        this.capacity = capacity;
+    }
+
+    int outstanding() {
+        return taken.get();
+    }
+
+    /** Enters all requests or none; they are on their way once the caller has submitted them. */
+    List<BatchRequest> enter(List<CuFileBatch.Request> requests) {
+        reserve(requests.size());
+        List<BatchRequest> entered = new ArrayList<>(requests.size());
+        boolean done = false;
+        try {
+            for (CuFileBatch.Request request : requests) {
+                entered.add(enter(request));
+            }
+            done = true;
+            return entered;
+        } finally {
+            if (!done) {
+                remove(entered);
+                taken.addAndGet(entered.size() - requests.size());
+            }
+        }
+    }
+
+    private void reserve(int count) {
+        int now;
+        do {
+            now = taken.get();
+            if (count > capacity - now) {
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                        SUBMIT,
+                        "%d requests where %d of %d are outstanding".formatted(count, now, capacity));
+            }
+        } while (!taken.compareAndSet(now, now + count));
+    }
+
+    private BatchRequest enter(CuFileBatch.Request request) {
+        CuFileHandle handle = request.handle();
+        Request checked = new Request(
+                SUBMIT,
+                handle.path(),
+                request.write(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset());
+        if (handle.driver().session() != session) {
+            throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
+                    .detail("the handle belongs to another driver session")
+                    .build();
+        }
+        MemoryRange range = checked.within(request.memory());
+        handle.claim(checked, request.memory());
+        long cookie = nextCookie.getAndIncrement();
+        entries.put(cookie, request);
+        return new BatchRequest(
+                handle.file(),
+                request.write(),
+                range,
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                cookie);
+    }
+
+    /** Takes back what the backend refused. */
+    void remove(List<BatchRequest> entered) {
+        entered.forEach(entry -> leave(entry.cookie()));
+    }
+
+    /** What became of entries; each leaves the ledger. */
+    List<Completion> complete(List<BatchEvent> events) {
+        List<Completion> done = new ArrayList<>(events.size());
+        for (BatchEvent event : events) {
+            CuFileBatch.Request request = leave(event.cookie());
+            if (request == null) {
+                // The completions beside it must not be lost for it.
+                System.getLogger("io.gds4j").log(Level.ERROR, "the backend reports an unknown batch entry: " + event);
+            } else {
+                done.add(new Completion(request, event.status(), event.result()));
+            }
+        }
+        return done;
+    }
+
+    /** After the backend has destroyed the batch. */
+    void removeAll() {
+        List.copyOf(entries.keySet()).forEach(this::leave);
+    }
+
+    private CuFileBatch.@org.jspecify.annotations.Nullable Request leave(long cookie) {
+        CuFileBatch.Request request = entries.remove(cookie);
+        if (request != null) {
+            request.handle().unclaim(request.memory());
+            taken.decrementAndGet();
+        }
+        return request;
+    }
+}

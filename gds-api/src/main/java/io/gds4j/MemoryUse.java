@@ -1,0 +1,67 @@
+package io.gds4j;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.RegisteredMemory;
+
+/** Keeps a request's memory, and its registration if it has one, while the request needs it. */
+final class MemoryUse {
+    private static final String FUNCTION = "IoMemory";
+
+    private MemoryUse() {
+    }
+
+    /** For the time of a call of this thread. */
+    static void enter(Session session, IoMemory memory) {
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.enter(session);
+            case MemoryRange range -> range.enter();
+            case RegisteredMemory foreign -> throw foreign(foreign);
+        }
+    }
+
+    static void exit(IoMemory memory) {
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.exit();
+            case MemoryRange range -> range.exit();
+            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        }
+    }
+
+    /** Until a completion is taken, on whichever thread. */
+    static void claim(Session session, IoMemory memory) {
+        requireOutlivesCall(memory);
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.claim(session);
+            case MemoryRange range -> range.claim();
+            case RegisteredMemory foreign -> throw foreign(foreign);
+        }
+    }
+
+    static void unclaim(IoMemory memory) {
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.unclaim();
+            case MemoryRange range -> range.unclaim();
+            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        }
+    }
+
+    /** Refuses memory of an arena that could be closed under I/O that nobody waits for. */
+    static void requireOutlivesCall(IoMemory memory) {
+        if (!memory.range().outlivesCall()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    FUNCTION,
+                    "a segment of a shared or confined arena: asynchronous I/O takes memory of the global or an automatic"
+                            + " arena, or an allocation");
+        }
+    }
+
+    private static CuFileException foreign(RegisteredMemory memory) {
+        return CuFileException.of(
+                CuFileError.MEMORY_NOT_REGISTERED, FUNCTION,
+                "not a buffer of this driver: " + memory.getClass().getName());
+    }
+}
