@@ -3,37 +3,38 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.memory.InFlight;
 import java.nio.file.Path;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One request at work: threads claim its pieces in order of the file, each claimed piece is finished, and the first one that
- * moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after the
- * other, so that a request allocates nothing.
+ * moved less than asked decides what was moved without a gap.
  */
-abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
-    private static final long NONE = Long.MAX_VALUE;
-
-    private final RequestPlan plan = new RequestPlan();
+abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWrite {
+    private final FilePair pair;
+    private final RequestPlan plan;
+    private final long pieces;
     private final AtomicLong next = new AtomicLong();
-    private final AtomicInteger runners = new AtomicInteger();
-
-    private @Nullable FilePair pair;
-    private @Nullable Thread owner;
-    private long pieces;
+    private final InFlight runners = new InFlight();
 
     /** Pieces from this one on are not claimed any more. */
     private volatile long limit;
 
-    private volatile long endPiece = NONE;
+    private volatile long endPiece = Long.MAX_VALUE;
     private long endBytes;
     private int endErrno;
     private @Nullable RuntimeException endCause;
     private boolean interrupted;
+
+    Transfer(FilePair pair, RequestPlan plan) {
+        this.pair = pair;
+        this.plan = plan;
+        this.pieces = plan.pieces();
+        this.limit = pieces;
+    }
 
     /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
     abstract void run(Lane lane);
@@ -41,51 +42,27 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** True if the bytes go through a GPU's driver. */
     abstract boolean usesGpu();
 
-    /** The system call that moves bytes, for messages. */
-    abstract String systemCall();
-
-    /** Begins a new request, whose plan is set. */
-    final void begin(FilePair file) {
-        pair = file;
-        pieces = plan.pieces();
-        endPiece = NONE;
-        endCause = null;
-        interrupted = false;
-        next.set(0);
-        limit = pieces;
+    FilePair pair() {
+        return pair;
     }
 
-    /** Lets go of what the request referred to. */
-    void end() {
-        pair = null;
-        endCause = null;
-    }
-
-    final FilePair pair() {
-        FilePair file = pair;
-        if (file == null) {
-            throw new IllegalStateException("no request");
-        }
-        return file;
-    }
-
-    final RequestPlan plan() {
+    RequestPlan plan() {
         return plan;
     }
 
-    final long pieces() {
+    long pieces() {
         return pieces;
     }
 
     /** Bytes from the request's first to that piece's first. */
-    private long pieceOffset(long piece) {
+    long pieceOffset(long piece) {
         return plan.pieceStart(piece) - plan.offset();
     }
 
     /** The next piece to move, or -1 if there is none. */
-    final long claim(Lane lane) {
+    long claim(Lane lane) {
         if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
-            cancel();
+            interrupt();
         }
         if (next.get() >= limit) {
             return -1;
@@ -94,12 +71,12 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         return piece < limit ? piece : -1;
     }
 
-    final boolean hasUnclaimed() {
+    boolean hasUnclaimed() {
         return next.get() < limit;
     }
 
     /** True if this piece or an earlier one has ended the request, so that this one no longer matters. */
-    final boolean isEnded(long piece) {
+    boolean isEnded(long piece) {
         return piece >= endPiece;
     }
 
@@ -118,8 +95,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         limit = Math.min(limit, piece + 1);
     }
 
-    /** Ends the request after the pieces that are at work. */
-    final synchronized void cancel() {
+    private synchronized void interrupt() {
         long claimed = Math.min(next.get(), pieces);
         if (claimed < limit) {
             limit = claimed;
@@ -127,37 +103,26 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         }
     }
 
-    /** The calling thread is the one that will wait for the workers. */
-    final void ownByCurrentThread() {
-        owner = Thread.currentThread();
+    /** Ends the request after the pieces that are at work. */
+    void cancel() {
+        interrupt();
     }
 
-    /** Counts a worker in; under the engine's lock, while the request is on offer. */
-    final void enter() {
-        runners.incrementAndGet();
+    boolean enter() {
+        return runners.enter();
     }
 
-    final void exit() {
-        Thread waiting = owner;
-        if (runners.decrementAndGet() == 0) {
-            LockSupport.unpark(waiting);
-        }
+    void exit() {
+        runners.exit();
     }
 
-    final int runners() {
-        return runners.get();
+    int runners() {
+        return runners.users();
     }
 
-    /** Waits for the workers inside; no more come, the request is no longer on offer. */
-    final void awaitRunners() {
-        boolean wasInterrupted = false;
-        while (runners.get() > 0) {
-            LockSupport.park(this);
-            wasInterrupted |= Thread.interrupted();
-        }
-        if (wasInterrupted) {
-            Thread.currentThread().interrupt();
-        }
+    /** Lets nobody in any more and waits for those at work. */
+    void awaitRunners() {
+        runners.close();
     }
 
     /**
@@ -166,27 +131,36 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
      * @throws CuFileException if a piece failed or the caller was interrupted
      */
     final synchronized long result(String function, Optional<Path> path) {
-        if (endPiece == NONE) {
+        if (endPiece == Long.MAX_VALUE) {
             if (!interrupted) {
                 return plan.size();
             }
-            throw failure(function, path, pieceOffset(limit))
+            throw CuFileException.builder(function)
                     .error(CuFileError.IO_ERROR)
+                    .path(path)
+                    .range(plan.offset(), plan.size())
+                    .transferred(pieceOffset(limit))
                     .detail("interrupted")
                     .buildInterrupted();
         }
         long moved = pieceOffset(endPiece) + endBytes;
         if (endCause instanceof CuFileException known) {
-            throw failure(function, path, moved)
+            throw CuFileException.builder(function)
                     .error(known.error())
                     .errno(known.errno().orElse(0))
+                    .path(path)
+                    .range(plan.offset(), plan.size())
+                    .transferred(moved)
                     .detail(known.detail())
                     .cause(known)
                     .build();
         }
         if (endCause instanceof IllegalStateException closed) {
-            throw failure(function, path, moved)
+            throw CuFileException.builder(function)
                     .error(CuFileError.CUDA_POINTER_INVALID)
+                    .path(path)
+                    .range(plan.offset(), plan.size())
+                    .transferred(moved)
                     .detail("the memory's arena was closed during the request")
                     .cause(closed)
                     .build();
@@ -204,10 +178,6 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         return moved;
     }
 
-    private CuFileException.Builder failure(String function, Optional<Path> path, long moved) {
-        return CuFileException.builder(function)
-                .path(path)
-                .range(plan.offset(), plan.size())
-                .transferred(moved);
-    }
+    /** The system call that moves bytes, for messages. */
+    abstract String systemCall();
 }

@@ -3,7 +3,9 @@ package io.gds4j.compat;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -11,8 +13,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,9 +28,7 @@ final class TransferEngine {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final List<Transfer> active = new ArrayList<>();
-    private final LaneRack lanes;
-    private final LaneRack handOffLanes;
-    private final Supplier<Lane> workerLanes;
+    private final Deque<Lane> callerLanes = new ArrayDeque<>();
     private final List<Thread> workers = new ArrayList<>();
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
@@ -38,15 +36,7 @@ final class TransferEngine {
     private final int parallelism;
     private boolean stopping;
 
-    /**
-     * Starts the workers.
-     *
-     * @param makeLane makes lanes; told whether their thread's interrupt ends a request
-     */
-    TransferEngine(CuFileConfig config, Function<Boolean, Lane> makeLane) {
-        this.lanes = new LaneRack(() -> makeLane.apply(true));
-        this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
-        this.workerLanes = () -> makeLane.apply(false);
+    TransferEngine(CuFileConfig config) {
         int threads = threads(config, Runtime.getRuntime().availableProcessors());
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && threads > 0;
         this.parallelFrom = config.source(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) == ConfigSource.DEFAULT
@@ -77,36 +67,19 @@ final class TransferEngine {
         return workers.isEmpty() ? Thread.currentThread() : workers.getFirst();
     }
 
-    /** A lane for a request of the calling thread; to be given back. */
-    Lane borrowLane() {
-        return lanes.borrow();
-    }
-
-    void giveBack(Lane lane) {
-        lanes.giveBack(lane);
-    }
-
     /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
-    void execute(Transfer transfer, Lane lane) {
+    void execute(Transfer transfer) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer);
         } else {
-            executeHere(transfer, lane);
+            executeHere(transfer, true);
         }
     }
 
     /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
     private void executeElsewhere(Transfer transfer) {
-        CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
-                () -> {
-                    Lane lane = handOffLanes.borrow();
-                    try {
-                        executeHere(transfer, lane);
-                    } finally {
-                        handOffLanes.giveBack(lane);
-                    }
-                },
-                platform);
+        CompletableFuture<@Nullable Void> done =
+                CompletableFuture.runAsync(() -> executeHere(transfer, false), platform);
         boolean interrupted = false;
         while (true) {
             try {
@@ -124,21 +97,45 @@ final class TransferEngine {
         }
     }
 
-    private void executeHere(Transfer transfer, Lane lane) {
+    private void executeHere(Transfer transfer, boolean heedInterrupts) {
         boolean shared = transfer.pieces() > 1
                 && transfer.plan().size() >= parallelFrom
                 && !workers.isEmpty()
                 && parallelism > 1;
-        if (!shared) {
-            transfer.run(lane);
-            return;
-        }
-        transfer.ownByCurrentThread();
-        offer(transfer);
+        Lane lane = heedInterrupts ? borrowLane() : new Lane(false);
         try {
+            if (shared) {
+                offer(transfer);
+            }
             transfer.run(lane);
         } finally {
-            withdraw(transfer);
+            if (shared) {
+                withdraw(transfer);
+            }
+            if (heedInterrupts) {
+                returnLane(lane);
+            } else {
+                lane.close();
+            }
+        }
+    }
+
+    private Lane borrowLane() {
+        lock.lock();
+        try {
+            Lane lane = callerLanes.poll();
+            return lane == null ? new Lane(true) : lane;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void returnLane(Lane lane) {
+        lock.lock();
+        try {
+            callerLanes.push(lane);
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -165,7 +162,7 @@ final class TransferEngine {
     }
 
     private void serve() {
-        Lane lane = workerLanes.get();
+        Lane lane = new Lane(false);
         try {
             Transfer transfer = take();
             while (transfer != null) {
@@ -194,8 +191,7 @@ final class TransferEngine {
                         best = transfer;
                     }
                 }
-                if (best != null) {
-                    best.enter();
+                if (best != null && best.enter()) {
                     return best;
                 }
                 work.awaitUninterruptibly();
@@ -220,8 +216,8 @@ final class TransferEngine {
             }
         }
         platform.shutdown();
-        lanes.close();
-        handOffLanes.close();
+        callerLanes.forEach(Lane::close);
+        callerLanes.clear();
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -4,6 +4,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.PrintWriter;
 import java.util.List;
@@ -27,6 +28,8 @@ import picocli.CommandLine.Spec;
                 "",
                 "With a GPU, tensors go to GPU memory; without one, to page-aligned host memory."})
 public final class GdsCommand implements Runnable {
+    /** Log records of the libraries: one line each, like everything else on standard error. */
+    private static final String LOG_FORMAT = "java.util.logging.SimpleFormatter.format";
     private static final String JSON_OPTION = "--json";
 
     private final Terminal terminal;
@@ -47,6 +50,9 @@ public final class GdsCommand implements Runnable {
 
     /** The process's entry. */
     public static void main(String[] args) {
+        if (System.getProperty(LOG_FORMAT) == null) {
+            System.setProperty(LOG_FORMAT, "gds: %4$s: %5$s%n");
+        }
         System.exit(run(Terminal.ofProcess(), args));
     }
 
@@ -81,6 +87,9 @@ public final class GdsCommand implements Runnable {
 
     private static int execute(Terminal terminal, String... args) {
         CommandLine line = new CommandLine(new GdsCommand(terminal))
+                .addSubcommand(new DemoCommand(terminal))
+                .addSubcommand(new LoadCommand(terminal))
+                .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
@@ -106,6 +115,9 @@ public final class GdsCommand implements Runnable {
     }
 
     private static int fail(Terminal terminal, String[] args, Throwable failure) {
+        if (ShutdownState.begun()) {
+            return ExitStatus.SIGINT.code();
+        }
         ErrorReport report = ErrorReport.of(failure);
         if (report.status() == ExitStatus.INTERNAL_ERROR) {
             failure.printStackTrace(terminal.err());

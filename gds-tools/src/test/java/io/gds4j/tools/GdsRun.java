@@ -13,6 +13,8 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /** One run of the command: exit status and both streams. */
 record GdsRun(int status, String out, String err) {
@@ -22,11 +24,22 @@ record GdsRun(int status, String out, String err) {
 
     /** Runs in this JVM, no terminal attached. */
     static GdsRun gds(String... args) {
-        return gds(Map.of(), false, args);
+        return gds(Map.of(), () -> false, args);
+    }
+
+    /** Answers the question whether a person watches: never, but the {@code number}th time does something first. */
+    static BooleanSupplier onQuestion(int number, Runnable action) {
+        AtomicInteger asked = new AtomicInteger();
+        return () -> {
+            if (asked.incrementAndGet() == number) {
+                action.run();
+            }
+            return false;
+        };
     }
 
     /** Runs in this JVM. */
-    static GdsRun gds(Map<String, String> environment, boolean terminal, String... args) {
+    static GdsRun gds(Map<String, String> environment, BooleanSupplier terminal, String... args) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream err = new ByteArrayOutputStream();
         int status = GdsCommand.run(
@@ -34,7 +47,7 @@ record GdsRun(int status, String out, String err) {
                         new PrintStream(out, false, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
                         environment,
-                        () -> terminal),
+                        terminal),
                 args);
         return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
     }

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A folder of the demo's own that is gone when the process is, also by a signal. */
 public final class DemoFolder implements AutoCloseable {
+    /** The launcher says where the project is. */
+    static final String PROJECT_ROOT = "gds4j.root";
+
     /** Files may still be made while a signal's hook deletes; each round deletes what appeared. */
     private static final int ROUNDS = 100;
 
@@ -25,15 +28,29 @@ public final class DemoFolder implements AutoCloseable {
         this.hook = new Thread(this::removeQuietly, "gds-demo-cleanup");
     }
 
+    /** The folder that was named, else target/ of the project, else the current one. */
+    static Path parent(@Nullable Path named) throws IOException {
+        if (named != null) {
+            if (!Files.isDirectory(named)) {
+                throw CommandFailure.badInput(
+                        named.toString(), named + (Files.exists(named) ? ": not a folder" : ": no such folder"));
+            }
+            return named;
+        }
+        String root = System.getProperty(PROJECT_ROOT);
+        if (root == null) {
+            Path target = Path.of("target");
+            return Files.isDirectory(target) ? target : Path.of("");
+        }
+        return Files.createDirectories(Path.of(root, "target"));
+    }
+
     /**
      * Makes it.
      *
      * @param parent an existing folder
      */
-    public static DemoFolder in(Path parent) throws IOException {
-        if (!Files.isDirectory(parent)) {
-            throw CommandFailure.badInput(parent.toString(), parent + ": no such folder");
-        }
+    static DemoFolder in(Path parent) throws IOException {
         Path path = parent.resolve("gds-demo-" + ProcessHandle.current().pid());
         DemoFolder folder = new DemoFolder(path);
         // The hook first: a signal between the two lines must not leave a folder behind.

@@ -1,18 +1,23 @@
 package io.gds4j.tools.terminal;
 
-import java.text.DecimalFormat;
-import java.text.DecimalFormatSymbols;
-import java.util.Locale;
+import java.io.PrintStream;
+import java.util.concurrent.atomic.AtomicLong;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 
-/** A progress bar. The consumer is given: the library's own choice loads native code and draws into pipes. */
+/**
+ * A progress bar that leaves nothing behind. The consumer is given: the library's own choice loads native code and draws
+ * into pipes. So is the speed: the library's counts whole seconds.
+ */
 final class Bar implements Progress {
     private static final int UPDATE_MILLIS = 100;
+    private static final long UPDATE_NANOS = UPDATE_MILLIS * 1_000_000L;
 
     private final ProgressBar bar;
+    private final long start = System.nanoTime();
+    private final AtomicLong nextUpdate = new AtomicLong(start + UPDATE_NANOS);
 
     Bar(Terminal terminal, String task, long total) {
         Scale scale = Scale.of(total);
@@ -23,20 +28,40 @@ final class Bar implements Progress {
                 .setUnit(scale.unit, scale.factor)
                 .setStyle(terminal.showsUnicode() ? ProgressBarStyle.UNICODE_BLOCK : ProgressBarStyle.ASCII)
                 .setUpdateIntervalMillis(UPDATE_MILLIS)
-                .setConsumer(new ConsoleProgressBarConsumer(terminal.err(), terminal.columns() - 1))
-                .showSpeed(new DecimalFormat("0.00", DecimalFormatSymbols.getInstance(Locale.ROOT)))
+                .setConsumer(new Line(terminal.err(), terminal.columns() - 1))
                 .hideEta()
+                .clearDisplayOnFinish()
                 .build();
     }
 
     @Override
     public void advanceTo(long bytes) {
         bar.stepTo(bytes);
+        long now = System.nanoTime();
+        long due = nextUpdate.get();
+        if (now - due >= 0 && nextUpdate.compareAndSet(due, now + UPDATE_NANOS)) {
+            bar.setExtraMessage(Units.rate(bytes / ((now - start) / 1e9)));
+        }
     }
 
     @Override
     public void close() {
         bar.close();
+    }
+
+    /** The library's line, without the line break at its end. */
+    private static final class Line extends ConsoleProgressBarConsumer {
+        private final PrintStream stream;
+
+        Line(PrintStream stream, int columns) {
+            super(stream, columns);
+            this.stream = stream;
+        }
+
+        @Override
+        public void close() {
+            stream.flush();
+        }
     }
 
     private enum Scale {

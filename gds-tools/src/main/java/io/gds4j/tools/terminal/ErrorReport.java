@@ -1,8 +1,11 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.config.CuFileConfigException;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.CheckpointException;
+import io.gds4j.loader.CheckpointRule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
@@ -12,6 +15,7 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +57,8 @@ public record ErrorReport(
         return switch (failure) {
             case CommandFailure own -> new ErrorReport(
                     own.status(), null, own.name(), null, Text.oneLine(text(own)), own.file(), null, null);
+            case CheckpointException broken -> ofCheckpoint(broken);
+            case CuFileConfigException wrong -> ofConfig(wrong);
             case CuFileException gds -> ofCuFile(gds);
             case UncheckedIOException wrapped -> of(wrapped.getCause());
             case FileSystemException files -> ofFileSystem(files);
@@ -70,26 +76,46 @@ public record ErrorReport(
         };
     }
 
+    private static ErrorReport ofCheckpoint(CheckpointException failure) {
+        boolean input = failure.rule() != CheckpointRule.READ_FAILED;
+        return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.rule().variant(),
+                text(failure))
+                .withTensor(failure.tensor().orElse(null));
+    }
+
+    private static ErrorReport ofConfig(CuFileConfigException failure) {
+        return about(failure, ExitStatus.BAD_INPUT, failure.error().cName(), failure.detail());
+    }
+
     private static ErrorReport ofCuFile(CuFileException failure) {
-        int errno = failure.errno().orElse(0);
-        OptionalLong offset = failure.fileOffset();
         ExitStatus status;
         if (failure.error() == CuFileError.INTERNAL_ERROR) {
             status = ExitStatus.INTERNAL_ERROR;
-        } else if (INPUT_ERRNOS.contains(errno) || failure.error() == CuFileError.INVALID_FILE_TYPE) {
+        } else if (INPUT_ERRNOS.contains(failure.errno().orElse(0))
+                || failure.error() == CuFileError.INVALID_FILE_TYPE) {
             status = ExitStatus.BAD_INPUT;
         } else {
             status = ExitStatus.IO_FAILURE;
         }
+        return about(failure, status, failure.error().cName(), text(failure));
+    }
+
+    private static ErrorReport about(CuFileException failure, ExitStatus status, String name, String message) {
+        OptionalInt errno = failure.errno();
+        OptionalLong offset = failure.fileOffset();
         return new ErrorReport(
                 status,
                 failure.error().code(),
-                failure.error().cName(),
-                errno == 0 ? null : errno,
-                Text.oneLine(text(failure)),
+                name,
+                errno.isPresent() ? errno.getAsInt() : null,
+                Text.oneLine(message),
                 failure.path().map(Path::toString).orElse(null),
                 offset.isPresent() ? offset.getAsLong() : null,
                 null);
+    }
+
+    private ErrorReport withTensor(@Nullable String name) {
+        return new ErrorReport(status, code, this.name, errno, message, file, offset, name);
     }
 
     private static ErrorReport ofFileSystem(FileSystemException failure) {

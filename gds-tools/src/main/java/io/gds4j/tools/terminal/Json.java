@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.math.RoundingMode;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,7 @@ public final class Json {
             case null -> generator.writeNull();
             case Boolean flag -> generator.writeBoolean(flag);
             case Double number -> writeDecimal(generator, number);
+            case BigInteger number -> generator.writeNumber(number);
             case Number number -> generator.writeNumber(number.longValue());
             case Map<?, ?> map -> {
                 generator.writeStartObject();

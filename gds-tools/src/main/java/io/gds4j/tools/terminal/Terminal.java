@@ -1,5 +1,6 @@
 package io.gds4j.tools.terminal;
 
+import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param out results and nothing else; UTF-8, since JSON is
  * @param err progress and errors
  * @param environment environment variables
- * @param errIsTerminal whether a person watches {@code err}; asked at most once, and only when it matters
+ * @param errIsTerminal whether a person watches {@code err}; asked only when it matters, since asking costs time
  */
 public record Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
         BooleanSupplier errIsTerminal) {
@@ -28,7 +29,9 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     /** The process's own. */
     public static Terminal ofProcess() {
         return new Terminal(
-                new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8),
+                new PrintStream(
+                        new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false,
+                        StandardCharsets.UTF_8),
                 System.err,
                 System.getenv(),
                 () -> TerminalQueries.isTerminal(STANDARD_ERROR));

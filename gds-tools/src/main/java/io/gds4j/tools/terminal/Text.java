@@ -4,6 +4,8 @@ import java.util.List;
 
 /** Text that came from elsewhere (names in files, messages), made fit for a terminal; and tables. */
 public final class Text {
+    private static final int LABEL_WIDTH = 13;
+
     private Text() {
     }
 
@@ -36,7 +38,7 @@ public final class Text {
 
     /** Label and value, two spaces in, values in one column. */
     public static String row(String label, String value) {
-        return "  %-13s %s".formatted(label, oneLine(value)).stripTrailing();
+        return ("  %-" + LABEL_WIDTH + "s %s").formatted(label, oneLine(value)).stripTrailing();
     }
 
     /**

@@ -1,0 +1,41 @@
+package io.gds4j.compat;
+
+/** Reads straight into host memory. */
+final class HostRead extends Transfer {
+    private final PieceIo io;
+    private final HostWindow memory;
+
+    HostRead(FilePair pair, RequestPlan plan, PieceIo io, HostWindow memory) {
+        super(pair, plan);
+        this.io = io;
+        this.memory = memory;
+    }
+
+    @Override
+    void run(Lane lane) {
+        long piece = claim(lane);
+        while (piece >= 0) {
+            long start = plan().pieceStart(piece);
+            long end = plan().pieceEnd(piece);
+            try {
+                long read = io.read(pair(), plan(), start, end, memory.at(start - plan().offset()), lane.outcome());
+                if (read < end - start) {
+                    stop(piece, read, lane.outcome().errno(), null);
+                }
+            } catch (RuntimeException e) {
+                stop(piece, 0, 0, e);
+            }
+            piece = claim(lane);
+        }
+    }
+
+    @Override
+    boolean usesGpu() {
+        return false;
+    }
+
+    @Override
+    String systemCall() {
+        return "pread";
+    }
+}

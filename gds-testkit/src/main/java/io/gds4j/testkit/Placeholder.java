@@ -1,0 +1,4 @@
+package io.gds4j.testkit;
+/** placeholder */
+final class Placeholder {
+}

@@ -1,0 +1,139 @@
+package io.gds4j.tools.check;
+
+import io.gds4j.config.ConfigValue;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.MountTable;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.statistics.IoPathReport;
+import io.gds4j.tools.check.PathReport.DirectAlignment;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/** The report as the fields of a JSON object. */
+final class CheckJson {
+    private CheckJson() {
+    }
+
+    static Map<String, @Nullable Object> of(CheckReport report) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("platform", platform(report.platform()));
+        fields.put("driver", driver(report));
+        fields.put("libcufile", library(report.library()));
+        fields.put("gpus", report.gpus().stream().map(CheckJson::gpu).toList());
+        fields.put("backends", report.backends().stream().map(CheckJson::backend).toList());
+        fields.put("config", config(report.config()));
+        fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
+        fields.put("paths", report.paths().stream().map(CheckJson::path).toList());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> platform(Platform platform) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("kernel", platform.kernel());
+        fields.put("architecture", platform.architecture());
+        fields.put("cpus", platform.cpus());
+        fields.put("memoryBytes", orNull(platform.memoryBytes()));
+        fields.put("availableMemoryBytes", orNull(platform.availableMemoryBytes()));
+        fields.put("jdk", platform.jdk());
+        fields.put("jdkVendor", platform.jdkVendor());
+        fields.put("jdkHome", platform.jdkHome());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> driver(CheckReport report) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        switch (report.cuda()) {
+            case CudaAvailability.Available cuda -> {
+                fields.put("available", true);
+                fields.put("cudaVersion", CheckReport.version(cuda.driverVersion()));
+                fields.put("reason", null);
+                fields.put("remedy", null);
+            }
+            case CudaAvailability.Unavailable none -> {
+                fields.put("available", false);
+                fields.put("cudaVersion", null);
+                fields.put("reason", none.reason());
+                fields.put("remedy", none.remedy());
+            }
+        }
+        fields.put("nvidia", report.modules().nvidia().orElse(null));
+        fields.put("nvidiaFs", report.modules().nvidiaFs().orElse(null));
+        fields.put("staticBar1", report.modules().staticBar1().orElse(null));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> library(LibCuFile library) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("found", library.path().isPresent());
+        fields.put("path", library.path().map(Path::toString).orElse(null));
+        fields.put("version", library.version().orElse(null));
+        fields.put("searched", library.searched());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> gpu(Gpu gpu) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("index", gpu.index());
+        fields.put("name", gpu.name());
+        fields.put("uuid", gpu.uuid());
+        fields.put("pciId", gpu.pciId().orElse(null));
+        fields.put("memoryBytes", orNull(gpu.memoryBytes()));
+        fields.put("bar1Bytes", orNull(gpu.bar1Bytes()));
+        fields.put("computeCapability", gpu.computeCapability());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> backend(Backend backend) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("name", backend.name());
+        fields.put("available", backend.available());
+        fields.put("chosen", backend.chosen());
+        fields.put("reason", backend.reason());
+        fields.put("remedy", backend.remedy());
+        return fields;
+    }
+
+    static Map<String, @Nullable Object> config(CuFileConfig config) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        for (ConfigValue<?> value : config.values()) {
+            Map<String, @Nullable Object> field = new LinkedHashMap<>();
+            field.put("value", value.value() instanceof MountTable table ? table.rdmaDevAddrList() : value.value());
+            field.put("source", value.source().name().toLowerCase(Locale.ROOT));
+            field.put("origin", value.origin());
+            fields.put(value.key().name(), field);
+        }
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> path(PathReport path) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("path", path.path());
+        fields.put("kind", path.kind());
+        fields.put("mountPoint", path.mount().map(Mount::point).orElse(null));
+        fields.put("fileSystem", path.mount().map(Mount::fileSystem).orElse(null));
+        fields.put("device", path.mount().map(Mount::source).orElse(null));
+        fields.put("readOnly", path.mount().map(Mount::readOnly).orElse(null));
+        fields.put("directIo", path.alignment().map(CheckJson::alignment).orElse(null));
+        fields.put("ioPath", path.buffered().map(served -> served.path().name()).orElse(null));
+        fields.put("reason", path.buffered().map(IoPathReport::reason).orElse(path.note()));
+        fields.put("directIoPath", path.direct().map(served -> served.path().name()).orElse(null));
+        fields.put("directReason", path.direct().map(IoPathReport::reason).orElse(null));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> alignment(DirectAlignment alignment) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("memoryAlignment", alignment.memoryBytes());
+        fields.put("offsetAlignment", alignment.offsetBytes());
+        fields.put("readOffsetAlignment", alignment.readOffsetBytes());
+        return fields;
+    }
+
+    private static @Nullable Long orNull(OptionalLong value) {
+        return value.isPresent() ? (Long) value.getAsLong() : null;
+    }
+}

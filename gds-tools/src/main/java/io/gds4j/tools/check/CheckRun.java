@@ -1,0 +1,93 @@
+package io.gds4j.tools.check;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.DefaultConfigFile;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.tools.terminal.ErrorReport;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Terminal;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** {@code gds check}. */
+public final class CheckRun {
+    private CheckRun() {
+    }
+
+    /** Looks and prints. */
+    public static ExitStatus run(CheckArguments arguments, Terminal terminal, Manner manner, String schema) {
+        if (arguments.printConfig()) {
+            printConfig(terminal, manner, schema);
+            return ExitStatus.DONE;
+        }
+        CheckReport report = look(arguments, terminal);
+        Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.putAll(CheckJson.of(report));
+            failure.ifPresent(error -> object.put("error", error.toJson(schema).get("error")));
+            terminal.out().println(Json.line(object));
+        } else if (manner.table()) {
+            CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
+        }
+        report.paths()
+                .stream()
+                .flatMap(path -> path.error().stream())
+                .map(ErrorReport::message)
+                .distinct()
+                .forEach(message -> terminal.err().println("gds: " + message));
+        return failure.map(ErrorReport::status).orElse(ExitStatus.DONE);
+    }
+
+    private static void printConfig(Terminal terminal, Manner manner, String schema) {
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.put("config", CheckJson.config(CuFileConfig.defaults()));
+            object.put("file", DefaultConfigFile.text());
+            terminal.out().println(Json.line(object));
+        } else {
+            terminal.out().print(DefaultConfigFile.text());
+        }
+    }
+
+    private static CheckReport look(CheckArguments arguments, Terminal terminal) {
+        SystemFiles files = SystemFiles.ofMachine();
+        CuFileConfig config = CuFileConfig.load(terminal.environment());
+        CudaAvailability cuda = CudaDriver.detect();
+        return new CheckReport(
+                Platform.read(files),
+                KernelModules.read(files),
+                cuda,
+                Gpu.all(cuda, files),
+                LibCuFile.find(files, terminal.environment()),
+                Backend.all(config),
+                config,
+                examine(arguments.paths(), config, files));
+    }
+
+    private static List<PathReport> examine(List<Path> paths, CuFileConfig config, SystemFiles files) {
+        if (paths.isEmpty()) {
+            return List.of();
+        }
+        try (CuFileDriver driver = CuFileDriver.open(config)) {
+            PathExaminer examiner = new PathExaminer(FfmPosix.instance(), driver, Mount.all(files));
+            return paths.stream().map(examiner::examine).toList();
+        } catch (CuFileException e) {
+            // No backend: the rest of the report says what is missing, so it has to appear.
+            ErrorReport failure = ErrorReport.of(e);
+            return paths.stream().map(path -> PathReport.failed(path.toString(), failure)).toList();
+        }
+    }
+}

@@ -1,0 +1,159 @@
+package io.gds4j.tools.check;
+
+import io.gds4j.config.ConfigSource;
+import io.gds4j.config.ConfigValue;
+import io.gds4j.config.UnknownKey;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.tools.check.PathReport.DirectAlignment;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** The report as a person reads it. */
+final class CheckText {
+    private final CheckReport report;
+    private final boolean verbose;
+    private final List<String> lines = new ArrayList<>();
+
+    private CheckText(CheckReport report, boolean verbose) {
+        this.report = report;
+        this.verbose = verbose;
+    }
+
+    static List<String> lines(CheckReport report, boolean verbose) {
+        CheckText text = new CheckText(report, verbose);
+        text.platform();
+        text.gpus();
+        text.software();
+        text.configuration();
+        text.paths();
+        return text.lines;
+    }
+
+    private void section(String title) {
+        if (!lines.isEmpty()) {
+            lines.add("");
+        }
+        lines.add(title);
+    }
+
+    private void row(String label, String value) {
+        lines.add(Text.row(label, value));
+    }
+
+    private void platform() {
+        Platform platform = report.platform();
+        section("Platform");
+        row(
+                "system",
+                "%s, %s, %s".formatted(
+                        platform.kernel(), platform.architecture(), Units.count(platform.cpus(), "processor")));
+        row(
+                "memory",
+                "%s, %s available".formatted(size(platform.memoryBytes()), size(platform.availableMemoryBytes())));
+        row("JDK", "%s, %s (%s)".formatted(platform.jdk(), platform.jdkVendor(), platform.jdkHome()));
+    }
+
+    private void gpus() {
+        section("GPUs");
+        switch (report.cuda()) {
+            case CudaAvailability.Unavailable none -> {
+                row("none", none.reason());
+                row("", "to change that: " + none.remedy());
+            }
+            case CudaAvailability.Available cuda -> {
+                for (Gpu gpu : report.gpus()) {
+                    row(
+                            "gpu:" + gpu.index(),
+                            "%s, %s, compute capability %s".formatted(
+                                    gpu.name(), size(gpu.memoryBytes()), gpu.computeCapability()));
+                    row(
+                            "",
+                            "PCI %s, BAR1 %s".formatted(gpu.pciId().orElse("unknown"), size(gpu.bar1Bytes())));
+                }
+                row("CUDA driver", CheckReport.version(cuda.driverVersion()));
+            }
+        }
+    }
+
+    private void software() {
+        section("GPUDirect Storage");
+        KernelModules modules = report.modules();
+        row("nvidia", modules.nvidia().orElse("GPU driver not loaded"));
+        row("nvidia-fs", modules.nvidiaFs().orElse("not loaded"));
+        modules.staticBar1().ifPresent(on -> row("static BAR1", on ? "on" : "off (p2pdma needs it)"));
+        LibCuFile library = report.library();
+        String hint = library.path().isPresent() || verbose ? "" : "; -v lists where it was looked for";
+        row("libcufile", library.describe() + hint);
+        if (verbose) {
+            library.searched().forEach(folder -> row("", "looked in " + folder));
+        }
+        for (Backend backend : report.backends()) {
+            row(
+                    backend.name(),
+                    backend.available()
+                            ? backend.chosen() ? "available, serves by default" : "available"
+                            : "not available: %s; %s".formatted(backend.reason(), backend.remedy()));
+        }
+    }
+
+    private void configuration() {
+        section("Configuration");
+        List<ConfigValue<?>> all = report.config().values();
+        List<ConfigValue<?>> shown =
+                all.stream().filter(value -> verbose || value.source() != ConfigSource.DEFAULT).toList();
+        if (shown.isEmpty()) {
+            row("defaults", "all %d values; -v lists them, --print-config explains them".formatted(all.size()));
+        }
+        List<List<String>> rows = new ArrayList<>();
+        for (ConfigValue<?> value : shown) {
+            String unit = value.key().unit();
+            String text = value.value() + (unit.isEmpty() ? "" : " " + unit);
+            rows.add(List.of(value.key().name(), text, value.origin()));
+        }
+        lines.addAll(Text.table(rows, false, false, false));
+        if (!shown.isEmpty() && shown.size() < all.size()) {
+            lines.add("  and %d defaults; -v lists them".formatted(all.size() - shown.size()));
+        }
+        for (UnknownKey key : report.config().unknownKeys()) {
+            lines.add("  unknown key, without effect: %s (%s:%d)".formatted(
+                    Text.oneLine(key.name()), key.file(), key.line()));
+        }
+    }
+
+    private void paths() {
+        for (PathReport path : report.paths()) {
+            if (path.error().isPresent()) {
+                continue;
+            }
+            section(Text.oneLine(path.path()));
+            row(
+                    "file system",
+                    path.mount()
+                            .map(mount -> "%s on %s, from %s%s".formatted(
+                                    mount.fileSystem(),
+                                    mount.point(),
+                                    mount.source(),
+                                    mount.readOnly() ? ", read-only" : ""))
+                            .orElse("unknown"));
+            row("direct I/O", path.alignment().map(CheckText::alignment).orElse("not available, or not known"));
+            path.buffered().ifPresent(served -> row("by default", "%s: %s".formatted(served.path(), served.reason())));
+            path.direct().ifPresent(served -> row("with O_DIRECT", "%s: %s".formatted(served.path(), served.reason())));
+            if (!path.note().isEmpty()) {
+                row("note", path.note());
+            }
+        }
+    }
+
+    private static String alignment(DirectAlignment alignment) {
+        String text = "memory aligned to %d, offsets and sizes to %d bytes".formatted(
+                alignment.memoryBytes(), alignment.offsetBytes());
+        return alignment.readOffsetBytes() == 0 ? text : text + " (reads: %d)".formatted(alignment.readOffsetBytes());
+    }
+
+    private static String size(OptionalLong bytes) {
+        return bytes.isPresent() ? Units.bytes(bytes.getAsLong()) : "unknown";
+    }
+}

@@ -1,0 +1,107 @@
+package io.gds4j.tools.check;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/**
+ * A GPU that this process sees.
+ *
+ * @param index the N of {@code gpu:N}
+ * @param name product name
+ * @param uuid as nvidia-smi writes it
+ * @param pciId domain:bus:device.function
+ * @param memoryBytes all of its memory
+ * @param bar1Bytes size of the window through which other PCI devices see it, where /sys shows it
+ * @param computeCapability such as {@code 9.0}
+ */
+public record Gpu(
+        int index,
+        String name,
+        String uuid,
+        Optional<String> pciId,
+        OptionalLong memoryBytes,
+        OptionalLong bar1Bytes,
+        String computeCapability) {
+
+    private static final int COMPUTE_CAPABILITY_MAJOR = 75;
+    private static final int COMPUTE_CAPABILITY_MINOR = 76;
+    private static final int UUID_BYTES = 16;
+    /** BAR0 holds the registers; BAR1 is the window onto the memory. */
+    private static final int BAR1_LINE = 1;
+
+    /** All of them; needs no CUDA context. */
+    static List<Gpu> all(CudaAvailability availability, SystemFiles files) {
+        List<Gpu> gpus = new ArrayList<>();
+        if (availability instanceof CudaAvailability.Available available) {
+            for (int i = 0; i < available.deviceCount(); i++) {
+                gpus.add(read(available.driver(), i, files));
+            }
+        }
+        return gpus;
+    }
+
+    private static Gpu read(Cuda cuda, int index, SystemFiles files) {
+        int[] device = new int[1];
+        if (cuda.deviceGet(device, index) != Cuda.SUCCESS) {
+            return new Gpu(
+                    index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown");
+        }
+        String[] text = new String[1];
+        String name = cuda.deviceGetName(text, device[0]) == Cuda.SUCCESS ? text[0].strip() : "unknown";
+        Optional<String> pciId = cuda.deviceGetPciBusId(text, device[0]) == Cuda.SUCCESS
+                ? Optional.of(text[0].strip().toLowerCase(Locale.ROOT))
+                : Optional.empty();
+        long[] bytes = new long[1];
+        OptionalLong memory = cuda.deviceTotalMem(bytes, device[0]) == Cuda.SUCCESS
+                ? OptionalLong.of(bytes[0])
+                : OptionalLong.empty();
+        OptionalLong bar1 = pciId.isEmpty() ? OptionalLong.empty() : bar1(files, pciId.get());
+        return new Gpu(index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]));
+    }
+
+    private static String computeCapability(Cuda cuda, int device) {
+        int[] value = new int[1];
+        if (cuda.deviceGetAttribute(value, COMPUTE_CAPABILITY_MAJOR, device) != Cuda.SUCCESS) {
+            return "unknown";
+        }
+        int major = value[0];
+        return cuda.deviceGetAttribute(value, COMPUTE_CAPABILITY_MINOR, device) == Cuda.SUCCESS
+                ? major + "." + value[0]
+                : "unknown";
+    }
+
+    private static String uuid(Cuda cuda, int device) {
+        byte[] uuid = new byte[UUID_BYTES];
+        if (cuda.deviceGetUuid(uuid, device) != Cuda.SUCCESS) {
+            return "";
+        }
+        String hex = HexFormat.of().formatHex(uuid);
+        return "GPU-%s-%s-%s-%s-%s".formatted(
+                hex.substring(0, 8), hex.substring(8, 12), hex.substring(12, 16), hex.substring(16, 20),
+                hex.substring(20));
+    }
+
+    /** A line of {@code resource} is {@code START END FLAGS} in hexadecimal. */
+    static OptionalLong bar1(SystemFiles files, String pciId) {
+        // CUDA writes the domain with eight digits where it needs them, /sys with four.
+        String id = pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
+        List<String> lines = files.lines("/sys/bus/pci/devices/" + id + "/resource");
+        if (lines.size() <= BAR1_LINE) {
+            return OptionalLong.empty();
+        }
+        String[] words = lines.get(BAR1_LINE).strip().split("\\s+");
+        try {
+            long start = Long.decode(words[0]);
+            long end = Long.decode(words[1]);
+            return start == 0 || end <= start ? OptionalLong.empty() : OptionalLong.of(end - start + 1);
+        } catch (NumberFormatException | ArrayIndexOutOfBoundsException e) {
+            return OptionalLong.empty();
+        }
+    }
+}

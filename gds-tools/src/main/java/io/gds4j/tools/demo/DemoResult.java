@@ -1,0 +1,79 @@
+package io.gds4j.tools.demo;
+
+import io.gds4j.tools.load.LoadResult;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the rounds of a demo measured.
+ *
+ * @param loads one load of each round; the last one is verified
+ * @param plainReads one plain read of each round
+ */
+record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
+    DemoResult {
+        loads = List.copyOf(loads);
+        plainReads = List.copyOf(plainReads);
+    }
+
+    /** The last load, the one that was verified. */
+    LoadResult verified() {
+        return loads.getLast();
+    }
+
+    /** The load in the middle. */
+    private LoadResult load() {
+        return loads.stream()
+                .sorted(Comparator.comparingDouble((LoadResult load) -> load.report().seconds()))
+                .toList()
+                .get(loads.size() / 2);
+    }
+
+    private PlainRead plain() {
+        return plainReads.stream()
+                .sorted(Comparator.comparingDouble(PlainRead::seconds))
+                .toList()
+                .get(plainReads.size() / 2);
+    }
+
+    Map<String, @Nullable Object> toJson() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>(load().toJson());
+        fields.put("verified", verified().verified());
+        fields.put("baselineBytesPerSecond", Math.round(plain().bytesPerSecond()));
+        fields.put("baselineSeconds", plain().seconds());
+        fields.put("baseline", "FileChannel.read, one thread, freshly allocated memory of the same kind");
+        fields.put("roundSeconds", loads.stream().map(load -> load.report().seconds()).toList());
+        fields.put("baselineRoundSeconds", plainReads.stream().map(PlainRead::seconds).toList());
+        return fields;
+    }
+
+    List<String> rows() {
+        LoadResult load = load();
+        PlainRead plain = plain();
+        List<String> rows = new ArrayList<>();
+        rows.add(Text.row("target", load.target().description()));
+        rows.add(Text.row("served by", load.shownPaths()));
+        rows.add("");
+        rows.add(
+                Text.row("gds4j", speed(load.report().seconds(), load.report().bytesPerSecond())
+                        + "   median of " + Units.count(loads.size(), "load")));
+        rows.add(
+                Text.row("FileChannel", speed(plain.seconds(), plain.bytesPerSecond())
+                        + "   the same bytes, read plainly on one thread"));
+        rows.add(Text.row("", "gds4j is " + Units.comparison(load.report().bytesPerSecond(), plain.bytesPerSecond())));
+        rows.add("");
+        rows.add(Text.row("verified", verified().shownVerification()));
+        rows.add(Text.row("staging", load.shownStaging()));
+        return rows;
+    }
+
+    private static String speed(double seconds, double bytesPerSecond) {
+        return "%-8s  %11s".formatted(Units.seconds(seconds), Units.rate(bytesPerSecond));
+    }
+}

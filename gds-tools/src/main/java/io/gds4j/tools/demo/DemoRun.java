@@ -1,0 +1,179 @@
+package io.gds4j.tools.demo;
+
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.DType;
+import io.gds4j.loader.HeaderPadding;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.tools.load.Inspection;
+import io.gds4j.tools.load.LoadResult;
+import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/** {@code gds demo}. */
+public final class DemoRun {
+    private static final long DEFAULT_BYTES = 1L << 30;
+    private static final int PART_OF_WHAT_IS_FREE = 4;
+    private static final long SEED = 2026;
+    private static final int ROUNDS = 5;
+
+    private final DemoArguments arguments;
+    private final Terminal terminal;
+    private final Manner manner;
+    private final String schema;
+
+    private DemoRun(DemoArguments arguments, Terminal terminal, Manner manner, String schema) {
+        this.arguments = arguments;
+        this.terminal = terminal;
+        this.manner = manner;
+        this.schema = schema;
+    }
+
+    /** Makes, loads, verifies, compares, removes and prints. */
+    public static ExitStatus run(DemoArguments arguments, Terminal terminal, Manner manner, String schema)
+            throws IOException {
+        return new DemoRun(arguments, terminal, manner, schema).run();
+    }
+
+    private ExitStatus run() throws IOException {
+        Path parent = DemoFolder.parent(arguments.dir());
+        Targets target = Targets.resolve(null);
+        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment())) {
+            LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
+            DemoResult result;
+            try (DemoFolder folder = DemoFolder.in(parent)) {
+                Path file = folder.path().resolve("model.safetensors");
+                say(Text.row("making", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
+                say(
+                        Text.row(
+                                "",
+                                "shaped like Llama: %s, %d layers, width %d".formatted(
+                                        Units.count(shape.tensors().size(), "tensor"),
+                                        shape.layers(),
+                                        shape.hiddenSize())));
+                write(shape, file);
+                result = measure(file, target, opened);
+            }
+            print(result);
+            return LoadRun.status(result.verified(), terminal);
+        }
+    }
+
+    /**
+     * Loads and plain reads in turn, so that both meet the same machine. The first round does not count: it is the one in
+     * which memory that nobody used before has to come from the hypervisor and classes from their jars.
+     */
+    private DemoResult measure(Path file, Targets target, OpenedDriver opened) throws IOException {
+        List<LoadResult> loads = new ArrayList<>();
+        List<PlainRead> plainReads = new ArrayList<>();
+        for (int round = 0; round <= ROUNDS; round++) {
+            LoadResult load = load(file, target, opened, round == ROUNDS);
+            PlainRead plain = PlainRead.of(file, target.target(), opened.driver().allocator());
+            if (round > 0) {
+                loads.add(load);
+                plainReads.add(plain);
+            }
+        }
+        return new DemoResult(loads, plainReads);
+    }
+
+    private LoadResult load(Path file, Targets target, OpenedDriver opened, boolean verify) {
+        LoadPlan plan = Checkpoint.open(file).plan().to(target.target().kind(), target.device());
+        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, manner)) {
+            return new LoadResult(
+                    file.toString(),
+                    plan.checkpoint().format().id(),
+                    tensors.report(),
+                    opened.seconds(),
+                    target,
+                    opened.driver().backendName(),
+                    Inspection.of(tensors, verify, false, terminal, manner));
+        }
+    }
+
+    private long size(Path parent, Targets target, MemoryAllocator allocator) throws IOException {
+        long disk = Files.getFileStore(parent).getUsableSpace() / PART_OF_WHAT_IS_FREE;
+        long memory = Math.min(
+                allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
+                allocator.available(target.target().kind(), target.device())) / PART_OF_WHAT_IS_FREE;
+        long most = Math.min(disk, memory);
+        if (arguments.size() == null) {
+            if (most < LlamaShape.MIN_BYTES) {
+                throw CommandFailure.device(
+                        "NO_SPACE",
+                        "%s: a demo needs four times %s of free disk space and memory".formatted(
+                                parent, Units.bytes(LlamaShape.MIN_BYTES)));
+            }
+            return Math.min(DEFAULT_BYTES, most);
+        }
+        long wanted = arguments.size();
+        if (wanted < LlamaShape.MIN_BYTES || wanted > most) {
+            throw CommandFailure.usage(
+                    "--size %d: allowed here is %d to %d, a quarter of the free %s".formatted(
+                            wanted,
+                            LlamaShape.MIN_BYTES,
+                            most,
+                            disk < memory ? "disk space of " + parent : "memory"));
+        }
+        return wanted;
+    }
+
+    private void write(LlamaShape shape, Path file) {
+        SafetensorsWriter writer =
+                new SafetensorsWriter(file).metadata("format", "pt").padding(HeaderPadding.EIGHT).durable(false);
+        for (LlamaShape.Tensor tensor : shape.tensors()) {
+            long[] dimensions = tensor.shape().stream().mapToLong(Long::longValue).toArray();
+            writer.tensor(tensor.name(), DType.BF16, dimensions);
+        }
+        TensorPattern pattern = new TensorPattern(SEED);
+        AtomicLong done = new AtomicLong();
+        try (Progress progress = manner.start(terminal, "making", writer.bytes())) {
+            writer.write((name, offset, to) -> {
+                pattern.fill(name, offset, to);
+                progress.advanceTo(done.addAndGet(to.byteSize()));
+            });
+        }
+    }
+
+    private void say(String line) {
+        if (manner.table()) {
+            terminal.out().println(line);
+            terminal.out().flush();
+        }
+    }
+
+    private void print(DemoResult result) {
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.putAll(result.toJson());
+            terminal.out().println(Json.line(object));
+            return;
+        }
+        result.rows().forEach(this::say);
+        say(Text.row("removed", result.verified().path()));
+    }
+}

@@ -1,0 +1,42 @@
+package io.gds4j.tools.load;
+
+import io.gds4j.loader.CheckpointVerifier;
+import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.TensorDigest;
+import io.gds4j.loader.TensorInfo;
+import io.gds4j.loader.VerificationReport;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.Terminal;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a look at the loaded tensors, where they stand, found.
+ *
+ * @param tensors the tensors
+ * @param verification comparison with a second read of the files; null if there was none
+ * @param digests SHA-256 by name; empty if there are none
+ */
+public record Inspection(
+        List<TensorInfo> tensors, @Nullable VerificationReport verification, Map<String, String> digests) {
+    public Inspection {
+        tensors = List.copyOf(tensors);
+        digests = Map.copyOf(digests);
+    }
+
+    /** Looks. */
+    public static Inspection of(
+            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, Manner manner) {
+        VerificationReport verification = null;
+        if (verify) {
+            try (Progress progress = manner.start(terminal, "verifying", loaded.report().bytes())) {
+                verification = CheckpointVerifier.verify(loaded, progress::advanceTo);
+            }
+        }
+        Map<String, String> digests = digest ? TensorDigest.sha256(loaded) : Map.of();
+        return new Inspection(loaded.tensors().stream().map(LoadedTensor::info).toList(), verification, digests);
+    }
+}

@@ -1,0 +1,187 @@
+package io.gds4j.tools.load;
+
+import io.gds4j.loader.LoadReport;
+import io.gds4j.loader.TensorInfo;
+import io.gds4j.loader.TensorMismatch;
+import io.gds4j.loader.VerificationReport;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a load did, ready to be shown.
+ *
+ * @param path the checkpoint
+ * @param format its format
+ * @param report the loader's figures
+ * @param driverOpenSeconds time of opening the driver, outside of the loader's seconds
+ * @param target where the tensors stand
+ * @param backend name of the backend that served
+ * @param inspection what a look at the tensors found
+ */
+public record LoadResult(
+        String path,
+        String format,
+        LoadReport report,
+        double driverOpenSeconds,
+        Targets target,
+        String backend,
+        Inspection inspection) {
+
+    /** Longest list of tensors that differ; a broken load would name them all. */
+    private static final int MOST_MISMATCHES = 20;
+
+    /** True if every tensor holds what it should, false if one does not, null if nobody looked. */
+    public @Nullable Boolean verified() {
+        VerificationReport verification = inspection.verification();
+        return verification == null ? null : verification.verified();
+    }
+
+    private List<TensorMismatch> mismatches() {
+        VerificationReport verification = inspection.verification();
+        return verification == null ? List.of() : verification.mismatches();
+    }
+
+    /** The fields of load's object, without {@code schema}. */
+    public Map<String, @Nullable Object> toJson() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("path", path);
+        fields.put("format", format);
+        fields.put("files", report.files());
+        fields.put("tensors", report.tensors());
+        fields.put("bytes", report.bytes());
+        fields.put("seconds", report.seconds());
+        fields.put("driverOpenSeconds", driverOpenSeconds);
+        fields.put("bytesPerSecond", Math.round(report.bytesPerSecond()));
+        fields.put("target", target.target().toString());
+        fields.put("backend", backend);
+        fields.put("ioPaths", ioPaths());
+        fields.put("verified", verified());
+        fields.put("peakStagingBytes", report.peakStagingBytes());
+        fields.put("headerSeconds", report.headerSeconds());
+        fields.put("memorySeconds", report.memorySeconds());
+        fields.put("requests", report.requests());
+        if (!mismatches().isEmpty()) {
+            fields.put("mismatches", mismatches().stream().limit(MOST_MISMATCHES).map(LoadResult::mismatch).toList());
+        }
+        if (!inspection.digests().isEmpty()) {
+            fields.put("tensorList", inspection.tensors().stream().map(this::digested).toList());
+        }
+        return fields;
+    }
+
+    private Map<String, Long> ioPaths() {
+        Map<String, Long> bytes = new LinkedHashMap<>();
+        for (IoPath ioPath : IoPath.values()) {
+            long count = report.ioPaths().getOrDefault(ioPath, 0L);
+            if (count > 0) {
+                bytes.put(ioPath.name(), count);
+            }
+        }
+        return bytes;
+    }
+
+    private static Map<String, @Nullable Object> mismatch(TensorMismatch mismatch) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("tensor", mismatch.tensor().name());
+        fields.put("offset", mismatch.offset());
+        fields.put("expected", mismatch.expected() < 0 ? null : mismatch.expected());
+        fields.put("actual", mismatch.actual());
+        return fields;
+    }
+
+    private Map<String, @Nullable Object> digested(TensorInfo tensor) {
+        Map<String, @Nullable Object> fields = describe(tensor);
+        fields.put("sha256", inspection.digests().get(tensor.name()));
+        return fields;
+    }
+
+    /** A tensor as the header describes it. */
+    static Map<String, @Nullable Object> describe(TensorInfo tensor) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("name", tensor.name());
+        fields.put("dtype", tensor.dtype().toString());
+        fields.put("shape", tensor.shape().stream().map(Long::toUnsignedString).map(BigInteger::new).toList());
+        fields.put("bytes", tensor.length());
+        fields.put("file", tensor.file().toString());
+        fields.put("fileOffset", tensor.fileOffset());
+        return fields;
+    }
+
+    /** Lines for people. */
+    public List<String> rows() {
+        List<String> rows = new ArrayList<>();
+        rows.add(Text.row("checkpoint", path));
+        rows.add(
+                Text.row(
+                        "",
+                        "%s, %s, %s, %s".formatted(
+                                format,
+                                Units.count(report.files(), "file"),
+                                Units.count(report.tensors(), "tensor"),
+                                Units.bytes(report.bytes()))));
+        rows.add(Text.row("target", target.description()));
+        rows.add(Text.row("served by", shownPaths()));
+        rows.add("");
+        rows.add(
+                Text.row(
+                        "loaded in",
+                        "%s   %s".formatted(Units.seconds(report.seconds()), Units.rate(report.bytesPerSecond()))));
+        rows.add(
+                Text.row(
+                        "",
+                        "of it %s headers, %s allocation; before it %s to open the driver".formatted(
+                                Units.seconds(report.headerSeconds()),
+                                Units.seconds(report.memorySeconds()),
+                                Units.seconds(driverOpenSeconds))));
+        rows.add("");
+        rows.add(Text.row("verified", shownVerification()));
+        rows.add(Text.row("staging", shownStaging()));
+        return rows;
+    }
+
+    /** The backend and the bytes by path, in words. */
+    public String shownPaths() {
+        Map<String, Long> bytes = ioPaths();
+        return "%s: %s".formatted(
+                backend,
+                bytes.isEmpty()
+                        ? "no bytes to move"
+                        : bytes.entrySet()
+                                .stream()
+                                .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
+                                .collect(Collectors.joining(", ")));
+    }
+
+    /** Peak staging memory in words. */
+    public String shownStaging() {
+        return report.peakStagingBytes() == 0
+                ? "none: bytes went straight to their place"
+                : Units.bytes(report.peakStagingBytes()) + " of host memory at most, beside the tensors";
+    }
+
+    /** The verification in words. */
+    public String shownVerification() {
+        VerificationReport verification = inspection.verification();
+        if (verification == null) {
+            return "not asked for (--verify)";
+        }
+        return verification.verified()
+                ? "every byte of " + Units.count(verification.tensors(), "tensor")
+                : "DIFFERENT: %d of %s".formatted(
+                        mismatches().size(), Units.count(verification.tensors(), "tensor"));
+    }
+
+    /** One line about the first tensor that differs. */
+    public String mismatchLine() {
+        return "%s: %d of %s in memory differ from the file; %s".formatted(
+                path, mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
+    }
+}

@@ -1,0 +1,163 @@
+package io.gds4j.tools.load;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadListener;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.TensorInfo;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** {@code gds load}. */
+public final class LoadRun {
+    private final LoadArguments arguments;
+    private final Terminal terminal;
+    private final Manner manner;
+    private final String schema;
+
+    private LoadRun(LoadArguments arguments, Terminal terminal, Manner manner, String schema) {
+        this.arguments = arguments;
+        this.terminal = terminal;
+        this.manner = manner;
+        this.schema = schema;
+    }
+
+    /** Loads, or lists, and prints. */
+    public static ExitStatus run(LoadArguments arguments, Terminal terminal, Manner manner, String schema)
+            throws IOException {
+        LoadRun run = new LoadRun(arguments, terminal, manner, schema);
+        return arguments.list() ? run.list() : run.load();
+    }
+
+    private ExitStatus load() throws IOException {
+        Targets target = Targets.resolve(arguments.target());
+        LoadPlan plan = plan().to(target.target().kind(), target.device());
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment())) {
+            target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
+            LoadResult result;
+            try (LoadedTensors tensors = load(plan, opened.driver(), terminal, manner)) {
+                result = new LoadResult(
+                        arguments.path().toString(),
+                        plan.checkpoint().format().id(),
+                        tensors.report(),
+                        opened.seconds(),
+                        target,
+                        opened.driver().backendName(),
+                        Inspection.of(tensors, arguments.verify(), arguments.digest(), terminal, manner));
+            }
+            print(result);
+            return status(result, terminal);
+        }
+    }
+
+    /** Loads and shows progress. */
+    public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Terminal terminal, Manner manner) {
+        try (Progress progress = manner.start(terminal, "loading", plan.bytes())) {
+            return plan.load(driver, new LoadListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal, Path file) {
+                    progress.advanceTo(bytesDone);
+                }
+            });
+        }
+    }
+
+    /** The exit status, after a line to standard error where verification found something. */
+    public static ExitStatus status(LoadResult result, Terminal terminal) {
+        if (Boolean.FALSE.equals(result.verified())) {
+            terminal.err().println("gds: " + Text.oneLine(result.mismatchLine()));
+            return ExitStatus.DIFFERENCE;
+        }
+        return ExitStatus.DONE;
+    }
+
+    private LoadPlan plan() {
+        Checkpoint checkpoint = Checkpoint.open(arguments.path());
+        if (!manner.quiet()) {
+            checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
+        }
+        if (arguments.tensor() == null) {
+            return checkpoint.plan();
+        }
+        LoadPlan plan = checkpoint.plan().select(tensor -> arguments.tensor().matcher(tensor.name()).find());
+        if (plan.tensors().isEmpty()) {
+            throw CommandFailure.badInput(
+                    arguments.path().toString(),
+                    "%s: '%s' is found in none of its %s; --list shows their names".formatted(
+                            arguments.path(), arguments.tensor(), Units.count(checkpoint.tensors().size(), "tensor")));
+        }
+        return plan;
+    }
+
+    private void print(LoadResult result) {
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.putAll(result.toJson());
+            terminal.out().println(Json.line(object));
+        } else if (manner.table()) {
+            result.rows().forEach(terminal.out()::println);
+            if (arguments.digest()) {
+                terminal.out().println();
+                for (TensorInfo tensor : result.inspection().tensors()) {
+                    String digest = result.inspection().digests().get(tensor.name());
+                    terminal.out().println(digest + "  " + Text.oneLine(tensor.name()));
+                }
+            }
+        }
+    }
+
+    private ExitStatus list() {
+        LoadPlan plan = plan();
+        List<TensorInfo> tensors = plan.tensors();
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.put("path", arguments.path().toString());
+            object.put("format", plan.checkpoint().format().id());
+            object.put("files", plan.files().size());
+            object.put("tensors", tensors.size());
+            object.put("bytes", plan.bytes());
+            for (String measured : List.of(
+                    "seconds", "driverOpenSeconds", "bytesPerSecond", "target", "backend", "ioPaths", "verified",
+                    "peakStagingBytes")) {
+                object.put(measured, null);
+            }
+            object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
+            terminal.out().println(Json.line(object));
+        } else if (manner.table()) {
+            List<List<String>> rows = new ArrayList<>();
+            for (TensorInfo tensor : tensors) {
+                rows.add(
+                        List.of(tensor.name(), tensor.dtype().toString(), shape(tensor), Units.bytes(tensor.length())));
+            }
+            Text.table(rows, false, false, false, true).forEach(terminal.out()::println);
+            terminal.out().println();
+            terminal.out().println(
+                    "  %s, %s, %s".formatted(
+                            Units.count(tensors.size(), "tensor"),
+                            Units.bytes(plan.bytes()),
+                            Units.count(plan.files().size(), "file")));
+        }
+        return ExitStatus.DONE;
+    }
+
+    private static String shape(TensorInfo tensor) {
+        return tensor.shape().stream().map(Long::toUnsignedString).collect(Collectors.joining(", ", "[", "]"));
+    }
+}

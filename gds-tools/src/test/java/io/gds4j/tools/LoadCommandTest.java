@@ -1,0 +1,210 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.data.Percentage.withPercentage;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LoadCommandTest {
+    private static final List<String> FIELDS = List.of(
+            "schema",
+            "format",
+            "files",
+            "tensors",
+            "bytes",
+            "seconds",
+            "driverOpenSeconds",
+            "bytesPerSecond",
+            "target",
+            "backend",
+            "ioPaths",
+            "verified",
+            "peakStagingBytes");
+
+    @TempDir private Path folder;
+
+    private static Map<String, String> digests(JsonNode tensorList) {
+        Map<String, String> digests = new HashMap<>();
+        tensorList.forEach(tensor -> digests.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
+        return digests;
+    }
+
+    @Test
+    void jsonHasEveryFieldOfTheContract() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = gds("load", file.toString(), "--target", "host", "--json");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        JsonNode json = run.json();
+        assertThat(json.fieldNames()).toIterable().containsAll(FIELDS).doesNotContain("tensorList");
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.load/1");
+        assertThat(json.get("format").asText()).isEqualTo("safetensors");
+        assertThat(json.get("files").asInt()).isEqualTo(1);
+        assertThat(json.get("tensors").asInt()).isEqualTo(7);
+        long bytes = 1000 * 37 * 2 + 513 * 129 * 4 + 4097 + 3 * 5 * 7 + 8 + 11;
+        assertThat(json.get("bytes").asLong()).isEqualTo(bytes);
+        assertThat(json.get("seconds").asDouble()).isPositive();
+        assertThat(json.get("driverOpenSeconds").asDouble()).isPositive();
+        assertThat(json.get("bytesPerSecond").asDouble())
+                .isCloseTo(bytes / json.get("seconds").asDouble(), withPercentage(0.1));
+        assertThat(json.get("target").asText()).isEqualTo("host");
+        assertThat(json.get("backend").asText()).isEqualTo("compat");
+        long moved = StreamSupport.stream(json.get("ioPaths").spliterator(), false).mapToLong(JsonNode::asLong).sum();
+        assertThat(moved).isGreaterThanOrEqualTo(bytes);
+        assertThat(json.get("verified").isNull()).isTrue();
+        assertThat(json.get("peakStagingBytes").isIntegralNumber()).isTrue();
+    }
+
+    @Test
+    void digestsAreThoseOfTheFilesByteRanges() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json = gds("load", file.toString(), "--target", "host", "--digest", "--json").json();
+
+        assertThat(digests(json.get("tensorList"))).isEqualTo(TestCheckpoints.digests(file)).hasSize(7);
+        JsonNode tensor = StreamSupport.stream(json.get("tensorList").spliterator(), false)
+                .filter(each -> each.get("name").asText().equals("model.layers.0.weight"))
+                .findFirst()
+                .orElseThrow();
+        assertThat(tensor.get("dtype").asText()).isEqualTo("F32");
+        assertThat(tensor.get("shape").toString()).isEqualTo("[513,129]");
+        assertThat(tensor.get("bytes").asLong()).isEqualTo(513 * 129 * 4);
+    }
+
+    @Test
+    void aShardedCheckpointIsLoadedThroughItsFolderOrItsIndex() throws IOException {
+        TestCheckpoints.sharded(folder);
+        Map<String, String> expected = new HashMap<>();
+        for (int shard = 1; shard <= 2; shard++) {
+            expected.putAll(
+                    TestCheckpoints.digests(folder.resolve("model-0000%d-of-00002.safetensors".formatted(shard))));
+        }
+
+        for (Path path : List.of(folder, folder.resolve("model.safetensors.index.json"))) {
+            JsonNode json = gds("load", path.toString(), "-t", "host", "--digest", "--verify", "--json").json();
+
+            assertThat(json.get("files").asInt()).isEqualTo(2);
+            assertThat(json.get("verified").asBoolean()).isTrue();
+            assertThat(digests(json.get("tensorList"))).isEqualTo(expected).hasSize(4);
+        }
+    }
+
+    @Test
+    void onlyTensorsWhoseNameIsFoundAreLoaded() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json =
+                gds("load", file.toString(), "-t", "host", "--tensor", "layers\\.1", "--digest", "--json").json();
+
+        assertThat(json.get("tensors").asInt()).isEqualTo(2);
+        assertThat(json.get("bytes").asLong()).isEqualTo(4097 + 3 * 5 * 7);
+        Map<String, String> all = TestCheckpoints.digests(file);
+        assertThat(digests(json.get("tensorList"))).isEqualTo(
+                Map.of(
+                        "model.layers.1.weight", all.get("model.layers.1.weight"),
+                        "model.layers.10.weight", all.get("model.layers.10.weight")));
+    }
+
+    @Test
+    void listReadsHeadersOnly() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        byte[] before = Files.readAllBytes(file);
+
+        JsonNode json = gds("load", file.toString(), "--list", "--json").json();
+
+        assertThat(json.fieldNames()).toIterable().containsAll(FIELDS);
+        assertThat(json.get("seconds").isNull()).isTrue();
+        assertThat(json.get("tensorList")).hasSize(7);
+        assertThat(json.get("tensorList").get(0).has("sha256")).isFalse();
+        GdsRun text = gds("load", file.toString(), "--list");
+        assertThat(text.out())
+                .containsPattern("(?m)^  model\\.embed\\.weight +BF16 +\\[1000, 37] +74\\.00 kB$")
+                .contains(TestCheckpoints.UNICODE)
+                .contains("7 tensors");
+        assertThat(Files.readAllBytes(file)).isEqualTo(before);
+    }
+
+    @Test
+    void aPersonReadsWhatWasLoadedHowFastAndWhichWay() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = gds("load", file.toString(), "--target", "host", "--verify");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out())
+                .contains(file.toString())
+                .contains("7 tensors")
+                .contains("host memory")
+                .containsPattern("loaded in +\\d+\\.\\d+ s +\\d+\\.\\d+ [MG]B/s")
+                .contains("COMPAT_")
+                .containsPattern("verified +every byte of 7 tensors")
+                .contains("staging");
+    }
+
+    @Test
+    void quietPrintsNothing() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        assertThat(gds("load", file.toString(), "-t", "host", "-q")).isEqualTo(new GdsRun(0, "", ""));
+    }
+
+    @Test
+    void aDifferenceIsStatusFiveAndNamesTheTensor() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        // The second question whether progress may be drawn comes between loading and verifying.
+        GdsRun run = GdsRun.gds(Map.of(), GdsRun.onQuestion(2, () -> flipLastByte(file)), "load", file.toString(), "-t",
+                "host", "--verify", "--json");
+
+        assertThat(run.status()).isEqualTo(5);
+        assertThat(run.json().get("verified").asBoolean()).isFalse();
+        assertThat(run.json().get("mismatches")).hasSize(1);
+        assertThat(run.errorLine()).contains(file.toString()).contains("1 of 7 tensors").contains("differ");
+    }
+
+    @Test
+    void aFileThatShrinksAfterItsHeaderWasReadIsStatusThree() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = GdsRun.gds(Map.of(), GdsRun.onQuestion(1, () -> truncate(file)), "load", file.toString(), "-t",
+                "host", "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.json().get("error").get("name").asText()).isEqualTo("FileChanged");
+        assertThat(run.json().has("bytes")).isFalse();
+        assertThat(run.errorLine()).contains(file.toString());
+    }
+
+    private static void flipLastByte(Path file) {
+        try {
+            byte[] bytes = Files.readAllBytes(file);
+            bytes[bytes.length - 1] ^= 1;
+            Files.write(file, bytes);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void truncate(Path file) {
+        try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+            channel.truncate(channel.size() / 2);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
