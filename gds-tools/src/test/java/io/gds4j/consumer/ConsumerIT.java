@@ -15,6 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
 class ConsumerIT {
     private static final Path JDK = Path.of(System.getProperty("java.home"));
     private static final Path SOURCES = Path.of("src", "test", "resources", "consumer").toAbsolutePath();
+    /** The same engine serves wherever this runs. */
+    private static final Map<String, String> COMPAT = Map.of("CUFILE_FORCE_COMPAT_MODE", "true");
     private static final String SIZE = Long.toString((1L << 20) + 1234);
 
     @TempDir Path folder;
@@ -68,6 +70,6 @@ class ConsumerIT {
                 new ArrayList<>(List.of(JDK.resolve("bin/java").toString(), "--illegal-native-access=deny"));
         command.addAll(List.of(options));
         command.add(folder.resolve("data.bin").toString());
-        return Run.of(folder, Map.of(), command);
+        return Run.of(folder, COMPAT, command);
     }
 }
