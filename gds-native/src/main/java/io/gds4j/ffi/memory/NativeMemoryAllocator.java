@@ -9,32 +9,44 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import java.util.Optional;
 
 /**
  * Memory of every kind that this machine has, over libc and the CUDA driver. Works without a driver: host kinds alone, and
  * no CUDA context because of them.
+ *
+ * <p>
+ * Closing it frees streams that it keeps for copies, not what it allocated; it goes on working after. Without that they live
+ * as long as their contexts.
  */
-public final class NativeMemoryAllocator implements MemoryAllocator {
+public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseable {
     private static final String ALLOCATE = "MemoryAllocator.allocate";
     private static final String COPY = "MemoryAllocator.copy";
 
     private final CudaAvailability availability;
     private final HostMemory host;
+    private final Optional<CudaMemory> cuda;
+    private final Optional<CudaStreams> streams;
+    private final MemoryCopies copies;
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
     /** Over the given libc and, where there is one, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
-        this.availability = Objects.requireNonNull(availability, "availability");
+        this.availability = availability;
         this.host = new HostMemory(posix);
+        this.streams = availability.cudaContexts().map(CudaStreams::new);
+        this.copies = new MemoryCopies(availability.cudaContexts(), streams);
+        this.cuda = availability instanceof CudaAvailability.Available available
+                ? Optional.of(new CudaMemory(posix, available, streams.orElseThrow()))
+                : Optional.empty();
     }
 
     @Override
     public boolean supports(MemoryKind kind) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> true;
-            default -> false;
+            case HOST_PINNED, CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
+                cuda.isPresent() && cuda.get().supports(kind, 0);
         };
     }
 
@@ -45,61 +57,98 @@ public final class NativeMemoryAllocator implements MemoryAllocator {
         }
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
-            default -> throw lacking(kind);
+            // Pinned for all GPUs, whichever does it.
+            case HOST_PINNED -> cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);
         };
     }
 
-    /** Pages behind a host allocation of this allocator; empty for other memory. */
+    /** Pages behind a HOST or HOST_HUGEPAGE allocation of this allocator; empty for other memory. */
     public Optional<HostPages> pages(MemoryAllocation allocation) {
         return host.pages(allocation.range().address());
     }
 
     @Override
     public void copyToHost(MemoryRange from, MemorySegment to) {
-        long size = to.byteSize();
-        checkFits(from, size);
-        MemorySegment.copy(hostView(from), 0, to, 0, size);
+        checkFits(from, to.byteSize());
+        checkAccessible(to);
+        if (to.isReadOnly()) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, "the segment is read-only");
+        }
+        from.retain();
+        try {
+            copies.toHost(from, to);
+        } finally {
+            from.release();
+        }
     }
 
     @Override
     public void copyFromHost(MemorySegment from, MemoryRange to) {
-        long size = from.byteSize();
-        checkFits(to, size);
-        MemorySegment.copy(from, 0, hostView(to), 0, size);
+        checkFits(to, from.byteSize());
+        checkAccessible(from);
+        checkWritable(to);
+        to.retain();
+        try {
+            copies.fromHost(from, to);
+        } finally {
+            to.release();
+        }
     }
 
     @Override
     public void copy(MemoryRange from, MemoryRange to) {
         checkFits(to, from.length());
-        MemorySegment.copy(hostView(from), 0, hostView(to), 0, from.length());
+        checkWritable(to);
+        from.retain();
+        try {
+            to.retain();
+            try {
+                copies.between(from, to);
+            } finally {
+                to.release();
+            }
+        } finally {
+            from.release();
+        }
     }
 
     @Override
     public void fill(MemoryRange range, byte value) {
-        hostView(range).fill(value);
+        checkWritable(range);
+        range.retain();
+        try {
+            copies.fill(range, value);
+        } finally {
+            range.release();
+        }
     }
 
     @Override
     public long available(MemoryKind kind, int device) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> availableHost.bytes();
-            default -> throw lacking(kind);
+            case HOST_PINNED -> {
+                cuda(kind);
+                yield availableHost.bytes();
+            }
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).free(device);
         };
     }
 
-    private MemorySegment hostView(MemoryRange range) {
-        if (!range.kind().isHost()) {
-            throw lacking(range.kind());
-        }
-        return HostMemoryViews.of(range);
+    @Override
+    public void close() {
+        streams.ifPresent(CudaStreams::close);
     }
 
-    private CuFileException lacking(MemoryKind kind) {
-        String why = availability instanceof CudaAvailability.Unavailable none
-                ? ": " + none.reason() + "; " + none.remedy()
-                : "";
-        return CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "this machine has no " + kind + " memory" + why);
+    private CudaMemory cuda(MemoryKind kind) {
+        return cuda.orElseThrow(() -> {
+            String why = availability instanceof CudaAvailability.Unavailable none
+                    ? ": " + none.reason() + "; " + none.remedy()
+                    : "";
+            return CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "this machine has no " + kind + " memory" + why);
+        });
     }
 
     private static void checkFits(MemoryRange range, long size) {
@@ -108,6 +157,22 @@ public final class NativeMemoryAllocator implements MemoryAllocator {
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     COPY,
                     "%d bytes do not fit into a range of %d bytes".formatted(size, range.length()));
+        }
+    }
+
+    private static void checkAccessible(MemorySegment segment) {
+        if (!segment.scope().isAlive()) {
+            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, COPY, "the segment's arena is closed");
+        }
+        if (!segment.isAccessibleBy(Thread.currentThread())) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, COPY, "the segment is confined to another thread");
+        }
+    }
+
+    private static void checkWritable(MemoryRange range) {
+        if (!range.isWritable()) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, range + " is read-only");
         }
     }
 }

@@ -1,0 +1,365 @@
+package io.gds4j.ffi.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.CudaPointer;
+import io.gds4j.ffi.cuda.CudaPointers;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** All kinds of memory over a driver that does nothing before it is waited for. */
+class CudaMemoryTest {
+    private static final long SIZE = 100_003;
+
+    private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+    private final FakeCuda cuda = new FakeCuda(2, 64L << 20);
+    private final NativeMemoryAllocator allocator = new NativeMemoryAllocator(posix, cuda.available());
+
+    @AfterEach
+    void nothingLeaksAndNoRuleIsBroken() {
+        allocator.close();
+        assertThat(cuda.leaks()).isEmpty();
+        assertThat(cuda.violations()).isEmpty();
+        assertThat(posix.leaks()).isEmpty();
+    }
+
+    private static CuFileException failure(Runnable call) {
+        return catchThrowableOfType(CuFileException.class, call::run);
+    }
+
+    private static byte[] random(long size) {
+        byte[] bytes = new byte[(int) size];
+        new SplittableRandom(size).nextBytes(bytes);
+        return bytes;
+    }
+
+    private byte[] read(MemoryRange range) {
+        byte[] bytes = new byte[(int) range.length()];
+        allocator.copyToHost(range, MemorySegment.ofArray(bytes));
+        return bytes;
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void everyKindIsAllocatedAlignedCopiedFilledAndFreed(MemoryKind kind) {
+        assertThat(allocator.supports(kind)).isTrue();
+        byte[] bytes = random(SIZE);
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            MemoryRange range = memory.range();
+            assertThat(range.kind()).isEqualTo(kind);
+            assertThat(range.length()).isEqualTo(SIZE);
+            assertThat(range.address() % 256).isZero();
+            assertThat(range.device()).isEqualTo(kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+            assertThat(range.segment().isPresent()).isEqualTo(kind.isHost());
+            allocator.copyFromHost(MemorySegment.ofArray(bytes), range);
+            assertThat(read(range)).isEqualTo(bytes);
+            allocator.fill(range.slice(7, 1000), (byte) 3);
+            assertThat(read(range.slice(7, 1000))).containsOnly(3);
+            assertThat(read(range.slice(1007, 5))).isEqualTo(Arrays.copyOfRange(bytes, 1007, 1012));
+        }
+    }
+
+    static Stream<Arguments> pairs() {
+        List<Arguments> pairs = new ArrayList<>();
+        for (MemoryKind from : MemoryKind.values()) {
+            for (MemoryKind to : MemoryKind.values()) {
+                pairs.add(Arguments.of(from, to));
+            }
+        }
+        return pairs.stream();
+    }
+
+    @ParameterizedTest
+    @MethodSource("pairs")
+    void anyKindIsCopiedToAnyKindOnTheSameAndOnAnotherGpu(MemoryKind from, MemoryKind to) {
+        byte[] bytes = random(5_000_000); // more than is staged at a time
+        for (int device = 0; device < 2; device++) {
+            try (MemoryAllocation source = allocator.allocate(from, bytes.length, 0);
+                    MemoryAllocation target = allocator.allocate(to, bytes.length + 10, device)) {
+                allocator.copyFromHost(MemorySegment.ofArray(bytes), source.range());
+                allocator.copy(source.range(), target.range().slice(3, bytes.length + 7));
+                assertThat(read(target.range().slice(3, bytes.length))).isEqualTo(bytes);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED"})
+    void nativeSegmentsAreCopiedWithoutStaging(MemoryKind kind) {
+        byte[] bytes = random(SIZE);
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE); Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocateFrom(ValueLayout.JAVA_BYTE, bytes);
+            allocator.copyFromHost(segment, memory.range());
+            MemorySegment out = arena.allocate(SIZE);
+            allocator.copyToHost(memory.range(), out);
+            assertThat(out.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes);
+            allocator.fill(MemoryRange.ofSegment(out), (byte) 0);
+            allocator.copy(memory.range(), MemoryRange.ofSegment(out));
+            assertThat(out.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes);
+        }
+        long copies = cuda.calls(CudaFunction.MEMCPY_ASYNC)
+                + cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)
+                + cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC);
+        assertThat(copies).isEqualTo(3);
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void theCallersContextIsCurrentAgainAfterwards(MemoryKind kind) {
+        long own = cuda.createContext(0);
+        cuda.ctxPushCurrent(own);
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            allocator.fill(memory.range(), (byte) 1);
+        }
+        long[] current = new long[1];
+        cuda.ctxPopCurrent(current);
+        assertThat(current[0]).isEqualTo(own);
+    }
+
+    @Test
+    void memoryOfAContextOfTheProgramsOwnIsCopiedInThatContext() {
+        long own = cuda.createContext(1);
+        long[] pointer = new long[1];
+        cuda.ctxPushCurrent(own);
+        assertThat(cuda.memAlloc(pointer, SIZE)).isZero();
+        cuda.ctxPopCurrent(new long[1]);
+        MemoryRange range = MemoryRange.ofAddress(pointer[0], SIZE, MemoryKind.CUDA_DEVICE, 1);
+        byte[] bytes = random(SIZE);
+        allocator.copyFromHost(MemorySegment.ofArray(bytes), range);
+        assertThat(read(range)).isEqualTo(bytes);
+        assertThat(cuda.primaryRetains(1)).isZero();
+        try (MemoryAllocation ours = allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE, 1)) {
+            allocator.copy(range, ours.range());
+            assertThat(read(ours.range())).isEqualTo(bytes);
+        }
+        cuda.destroyContext(own);
+    }
+
+    @Test
+    void aContextAtTheAddressOfADeadOneGetsStreamsOfItsOwn() {
+        long handle = cuda.createContext(0);
+        for (int life = 0; life < 3; life++) {
+            long[] pointer = new long[1];
+            cuda.ctxPushCurrent(handle);
+            cuda.memAlloc(pointer, SIZE);
+            cuda.ctxPopCurrent(new long[1]);
+            allocator.fill(MemoryRange.ofAddress(pointer[0], SIZE, MemoryKind.CUDA_DEVICE), (byte) 5);
+            assertThat(cuda.peek(pointer[0], 10)).containsOnly(5);
+            cuda.destroyContext(handle);
+            cuda.createContext(0, handle);
+        }
+    }
+
+    @Test
+    void hostMemoryMakesNoContext() {
+        try (MemoryAllocation one = allocator.allocate(MemoryKind.HOST, SIZE);
+                MemoryAllocation two = allocator.allocate(MemoryKind.HOST_HUGEPAGE, SIZE)) {
+            allocator.copy(one.range(), two.range());
+            allocator.fill(one.range(), (byte) 1);
+            for (MemoryKind kind : MemoryKind.values()) {
+                allocator.supports(kind);
+            }
+            allocator.available(MemoryKind.HOST, 0);
+        }
+        assertThat(cuda.liveContexts()).isZero();
+    }
+
+    @Test
+    void aPrimaryContextIsRetainedOnceForAllUsers() {
+        NativeMemoryAllocator other = new NativeMemoryAllocator(posix, cuda.available());
+        for (int i = 0; i < 3; i++) {
+            allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE).close();
+            allocator.allocate(MemoryKind.CUDA_POOL, SIZE).close();
+        }
+        other.close();
+        assertThat(cuda.primaryRetains(0)).isEqualTo(1);
+    }
+
+    @Test
+    void pinnedMemoryIsPageAlignedZeroAndPinnedForAllContexts() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST_PINNED, SIZE)) {
+            assertThat(memory.range().address() % posix.pageSize()).isZero();
+            assertThat(read(memory.range())).containsOnly(0);
+            assertThat(cuda.pinnedBytes()).isGreaterThanOrEqualTo(SIZE);
+            CudaPointer pointer = new CudaPointers(cuda).classify(memory.range().address() + SIZE - 1);
+            assertThat(pointer.type()).isEqualTo(CudaPointer.Type.PINNED_HOST);
+        }
+        assertThat(cuda.pinnedBytes()).isZero();
+    }
+
+    @Test
+    void systemsThatCannotRegisterMemoryAllocateItPinned() {
+        cuda.failAlways(CudaFunction.MEM_HOST_REGISTER, Cuda.ERROR_NOT_SUPPORTED);
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST_PINNED, SIZE)) {
+            assertThat(read(memory.range())).containsOnly(0);
+            assertThat(cuda.pinnedBytes()).isEqualTo(SIZE);
+        }
+        assertThat(cuda.pinnedBytes()).isZero();
+    }
+
+    @Test
+    void refusedPinningIsOutOfMemory() {
+        cuda.refusePinning(true);
+        CuFileException failure = failure(() -> allocator.allocate(MemoryKind.HOST_PINNED, SIZE));
+        assertThat(failure.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
+    void aFullGpuIsOutOfMemory(MemoryKind kind) {
+        long size = (64L << 20) + 1;
+        CuFileException failure = failure(() -> allocator.allocate(kind, size));
+        assertThat(failure.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+        assertThat(failure.errno()).hasValue(Errno.ENOMEM);
+        assertThat(failure.size()).hasValue(size);
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
+    void aGpuThatIsNotThereIsNotFound(MemoryKind kind) {
+        for (int device : new int[]{-1, 2}) {
+            assertThat(failure(() -> allocator.allocate(kind, SIZE, device)).error())
+                    .isEqualTo(CuFileError.DEVICE_NOT_FOUND);
+            assertThat(failure(() -> allocator.available(kind, device)).error())
+                    .isEqualTo(CuFileError.DEVICE_NOT_FOUND);
+        }
+    }
+
+    @Test
+    void whatIsAvailableShrinksByWhatIsAllocated() {
+        assertThat(allocator.available(MemoryKind.CUDA_DEVICE, 1)).isEqualTo(64L << 20);
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_POOL, SIZE, 1)) {
+            assertThat(memory.isOpen()).isTrue();
+            assertThat(allocator.available(MemoryKind.CUDA_DEVICE, 1)).isEqualTo((64L << 20) - SIZE);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = CudaFunction.class, names = "CTX_POP_CURRENT", mode = EnumSource.Mode.EXCLUDE)
+    void aFailureOfAnyDriverCallLeaksNothing(CudaFunction function) {
+        for (MemoryKind kind : MemoryKind.values()) {
+            cuda.fail(function, 1, Cuda.ERROR_OUT_OF_MEMORY);
+            try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+                cuda.heal();
+                assertThat(memory.range().length()).isEqualTo(SIZE);
+            } catch (CuFileException e) {
+                assertThat(e.error()).isIn(CuFileError.NOMEM_ERROR, CuFileError.CUDA_MEMORY_TYPE_INVALID);
+            }
+            cuda.heal();
+        }
+    }
+
+    @Test
+    void copiesThatFailOnTheirWayAreReportedAndLeaveTheStreamUsable() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE)) {
+            cuda.failDeferred(1, Cuda.ERROR_ILLEGAL_ADDRESS);
+            CuFileException failure = failure(() -> allocator.fill(memory.range(), (byte) 1));
+            assertThat(failure.error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+            assertThat(failure).hasMessageContaining("CUDA_ERROR_ILLEGAL_ADDRESS");
+            allocator.fill(memory.range(), (byte) 2);
+            assertThat(read(memory.range())).containsOnly(2);
+        }
+    }
+
+    @Test
+    void anAddressThatTheDriverDoesNotKnowIsInvalid() {
+        MemoryRange range = MemoryRange.ofAddress(0x1000, 8, MemoryKind.CUDA_DEVICE);
+        assertThat(failure(() -> allocator.fill(range, (byte) 1)).error())
+                .isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void closingAfterTheDriverHasShutDownIsQuiet(MemoryKind kind) {
+        FakeCuda shutDown = new FakeCuda();
+        NativeMemoryAllocator late = new NativeMemoryAllocator(posix, shutDown.available());
+        MemoryAllocation memory = late.allocate(kind, SIZE);
+        shutDown.deinitialize();
+        memory.close();
+        memory.close();
+        late.close();
+        assertThat(memory.isOpen()).isFalse();
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void manyAllocationsLeaveNothingBehind(MemoryKind kind) {
+        for (int i = 0; i < 50; i++) {
+            try (MemoryAllocation memory = allocator.allocate(kind, 1 + i * 1000L)) {
+                allocator.fill(memory.range(), (byte) i);
+            }
+        }
+        allocator.close();
+        assertThat(cuda.leaks()).isEmpty();
+    }
+
+    @Test
+    void mappedMemoryIsUndoneInReverseOrderWhenItsLastStepFails() {
+        cuda.fail(CudaFunction.MEM_SET_ACCESS, 1, Cuda.ERROR_OUT_OF_MEMORY);
+        assertThat(failure(() -> allocator.allocate(MemoryKind.CUDA_VMM, SIZE)).error())
+                .isEqualTo(CuFileError.NOMEM_ERROR);
+        assertThat(cuda.calls(CudaFunction.MEM_UNMAP)).isEqualTo(1);
+        assertThat(cuda.calls(CudaFunction.MEM_RELEASE)).isEqualTo(1);
+        assertThat(cuda.calls(CudaFunction.MEM_ADDRESS_FREE)).isEqualTo(1);
+    }
+
+    @Test
+    void mappedMemoryDoesWithoutRdmaWhereTheSystemRefusesIt() {
+        cuda.fail(CudaFunction.MEM_CREATE, 1, Cuda.ERROR_NOT_PERMITTED);
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, SIZE)) {
+            allocator.fill(memory.range(), (byte) 1);
+        }
+        assertThat(cuda.calls(CudaFunction.MEM_CREATE)).isEqualTo(2);
+    }
+
+    @Test
+    void threadsCopyAtTheSameTimeEachInAStreamOfItsOwn() throws InterruptedException {
+        byte[] bytes = random(SIZE);
+        List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 0; t < 4; t++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                try {
+                    for (int i = 0; i < 20; i++) {
+                        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE)) {
+                            allocator.copyFromHost(MemorySegment.ofArray(bytes), memory.range());
+                            assertThat(read(memory.range())).isEqualTo(bytes);
+                        }
+                    }
+                } catch (Throwable e) {
+                    thrown.add(e);
+                }
+            }));
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertThat(thrown).isEmpty();
+        assertThat(cuda.calls(CudaFunction.STREAM_CREATE)).isLessThanOrEqualTo(4);
+    }
+}
