@@ -1,9 +1,13 @@
 /** The contract suite that every backend is held to, and doubles for tests. */
 module io.gds4j.testkit {
+    requires static transitive org.jspecify;
     requires transitive io.gds4j;
     requires transitive org.junit.jupiter.api;
     requires transitive org.junit.jupiter.params;
     requires transitive org.assertj.core;
 
     exports io.gds4j.testkit;
+    exports io.gds4j.testkit.contract;
+
+    opens io.gds4j.testkit.contract;
 }

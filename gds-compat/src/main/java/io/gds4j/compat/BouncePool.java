@@ -9,6 +9,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -37,6 +38,7 @@ final class BouncePool {
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition returned = lock.newCondition();
+    private final AtomicInteger waiting = new AtomicInteger();
     private final AtomicLong bytesInUse = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();
 
@@ -80,12 +82,21 @@ final class BouncePool {
      * @throws CuFileException NOMEM_ERROR if there is none and none can be mapped
      */
     Slab acquire(long bytes, boolean pinned) {
+        Slab slab = take(bytes);
+        if (slab == null) {
+            slab = await(bytes);
+        }
+        return count(slab, pinned);
+    }
+
+    private Slab await(long bytes) {
         lock.lock();
+        waiting.incrementAndGet();
         try {
             while (true) {
-                Slab slab = take(bytes);
+                Slab slab = takeOrMap(bytes);
                 if (slab != null) {
-                    return count(slab, pinned);
+                    return slab;
                 }
                 if (!someWillReturn(bytes)) {
                     throw CuFileException.builder("bounce buffer")
@@ -97,6 +108,7 @@ final class BouncePool {
                 returned.awaitUninterruptibly();
             }
         } finally {
+            waiting.decrementAndGet();
             lock.unlock();
         }
     }
@@ -104,49 +116,79 @@ final class BouncePool {
     /** A slab of at least {@code bytes} if one is free or may be made, else null. For callers that hold one already. */
     @Nullable
     Slab tryAcquire(long bytes, boolean pinned) {
-        lock.lock();
-        try {
-            Slab slab = take(bytes);
-            return slab == null ? null : count(slab, pinned);
-        } finally {
-            lock.unlock();
+        Slab slab = take(bytes);
+        if (slab == null) {
+            lock.lock();
+            try {
+                slab = takeOrMap(bytes);
+            } finally {
+                lock.unlock();
+            }
         }
+        return slab == null ? null : count(slab, pinned);
     }
 
     void release(Slab slab) {
         bytesInUse.addAndGet(-slab.size());
-        lock.lock();
-        try {
-            slab.home().give(slab);
-            returned.signalAll();
-        } finally {
-            lock.unlock();
-        }
+        slab.home().give(slab);
+        wakeWaiting();
     }
 
     /** Never hands this slab out again: a copy that cannot be waited for may still use it. */
     void abandon(Slab slab) {
         bytesInUse.addAndGet(-slab.size());
-        lock.lock();
-        try {
-            slab.home().abandon();
-        } finally {
-            lock.unlock();
+        slab.home().abandon();
+        wakeWaiting();
+    }
+
+    private void wakeWaiting() {
+        if (waiting.get() > 0) {
+            lock.lock();
+            try {
+                returned.signalAll();
+            } finally {
+                lock.unlock();
+            }
         }
     }
 
     private Slab count(Slab slab, boolean pinned) {
-        if (pinned) {
-            slab.block().pin(pinning);
+        if (pinned && !slab.block().isPinningSettled()) {
+            lock.lock();
+            try {
+                slab.block().pin(pinning);
+            } finally {
+                lock.unlock();
+            }
         }
         long now = bytesInUse.addAndGet(slab.size());
-        peakBytes.accumulateAndGet(now, Math::max);
+        if (now > peakBytes.get()) {
+            peakBytes.accumulateAndGet(now, Math::max);
+        }
         return slab;
     }
 
-    /** Smallest class that fits, then larger ones: free slabs first, else a new block. */
+    /** A free slab of the smallest class that fits and has one. */
     private @Nullable Slab take(long bytes) {
-        for (SlabClass slabs : classes) {
+        for (int i = 0; i < classes.size(); i++) {
+            SlabClass slabs = classes.get(i);
+            if (slabs.size() >= bytes) {
+                Slab slab = slabs.take();
+                if (slab != null) {
+                    return slab;
+                }
+                if (slabs.mayGrow()) {
+                    return null;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** Smallest class that fits, then larger ones: free slabs first, else a new block. Under the lock. */
+    private @Nullable Slab takeOrMap(long bytes) {
+        for (int i = 0; i < classes.size(); i++) {
+            SlabClass slabs = classes.get(i);
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
                 if (slab == null && slabs.mayGrow() && map(slabs)) {

@@ -20,7 +20,6 @@ import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Everything that lives while the driver is open: descriptors, registrations, slabs, threads. Made by the first open, closed by
@@ -28,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
+    private static final String READ = "cuFileRead";
+    private static final String WRITE = "cuFileWrite";
     private static final long PAGE = 4096;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
@@ -39,8 +40,6 @@ final class CompatSession {
     private final BufferTable buffers;
     private final BouncePool pool;
     private final TransferEngine engine;
-    private final PieceIo io;
-    private final @Nullable GpuPorts gpus;
     private final InFlight inFlight = new InFlight();
     private final Set<CompatFile> files = new HashSet<>();
     private final Thread exitHook;
@@ -55,9 +54,9 @@ final class CompatSession {
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(posix, pinning, config);
-        this.gpus = contexts.map(known -> new GpuPorts(known, pool)).orElse(null);
-        this.engine = new TransferEngine(config);
-        this.io = new PieceIo(posix, counters);
+        PieceIo io = new PieceIo(posix, counters);
+        CudaContexts known = contexts.orElse(null);
+        this.engine = new TransferEngine(config, heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
     }
@@ -174,76 +173,102 @@ final class CompatSession {
     }
 
     long read(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        FilePair pair = file.pair();
-        RequestPlan plan = readPlan(file, memory, size, fileOffset, bufferOffset);
-        Transfer transfer = memory.kind().isCuda()
-                ? new DeviceRead(pair, plan, io, gpu(memory, "cuFileRead"), memory.address() + bufferOffset)
-                : new HostRead(pair, plan, io, window(memory, "cuFileRead", bufferOffset, size));
-        return run(transfer, file, memory, "cuFileRead");
-    }
-
-    long write(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        FilePair pair = file.pair();
-        RequestPlan plan = writePlan(file, memory, size, fileOffset, bufferOffset);
-        Transfer transfer = memory.kind().isCuda()
-                ? new DeviceWrite(pair, plan, io, gpu(memory, "cuFileWrite"), memory.address() + bufferOffset)
-                : new HostWrite(pair, plan, io, window(memory, "cuFileWrite", bufferOffset, size));
-        RangeLocks.Hold hold = RangeLocks.Hold.of(plan, Math.max(PAGE, pair.traits().alignment()));
-        pair.locks().acquire(hold);
+        Lane lane = engine.borrowLane();
         try {
-            return run(transfer, file, memory, "cuFileWrite");
+            return move(lane, file, memory, size, fileOffset, bufferOffset, false, READ);
         } finally {
-            pair.locks().release(hold);
+            engine.giveBack(lane);
         }
     }
 
-    private long run(Transfer transfer, CompatFile file, MemoryRange memory, String function) {
+    long write(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        Lane lane = engine.borrowLane();
         try {
-            engine.execute(transfer);
-            return transfer.result(function, file.path());
+            return move(lane, file, memory, size, fileOffset, bufferOffset, true, WRITE);
         } finally {
+            engine.giveBack(lane);
+        }
+    }
+
+    private long move(
+            Lane lane,
+            CompatFile file,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean write,
+            String function) {
+        Transfer transfer = transfer(lane, memory, bufferOffset, write, function);
+        try {
+            plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
+            transfer.begin(file.pair());
+            if (!write) {
+                engine.execute(transfer, lane);
+                return transfer.result(function, file.path());
+            }
+            FilePair pair = file.pair();
+            RangeLocks.Hold hold = RangeLocks.Hold.of(transfer.plan(), Math.max(PAGE, pair.traits().alignment()));
+            pair.locks().acquire(hold);
+            try {
+                engine.execute(transfer, lane);
+                return transfer.result(function, file.path());
+            } finally {
+                pair.locks().release(hold);
+            }
+        } finally {
+            transfer.end();
             Reference.reachabilityFence(memory);
         }
     }
 
-    private HostWindow window(MemoryRange memory, String function, long offset, long size) {
-        if (!allowSystemMemory) {
-            throw CuFileException.of(
-                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                    function,
-                    "properties.allow_system_memory is false and the memory is the host's");
+    private Transfer transfer(Lane lane, MemoryRange memory, long bufferOffset, boolean write, String function) {
+        if (memory.kind().isHost()) {
+            if (!allowSystemMemory) {
+                throw CuFileException.of(
+                        CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                        function,
+                        "properties.allow_system_memory is false and the memory is the host's");
+            }
+            lane.hostTransfer().target(memory, bufferOffset, write, engine.helper());
+            return lane.hostTransfer();
         }
-        return HostWindow.of(memory, offset, size, engine.helper());
-    }
-
-    private GpuPort gpu(MemoryRange memory, String function) {
-        if (gpus == null) {
+        GpuContextCache contexts = lane.contextCache();
+        if (contexts == null) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, function, "there is no CUDA driver for " + memory);
         }
-        return gpus.to(memory);
+        GpuContext context = contexts.of(memory);
+        if (write) {
+            lane.deviceWrite().source(context, memory.address() + bufferOffset);
+            return lane.deviceWrite();
+        }
+        lane.deviceRead().target(context, memory.address() + bufferOffset);
+        return lane.deviceRead();
     }
 
-    private RequestPlan readPlan(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+    private void plan(
+            RequestPlan plan,
+            CompatFile file,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean write) {
         FilePair pair = file.pair();
-        if (!file.isDirect() || !pair.directWorks() || !isAligned(pair, memory, fileOffset, bufferOffset)) {
-            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
-        }
+        long pieceSize = pool.pieceSize();
+        boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
-        long limit = RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
-        return RequestPlan.direct(fileOffset, size, pool.pieceSize(), alignment, limit);
-    }
-
-    private RequestPlan writePlan(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        FilePair pair = file.pair();
-        if (!file.isDirect() || !pair.directWorks() || !isAligned(pair, memory, fileOffset, bufferOffset)) {
-            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
+        if (direct && write && pair.traits().network()) {
+            // A network file system must not see one page direct and buffered.
+            direct = ((fileOffset | size) & (alignment - 1)) == 0;
         }
-        long alignment = pair.traits().alignment();
-        if (pair.traits().network() && ((fileOffset | size) & (alignment - 1)) != 0) {
-            return RequestPlan.buffered(fileOffset, size, pool.pieceSize());
+        if (!direct) {
+            plan.buffered(fileOffset, size, pieceSize);
+            return;
         }
-        return RequestPlan.direct(fileOffset, size, pool.pieceSize(), alignment, Long.MAX_VALUE);
+        long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
+        plan.direct(fileOffset, size, pieceSize, alignment, limit);
     }
 
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */

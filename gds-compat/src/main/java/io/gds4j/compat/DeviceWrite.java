@@ -1,61 +1,76 @@
 package io.gds4j.compat;
 
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import org.jspecify.annotations.Nullable;
 
 /** Writes from memory that only the GPU's driver reaches: the next piece comes from the GPU while one goes to the file. */
 final class DeviceWrite extends Transfer {
-    private static final long PAGE_MASK = 4095;
-
     private final PieceIo io;
-    private final GpuPort gpu;
-    private final long source;
+    private @Nullable GpuContext context;
+    private long source;
+
+    DeviceWrite(PieceIo io) {
+        this.io = io;
+    }
 
     /**
-     * @param gpu the context of the memory
-     * @param source address of the request's first byte
+     * Sets what to write.
+     *
+     * @param memoryContext the context of the memory
+     * @param address address of the request's first byte
      */
-    DeviceWrite(FilePair pair, RequestPlan plan, PieceIo io, GpuPort gpu, long source) {
-        super(pair, plan);
-        this.io = io;
-        this.gpu = gpu;
-        this.source = source;
+    void source(GpuContext memoryContext, long address) {
+        context = memoryContext;
+        source = address;
+    }
+
+    @Override
+    void end() {
+        super.end();
+        context = null;
     }
 
     @Override
     void run(Lane lane) {
-        long bytes = DeviceRead.slabBytes(plan());
-        gpu.run(this, lane, bytes, ring -> {
+        GpuRing ring = lane.ring(context);
+        long bytes = GpuRing.slabBytes(plan());
+        if (!ring.enter(this, lane, bytes)) {
+            return;
+        }
+        try {
             boolean ahead = pieces() > 1 && ring.hasTwo(bytes);
             long piece = claim(lane);
-            GpuRing.Slot slot = piece < 0 ? null : fetch(ring, piece, bytes);
+            GpuRing.Slot slot = fetch(ring, piece, bytes);
             while (piece >= 0) {
                 long following = ahead ? claim(lane) : -1;
-                GpuRing.Slot second = following < 0 ? null : fetch(ring, following, bytes);
+                GpuRing.Slot second = fetch(ring, following, bytes);
                 store(lane, ring, slot, piece);
                 if (!ahead) {
                     following = claim(lane);
-                    second = following < 0 ? null : fetch(ring, following, bytes);
+                    second = fetch(ring, following, bytes);
                 }
                 piece = following;
                 slot = second;
             }
-        });
+        } finally {
+            ring.leave(this);
+        }
     }
 
     private GpuRing.@Nullable Slot fetch(GpuRing ring, long piece, long bytes) {
-        GpuRing.Slot slot = ring.next(this, bytes);
-        if (slot == null) {
-            stop(piece, 0, 0,
-                    CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuFileWrite", "the CUDA context failed"));
+        if (piece < 0) {
             return null;
         }
-        long start = plan().pieceStart(piece);
-        long length = plan().pieceEnd(piece) - start;
-        ring.copyOut(this, slot, source + (start - plan().offset()), slot.slab().address() + skew(start), length,
-                piece);
-        return slot;
+        try {
+            GpuRing.Slot slot = ring.next(this, bytes);
+            long start = plan().pieceStart(piece);
+            long length = plan().pieceEnd(piece) - start;
+            long host = slot.slab().address() + GpuRing.skew(start);
+            ring.copyOut(this, slot, source + (start - plan().offset()), host, length, piece);
+            return slot;
+        } catch (RuntimeException e) {
+            stop(piece, 0, 0, e);
+            return null;
+        }
     }
 
     private void store(Lane lane, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
@@ -65,18 +80,14 @@ final class DeviceWrite extends Transfer {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         try {
-            HostWindow window = HostWindow.of(slot.slab(), skew(start));
-            long written = io.write(pair(), plan(), start, end, window, lane.outcome());
+            long host = slot.slab().address() + GpuRing.skew(start);
+            long written = io.move(pair(), plan(), start, end, host, lane.outcome(), true);
             if (written < end - start) {
                 stop(piece, written, lane.outcome().errno(), null);
             }
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
         }
-    }
-
-    private static long skew(long start) {
-        return start & PAGE_MASK;
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.gds4j.compat;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
 import org.jspecify.annotations.Nullable;
@@ -9,23 +11,26 @@ import org.jspecify.annotations.Nullable;
  * fills or drains the next. A copy is complete when its slot's event says so; nothing else is relied on.
  *
  * <p>
- * Every method but {@link #close} runs with the context current.
+ * Used by one thread, between {@link #enter} and {@link #leave}.
  */
 final class GpuRing {
     /** Slabs in turn: one is filled while one is copied, and one takes up the jitter. */
-    static final int DEPTH = 3;
+    private static final int DEPTH = 3;
+
+    /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
+    private static final long SPIN_BYTES = 64 << 10;
+
+    private static final long PAGE_MASK = 4095;
 
     private final Cuda cuda;
     private final BouncePool pool;
-    private final long context;
-    private final long contextId;
+    private final GpuContext context;
     private final Slot[] slots = new Slot[DEPTH];
     private final long[] out = new long[1];
     private long stream;
     private boolean ready;
     private int turn;
     private int held;
-    private boolean broken;
 
     /** A slab, and the copy that may be using it. */
     static final class Slot {
@@ -36,37 +41,75 @@ final class GpuRing {
 
         /** The slab that the holder of the slot works on. */
         Slab slab() {
-            if (slab == null) {
+            Slab mine = slab;
+            if (mine == null) {
                 throw new IllegalStateException("the slot has no slab");
             }
-            return slab;
+            return mine;
         }
     }
 
-    GpuRing(Cuda cuda, BouncePool pool, long context, long contextId) {
+    GpuRing(Cuda cuda, BouncePool pool, GpuContext context) {
         this.cuda = cuda;
         this.pool = pool;
         this.context = context;
-        this.contextId = contextId;
         for (int i = 0; i < DEPTH; i++) {
             slots[i] = new Slot();
         }
     }
 
-    long contextId() {
-        return contextId;
+    GpuContext context() {
+        return context;
     }
 
-    /** Takes the first slab; may wait, so it is called before the context is pushed. */
-    void takeFirstSlab(long bytes) {
-        slots[0].slab = pool.acquire(bytes, true);
-        held = 1;
-        turn = 0;
-        broken = false;
+    /** Where in a slab a piece begins: direct I/O wants slab and file to agree within a page. */
+    static long skew(long start) {
+        return start & PAGE_MASK;
     }
 
-    /** Makes the stream and the events, once. */
-    void prepare() {
+    /** What a piece needs of a slab: itself and, where it begins inside a page, the bytes before it. */
+    static long slabBytes(RequestPlan plan) {
+        return Math.min(plan.pieceSize(), skew(plan.offset()) + plan.size());
+    }
+
+    /**
+     * Takes a slab, which may wait, and then makes the context current.
+     *
+     * @return false if that failed: noted as the failure of the next piece, which nobody has taken
+     */
+    boolean enter(Transfer transfer, Lane lane, long bytes) {
+        boolean current = false;
+        try {
+            slots[0].slab = pool.acquire(bytes, true);
+            held = 1;
+            turn = 0;
+            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+            current = true;
+            prepare();
+            return true;
+        } catch (RuntimeException e) {
+            long piece = transfer.claim(lane);
+            if (piece >= 0) {
+                transfer.stop(piece, 0, 0, e);
+            }
+            if (current) {
+                cuda.ctxPopCurrent(out);
+            }
+            giveBack();
+            return false;
+        }
+    }
+
+    /** Waits for all copies, restores what was current before, and gives the slabs back. */
+    void leave(Transfer transfer) {
+        for (Slot slot : slots) {
+            await(transfer, slot);
+        }
+        cuda.ctxPopCurrent(out);
+        giveBack();
+    }
+
+    private void prepare() {
         if (!ready) {
             CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
             stream = out[0];
@@ -94,12 +137,12 @@ final class GpuRing {
         }
     }
 
-    /** The slot whose turn it is, its former copy complete; null once the context no longer works. */
-    @Nullable
+    /**
+     * The slot whose turn it is, its former copy complete.
+     *
+     * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
+     */
     Slot next(Transfer transfer, long bytes) {
-        if (broken) {
-            return null;
-        }
         if (turn == held && held < DEPTH) {
             more(bytes);
         }
@@ -108,19 +151,22 @@ final class GpuRing {
         }
         Slot slot = slots[turn++];
         await(transfer, slot);
-        return broken ? null : slot;
+        if (slot.slab == null) {
+            throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
+                    "the CUDA context no longer works");
+        }
+        return slot;
     }
 
     /** Waits for a slot's copy; a failure is noted as that of its piece. */
     boolean await(Transfer transfer, Slot slot) {
         if (!slot.busy) {
-            return true;
+            return slot.slab != null;
         }
         slot.busy = false;
         int result = cuda.eventSynchronize(slot.event);
         if (result != Cuda.SUCCESS) {
-            transfer.stop(slot.piece, 0, 0, CudaErrors.failure(cuda, "cuEventSynchronize", result).build());
-            settle(slot);
+            failed(transfer, slot, "cuEventSynchronize", result);
             return false;
         }
         return true;
@@ -129,49 +175,44 @@ final class GpuRing {
     /** Starts copying a slab to the GPU, on behalf of a piece. */
     void copyIn(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
         int result = cuda.memcpyHtoDAsync(to, from, bytes, stream);
-        begun(transfer, slot, piece, result, "cuMemcpyHtoDAsync");
+        begun(transfer, slot, piece, bytes, "cuMemcpyHtoDAsync", result);
     }
 
     /** Starts copying from the GPU to a slab, on behalf of a piece. */
     void copyOut(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
         int result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
-        begun(transfer, slot, piece, result, "cuMemcpyDtoHAsync");
+        begun(transfer, slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
 
-    private void begun(Transfer transfer, Slot slot, long piece, int copied, String call) {
+    private void begun(Transfer transfer, Slot slot, long piece, long bytes, String call, int copied) {
         slot.piece = piece;
         if (copied != Cuda.SUCCESS) {
-            transfer.stop(piece, 0, 0, CudaErrors.failure(cuda, call, copied).build());
-            return;
+            failed(transfer, slot, call, copied);
+        } else if (bytes <= SPIN_BYTES && transfer.pieces() == 1) {
+            int done = cuda.streamSynchronize(stream);
+            if (done != Cuda.SUCCESS) {
+                failed(transfer, slot, "cuStreamSynchronize", done);
+            }
+        } else {
+            int recorded = cuda.eventRecord(slot.event, stream);
+            slot.busy = recorded == Cuda.SUCCESS;
+            if (recorded != Cuda.SUCCESS) {
+                failed(transfer, slot, "cuEventRecord", recorded);
+            }
         }
-        int recorded = cuda.eventRecord(slot.event, stream);
-        if (recorded == Cuda.SUCCESS) {
-            slot.busy = true;
-            return;
-        }
-        transfer.stop(piece, 0, 0, CudaErrors.failure(cuda, "cuEventRecord", recorded).build());
-        settle(slot);
     }
 
-    /** After a failure: a copy that cannot be waited for may still touch the slab, so nobody gets it again. */
-    private void settle(Slot slot) {
+    /** A copy that cannot be waited for may still touch the slab: then nobody gets it again. */
+    private void failed(Transfer transfer, Slot slot, String call, int result) {
+        transfer.stop(slot.piece, 0, 0, CudaErrors.failure(cuda, call, result).build());
         Slab slab = slot.slab;
         if (slab != null && cuda.streamSynchronize(stream) != Cuda.SUCCESS) {
             pool.abandon(slab);
             slot.slab = null;
-            broken = true;
         }
     }
 
-    /** Waits for all copies. */
-    void drain(Transfer transfer) {
-        for (Slot slot : slots) {
-            await(transfer, slot);
-        }
-    }
-
-    /** Gives the slabs back; after {@link #drain}. */
-    void giveBack() {
+    private void giveBack() {
         for (Slot slot : slots) {
             Slab slab = slot.slab;
             if (slab != null) {
@@ -182,14 +223,9 @@ final class GpuRing {
         held = 0;
     }
 
-    /** For answers that nobody reads. */
-    long[] scratch() {
-        return out;
-    }
-
     /** Frees stream and events; a context that is gone took them along. */
     void close() {
-        if (ready && cuda.ctxPushCurrent(context) == Cuda.SUCCESS) {
+        if (ready && cuda.ctxPushCurrent(context.handle()) == Cuda.SUCCESS) {
             for (Slot slot : slots) {
                 cuda.eventDestroy(slot.event);
             }

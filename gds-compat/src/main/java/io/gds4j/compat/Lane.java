@@ -1,23 +1,38 @@
 package io.gds4j.compat;
 
-import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
- * What one thread at work needs for itself: where an errno comes back, and a stream with its events for each CUDA context it
- * has met. Used by one thread at a time.
+ * What one thread at work needs for itself, kept from request to request: where an errno comes back, the request it may begin,
+ * and a ring for each CUDA context it has met. Used by one thread at a time.
  */
 final class Lane {
     private final PieceIo.Outcome outcome = new PieceIo.Outcome();
     private final boolean heedsInterrupts;
+    private final BouncePool pool;
+    private final @Nullable CudaContexts contexts;
+    private final @Nullable GpuContextCache contextCache;
     private final List<GpuRing> rings = new ArrayList<>();
+    private final HostTransfer hostTransfer;
+    private final DeviceRead deviceRead;
+    private final DeviceWrite deviceWrite;
 
     /**
+     * A lane without rings yet.
+     *
      * @param heedsInterrupts for lanes that callers borrow: their thread's interrupt ends the request
      */
-    Lane(boolean heedsInterrupts) {
+    Lane(boolean heedsInterrupts, PieceIo io, BouncePool pool, @Nullable CudaContexts contexts) {
         this.heedsInterrupts = heedsInterrupts;
+        this.pool = pool;
+        this.contexts = contexts;
+        this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
+        this.hostTransfer = new HostTransfer(io);
+        this.deviceRead = new DeviceRead(io);
+        this.deviceWrite = new DeviceWrite(io);
     }
 
     PieceIo.Outcome outcome() {
@@ -28,18 +43,35 @@ final class Lane {
         return heedsInterrupts;
     }
 
-    /**
-     * The ring of a context, made when it is first met.
-     *
-     * @param contextId what tells a context from a later one at the same address
-     */
-    GpuRing ring(Cuda cuda, BouncePool pool, long context, long contextId) {
+    HostTransfer hostTransfer() {
+        return hostTransfer;
+    }
+
+    DeviceRead deviceRead() {
+        return deviceRead;
+    }
+
+    DeviceWrite deviceWrite() {
+        return deviceWrite;
+    }
+
+    /** Finds contexts of GPU memory; null where there is no CUDA driver. */
+    @Nullable
+    GpuContextCache contextCache() {
+        return contextCache;
+    }
+
+    /** The ring of a context, made when it is first met. */
+    GpuRing ring(@Nullable GpuContext context) {
+        if (context == null || contexts == null) {
+            throw new IllegalStateException("no CUDA context");
+        }
         for (int i = 0; i < rings.size(); i++) {
-            if (rings.get(i).contextId() == contextId) {
+            if (rings.get(i).context().equals(context)) {
                 return rings.get(i);
             }
         }
-        GpuRing ring = new GpuRing(cuda, pool, context, contextId);
+        GpuRing ring = new GpuRing(contexts.cuda(), pool, context);
         rings.add(ring);
         return ring;
     }

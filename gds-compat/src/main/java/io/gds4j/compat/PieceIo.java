@@ -4,6 +4,8 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.statistics.IoPath;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
@@ -18,22 +20,29 @@ final class PieceIo {
         this.counters = counters;
     }
 
+    /** {@link #move} for a slab. */
+    long move(FilePair pair, RequestPlan plan, long start, long end, long address, Outcome outcome, boolean write) {
+        return move(pair, plan, start, end, address, null, 0, outcome, write);
+    }
+
     /**
-     * Reads {@code [start, end)} of the file to the window's first byte.
+     * Moves {@code [start, end)} of the file.
      *
-     * @return bytes read, less at the end of the file; if {@code outcome} then has an errno, less because of it
+     * @param address host memory of {@code start}
+     * @param segment the segment to go through instead, or null
+     * @param segmentOffset where in the segment {@code start} is
+     * @return bytes moved; less at the end of the file, or because of the errno that {@code outcome} then has
      */
-    long read(FilePair pair, RequestPlan plan, long start, long end, HostWindow window, Outcome outcome) {
-        return move(pair, plan, start, end, window, outcome, false);
-    }
-
-    /** Writes the window to {@code [start, end)} of the file; fewer bytes only with an errno in {@code outcome}. */
-    long write(FilePair pair, RequestPlan plan, long start, long end, HostWindow window, Outcome outcome) {
-        return move(pair, plan, start, end, window, outcome, true);
-    }
-
-    private long move(
-            FilePair pair, RequestPlan plan, long start, long end, HostWindow window, Outcome outcome, boolean write) {
+    long move(
+            FilePair pair,
+            RequestPlan plan,
+            long start,
+            long end,
+            long address,
+            @Nullable MemorySegment segment,
+            long segmentOffset,
+            Outcome outcome,
+            boolean write) {
         outcome.clear();
         boolean tryDirect = plan.hasDirect();
         long position = start;
@@ -42,29 +51,34 @@ final class PieceIo {
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
-            long moved = write
-                    ? window.write(posix, fd, position - start, count, position)
-                    : window.read(posix, fd, position - start, count, position);
+            long at = position - start;
+            long moved = segment == null
+                    ? once(fd, address + at, count, position, write)
+                    : once(fd, segment, segmentOffset + at, count, position, write);
             if (moved > 0) {
                 counters.add(direct ? IoPath.COMPAT_DIRECT : pair.bufferedPath(), moved);
                 position += moved;
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
-            } else if (moved == 0 && !write) {
-                break;
             } else if (moved == 0) {
-                outcome.fail(Errno.EIO);
+                outcome.fail(write ? Errno.EIO : 0);
                 break;
-            } else if (moved == -Errno.EINTR) {
-                Thread.onSpinWait();
             } else if (moved == -Errno.EINVAL && direct) {
                 pair.refuseDirect();
-            } else {
+            } else if (moved != -Errno.EINTR) {
                 outcome.fail((int) -moved);
                 break;
             }
         }
         return position - start;
+    }
+
+    private long once(int fd, long address, long count, long position, boolean write) {
+        return write ? posix.pwrite(fd, address, count, position) : posix.pread(fd, address, count, position);
+    }
+
+    private long once(int fd, MemorySegment segment, long at, long count, long position, boolean write) {
+        return write ? posix.pwrite(fd, segment, at, count, position) : posix.pread(fd, segment, at, count, position);
     }
 
     /** Where a piece's errno comes back; one per thread at work. */

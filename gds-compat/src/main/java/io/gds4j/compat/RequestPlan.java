@@ -2,19 +2,29 @@ package io.gds4j.compat;
 
 /**
  * How one request is cut: pieces that begin at multiples of the piece size in the file, and one range in it that goes past
- * the page cache. Pure arithmetic.
- *
- * @param offset first byte in the file
- * @param size bytes
- * @param pieceSize bytes of a piece, a power of two
- * @param directFrom first byte that goes direct; everything before goes buffered
- * @param directTo end of what goes direct; equal to {@code directFrom} when nothing does
+ * the page cache. Pure arithmetic; set anew for each request, so that a request allocates nothing.
  */
-record RequestPlan(long offset, long size, long pieceSize, long directFrom, long directTo) {
+final class RequestPlan {
+    private long offset;
+    private long size;
+    private long pieceSize = 1;
+    private long directFrom;
+    private long directTo;
 
-    /** Everything through the page cache. */
-    static RequestPlan buffered(long offset, long size, long pieceSize) {
-        return new RequestPlan(offset, size, pieceSize, offset, offset);
+    /**
+     * Everything through the page cache.
+     *
+     * @param offset first byte in the file
+     * @param size bytes
+     * @param pieceSize bytes of a piece, a power of two
+     */
+    RequestPlan buffered(long offset, long size, long pieceSize) {
+        this.offset = offset;
+        this.size = size;
+        this.pieceSize = pieceSize;
+        this.directFrom = offset;
+        this.directTo = offset;
+        return this;
     }
 
     /**
@@ -24,13 +34,15 @@ record RequestPlan(long offset, long size, long pieceSize, long directFrom, long
      * @param limit nothing at or past this offset goes direct: for reads the file's size rounded down, because a direct read
      *        across the end overwrites memory behind the count
      */
-    static RequestPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
+    RequestPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
+        buffered(offset, size, pieceSize);
         long from = roundUp(offset, alignment);
         long to = roundDown(Math.min(offset + size, limit), alignment);
-        if (from < offset || to <= from) {
-            return buffered(offset, size, pieceSize);
+        if (from >= offset && to > from) {
+            directFrom = from;
+            directTo = to;
         }
-        return new RequestPlan(offset, size, pieceSize, from, to);
+        return this;
     }
 
     static long roundDown(long value, long alignment) {
@@ -42,16 +54,38 @@ record RequestPlan(long offset, long size, long pieceSize, long directFrom, long
         return (value + alignment - 1) & -alignment;
     }
 
+    /** First byte in the file. */
+    long offset() {
+        return offset;
+    }
+
+    /** Bytes. */
+    long size() {
+        return size;
+    }
+
+    /** Bytes of a piece, a power of two. */
+    long pieceSize() {
+        return pieceSize;
+    }
+
+    /** First byte that goes direct; everything before goes buffered. */
+    long directFrom() {
+        return directFrom;
+    }
+
+    /** End of what goes direct; equal to {@link #directFrom} when nothing does. */
+    long directTo() {
+        return directTo;
+    }
+
     /** End of the request in the file. */
     long end() {
         return offset + size;
     }
 
     long pieces() {
-        if (size == 0) {
-            return 0;
-        }
-        return (end() - 1) / pieceSize - offset / pieceSize + 1;
+        return size == 0 ? 0 : (end() - 1) / pieceSize - offset / pieceSize + 1;
     }
 
     /** First byte of a piece in the file. */
@@ -80,5 +114,11 @@ record RequestPlan(long offset, long size, long pieceSize, long directFrom, long
             return directFrom;
         }
         return position < directTo ? directTo : Long.MAX_VALUE;
+    }
+
+    @Override
+    public String toString() {
+        return "RequestPlan[offset=%d, size=%d, pieceSize=%d, direct=%d..%d]"
+                .formatted(offset, size, pieceSize, directFrom, directTo);
     }
 }

@@ -5,15 +5,18 @@ package io.gds4j.compat;
  */
 final class Slab {
     private final long address;
-    private final long size;
     private final SlabClass home;
     private final SlabBlock block;
+    private final int index;
 
-    Slab(long address, long size, SlabClass home, SlabBlock block) {
+    /** Number, from 1 on, of the slab below this one in its class's stack of free ones; 0 for none. */
+    private int below;
+
+    Slab(long address, SlabClass home, SlabBlock block, int index) {
         this.address = address;
-        this.size = size;
         this.home = home;
         this.block = block;
+        this.index = index;
     }
 
     long address() {
@@ -21,7 +24,7 @@ final class Slab {
     }
 
     long size() {
-        return size;
+        return home.size();
     }
 
     SlabClass home() {
@@ -30,5 +33,18 @@ final class Slab {
 
     SlabBlock block() {
         return block;
+    }
+
+    /** Place in its class, from 0 on. */
+    int index() {
+        return index;
+    }
+
+    int below() {
+        return below;
+    }
+
+    void setBelow(int number) {
+        below = number;
     }
 }

@@ -1,6 +1,6 @@
 package io.gds4j.compat;
 
-/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. Guarded by the pool's lock. */
+/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. Changed under the pool's lock. */
 final class SlabBlock {
     private enum State {
         PAGEABLE,
@@ -10,7 +10,7 @@ final class SlabBlock {
 
     private final long address;
     private final long size;
-    private State state = State.PAGEABLE;
+    private volatile State state = State.PAGEABLE;
 
     SlabBlock(long address, long size) {
         this.address = address;
@@ -25,7 +25,11 @@ final class SlabBlock {
         return size;
     }
 
-    /** Pins it once; a refusal is remembered, copies are slower then. */
+    /** True if pinning was tried: a refusal is remembered, copies are slower then. */
+    boolean isPinningSettled() {
+        return state != State.PAGEABLE;
+    }
+
     void pin(BouncePool.Pinning pinning) {
         if (state == State.PAGEABLE) {
             state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;

@@ -1,18 +1,30 @@
 package io.gds4j.compat;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Slabs of one size: those that are free, and how many more may be made. Guarded by the pool's lock. */
+/**
+ * Slabs of one size: a stack of free ones, taken and given without a lock, and how many more may be made. It grows under the
+ * pool's lock.
+ */
 final class SlabClass {
+    private static final int TAG_SHIFT = 32;
+
     private final long size;
     private final long blockSize;
-    private final Deque<Slab> free = new ArrayDeque<>();
-    private long blocksLeft;
-    private long total;
+    private final AtomicInteger out = new AtomicInteger();
+
+    /** Number of the top slab, and above it a tag that changes each time, lest a slab that went and came back be mistaken. */
+    private final AtomicLong top = new AtomicLong();
+
+    private volatile Slab[] slabs = new Slab[0];
+    private volatile long blocksLeft;
 
     /**
+     * A class without slabs yet.
+     *
      * @param size bytes of a slab as it is handed out
      * @param blockSize bytes that are mapped at a time, at least {@code size}
      * @param blocks how many blocks there may be
@@ -31,17 +43,45 @@ final class SlabClass {
         return blockSize;
     }
 
+    /** A free slab, or null. */
     @Nullable
     Slab take() {
-        return free.poll();
+        while (true) {
+            long now = top.get();
+            int number = (int) now;
+            if (number == 0) {
+                return null;
+            }
+            Slab slab = slabs[number - 1];
+            if (top.compareAndSet(now, tagged(now, slab.below()))) {
+                out.incrementAndGet();
+                return slab;
+            }
+        }
     }
 
     void give(Slab slab) {
-        free.push(slab);
+        push(slab);
+        out.decrementAndGet();
     }
 
+    private void push(Slab slab) {
+        while (true) {
+            long now = top.get();
+            slab.setBelow((int) now);
+            if (top.compareAndSet(now, tagged(now, slab.index() + 1))) {
+                return;
+            }
+        }
+    }
+
+    private static long tagged(long before, int number) {
+        return ((before >>> TAG_SHIFT) + 1) << TAG_SHIFT | number;
+    }
+
+    /** A slab that is out does not come back. */
     void abandon() {
-        total--;
+        out.decrementAndGet();
     }
 
     boolean mayGrow() {
@@ -50,15 +90,21 @@ final class SlabClass {
 
     /** True if some are out, so that waiting for one makes sense. */
     boolean hasSomeOut() {
-        return total > free.size();
+        return out.get() > 0;
     }
 
     /** Cuts a new block into free slabs. */
     void add(SlabBlock block) {
-        blocksLeft--;
-        for (long offset = 0; offset + size <= block.size(); offset += size) {
-            free.add(new Slab(block.address() + offset, size, this, block));
-            total++;
+        blocksLeft = blocksLeft - 1;
+        int known = slabs.length;
+        int count = (int) (block.size() / size);
+        Slab[] more = Arrays.copyOf(slabs, known + count);
+        for (int i = 0; i < count; i++) {
+            more[known + i] = new Slab(block.address() + i * size, this, block, known + i);
+        }
+        slabs = more;
+        for (int i = count - 1; i >= 0; i--) {
+            push(more[known + i]);
         }
     }
 }

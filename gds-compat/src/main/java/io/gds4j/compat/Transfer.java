@@ -3,38 +3,37 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.PosixErrors;
-import io.gds4j.memory.InFlight;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One request at work: threads claim its pieces in order of the file, each claimed piece is finished, and the first one that
- * moved less than asked decides what was moved without a gap.
+ * moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after the
+ * other, so that a request allocates nothing.
  */
-abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWrite {
-    private final FilePair pair;
-    private final RequestPlan plan;
-    private final long pieces;
+abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
+    private static final long NONE = Long.MAX_VALUE;
+
+    private final RequestPlan plan = new RequestPlan();
     private final AtomicLong next = new AtomicLong();
-    private final InFlight runners = new InFlight();
+    private final AtomicInteger runners = new AtomicInteger();
+
+    private @Nullable FilePair pair;
+    private @Nullable Thread owner;
+    private long pieces;
 
     /** Pieces from this one on are not claimed any more. */
     private volatile long limit;
 
-    private volatile long endPiece = Long.MAX_VALUE;
+    private volatile long endPiece = NONE;
     private long endBytes;
     private int endErrno;
     private @Nullable RuntimeException endCause;
     private boolean interrupted;
-
-    Transfer(FilePair pair, RequestPlan plan) {
-        this.pair = pair;
-        this.plan = plan;
-        this.pieces = plan.pieces();
-        this.limit = pieces;
-    }
 
     /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
     abstract void run(Lane lane);
@@ -42,27 +41,51 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
     /** True if the bytes go through a GPU's driver. */
     abstract boolean usesGpu();
 
-    FilePair pair() {
-        return pair;
+    /** The system call that moves bytes, for messages. */
+    abstract String systemCall();
+
+    /** Begins a new request, whose plan is set. */
+    final void begin(FilePair file) {
+        pair = file;
+        pieces = plan.pieces();
+        endPiece = NONE;
+        endCause = null;
+        interrupted = false;
+        next.set(0);
+        limit = pieces;
     }
 
-    RequestPlan plan() {
+    /** Lets go of what the request referred to. */
+    void end() {
+        pair = null;
+        endCause = null;
+    }
+
+    final FilePair pair() {
+        FilePair file = pair;
+        if (file == null) {
+            throw new IllegalStateException("no request");
+        }
+        return file;
+    }
+
+    final RequestPlan plan() {
         return plan;
     }
 
-    long pieces() {
+    final long pieces() {
         return pieces;
     }
 
     /** Bytes from the request's first to that piece's first. */
-    long pieceOffset(long piece) {
+    private long pieceOffset(long piece) {
         return plan.pieceStart(piece) - plan.offset();
     }
 
     /** The next piece to move, or -1 if there is none. */
-    long claim(Lane lane) {
+    final long claim(Lane lane) {
         if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
-            interrupt();
+            cancel();
         }
         if (next.get() >= limit) {
             return -1;
@@ -71,12 +94,12 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
         return piece < limit ? piece : -1;
     }
 
-    boolean hasUnclaimed() {
+    final boolean hasUnclaimed() {
         return next.get() < limit;
     }
 
     /** True if this piece or an earlier one has ended the request, so that this one no longer matters. */
-    boolean isEnded(long piece) {
+    final boolean isEnded(long piece) {
         return piece >= endPiece;
     }
 
@@ -95,7 +118,8 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
         limit = Math.min(limit, piece + 1);
     }
 
-    private synchronized void interrupt() {
+    /** Ends the request after the pieces that are at work. */
+    final synchronized void cancel() {
         long claimed = Math.min(next.get(), pieces);
         if (claimed < limit) {
             limit = claimed;
@@ -103,26 +127,37 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
         }
     }
 
-    /** Ends the request after the pieces that are at work. */
-    void cancel() {
-        interrupt();
+    /** The calling thread is the one that will wait for the workers. */
+    final void ownByCurrentThread() {
+        owner = Thread.currentThread();
     }
 
-    boolean enter() {
-        return runners.enter();
+    /** Counts a worker in; under the engine's lock, while the request is on offer. */
+    final void enter() {
+        runners.incrementAndGet();
     }
 
-    void exit() {
-        runners.exit();
+    final void exit() {
+        Thread waiting = owner;
+        if (runners.decrementAndGet() == 0) {
+            LockSupport.unpark(waiting);
+        }
     }
 
-    int runners() {
-        return runners.users();
+    final int runners() {
+        return runners.get();
     }
 
-    /** Lets nobody in any more and waits for those at work. */
-    void awaitRunners() {
-        runners.close();
+    /** Waits for the workers inside; no more come, the request is no longer on offer. */
+    final void awaitRunners() {
+        boolean wasInterrupted = false;
+        while (runners.get() > 0) {
+            LockSupport.park(this);
+            wasInterrupted |= Thread.interrupted();
+        }
+        if (wasInterrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /**
@@ -131,36 +166,27 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
      * @throws CuFileException if a piece failed or the caller was interrupted
      */
     final synchronized long result(String function, Optional<Path> path) {
-        if (endPiece == Long.MAX_VALUE) {
+        if (endPiece == NONE) {
             if (!interrupted) {
                 return plan.size();
             }
-            throw CuFileException.builder(function)
+            throw failure(function, path, pieceOffset(limit))
                     .error(CuFileError.IO_ERROR)
-                    .path(path)
-                    .range(plan.offset(), plan.size())
-                    .transferred(pieceOffset(limit))
                     .detail("interrupted")
                     .buildInterrupted();
         }
         long moved = pieceOffset(endPiece) + endBytes;
         if (endCause instanceof CuFileException known) {
-            throw CuFileException.builder(function)
+            throw failure(function, path, moved)
                     .error(known.error())
                     .errno(known.errno().orElse(0))
-                    .path(path)
-                    .range(plan.offset(), plan.size())
-                    .transferred(moved)
                     .detail(known.detail())
                     .cause(known)
                     .build();
         }
         if (endCause instanceof IllegalStateException closed) {
-            throw CuFileException.builder(function)
+            throw failure(function, path, moved)
                     .error(CuFileError.CUDA_POINTER_INVALID)
-                    .path(path)
-                    .range(plan.offset(), plan.size())
-                    .transferred(moved)
                     .detail("the memory's arena was closed during the request")
                     .cause(closed)
                     .build();
@@ -178,6 +204,10 @@ abstract sealed class Transfer permits HostRead, HostWrite, DeviceRead, DeviceWr
         return moved;
     }
 
-    /** The system call that moves bytes, for messages. */
-    abstract String systemCall();
+    private CuFileException.Builder failure(String function, Optional<Path> path, long moved) {
+        return CuFileException.builder(function)
+                .path(path)
+                .range(plan.offset(), plan.size())
+                .transferred(moved);
+    }
 }

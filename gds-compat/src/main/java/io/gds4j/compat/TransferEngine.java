@@ -3,9 +3,7 @@ package io.gds4j.compat;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -13,6 +11,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,7 +28,9 @@ final class TransferEngine {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final List<Transfer> active = new ArrayList<>();
-    private final Deque<Lane> callerLanes = new ArrayDeque<>();
+    private final LaneRack lanes;
+    private final LaneRack handOffLanes;
+    private final Supplier<Lane> workerLanes;
     private final List<Thread> workers = new ArrayList<>();
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
@@ -36,7 +38,15 @@ final class TransferEngine {
     private final int parallelism;
     private boolean stopping;
 
-    TransferEngine(CuFileConfig config) {
+    /**
+     * Starts the workers.
+     *
+     * @param makeLane makes lanes; told whether their thread's interrupt ends a request
+     */
+    TransferEngine(CuFileConfig config, Function<Boolean, Lane> makeLane) {
+        this.lanes = new LaneRack(() -> makeLane.apply(true));
+        this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
+        this.workerLanes = () -> makeLane.apply(false);
         int threads = threads(config, Runtime.getRuntime().availableProcessors());
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && threads > 0;
         this.parallelFrom = config.source(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) == ConfigSource.DEFAULT
@@ -67,19 +77,36 @@ final class TransferEngine {
         return workers.isEmpty() ? Thread.currentThread() : workers.getFirst();
     }
 
+    /** A lane for a request of the calling thread; to be given back. */
+    Lane borrowLane() {
+        return lanes.borrow();
+    }
+
+    void giveBack(Lane lane) {
+        lanes.giveBack(lane);
+    }
+
     /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
-    void execute(Transfer transfer) {
+    void execute(Transfer transfer, Lane lane) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer);
         } else {
-            executeHere(transfer, true);
+            executeHere(transfer, lane);
         }
     }
 
     /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
     private void executeElsewhere(Transfer transfer) {
-        CompletableFuture<@Nullable Void> done =
-                CompletableFuture.runAsync(() -> executeHere(transfer, false), platform);
+        CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
+                () -> {
+                    Lane lane = handOffLanes.borrow();
+                    try {
+                        executeHere(transfer, lane);
+                    } finally {
+                        handOffLanes.giveBack(lane);
+                    }
+                },
+                platform);
         boolean interrupted = false;
         while (true) {
             try {
@@ -97,45 +124,21 @@ final class TransferEngine {
         }
     }
 
-    private void executeHere(Transfer transfer, boolean heedInterrupts) {
+    private void executeHere(Transfer transfer, Lane lane) {
         boolean shared = transfer.pieces() > 1
                 && transfer.plan().size() >= parallelFrom
                 && !workers.isEmpty()
                 && parallelism > 1;
-        Lane lane = heedInterrupts ? borrowLane() : new Lane(false);
+        if (!shared) {
+            transfer.run(lane);
+            return;
+        }
+        transfer.ownByCurrentThread();
+        offer(transfer);
         try {
-            if (shared) {
-                offer(transfer);
-            }
             transfer.run(lane);
         } finally {
-            if (shared) {
-                withdraw(transfer);
-            }
-            if (heedInterrupts) {
-                returnLane(lane);
-            } else {
-                lane.close();
-            }
-        }
-    }
-
-    private Lane borrowLane() {
-        lock.lock();
-        try {
-            Lane lane = callerLanes.poll();
-            return lane == null ? new Lane(true) : lane;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void returnLane(Lane lane) {
-        lock.lock();
-        try {
-            callerLanes.push(lane);
-        } finally {
-            lock.unlock();
+            withdraw(transfer);
         }
     }
 
@@ -162,7 +165,7 @@ final class TransferEngine {
     }
 
     private void serve() {
-        Lane lane = new Lane(false);
+        Lane lane = workerLanes.get();
         try {
             Transfer transfer = take();
             while (transfer != null) {
@@ -191,7 +194,8 @@ final class TransferEngine {
                         best = transfer;
                     }
                 }
-                if (best != null && best.enter()) {
+                if (best != null) {
+                    best.enter();
                     return best;
                 }
                 work.awaitUninterruptibly();
@@ -216,8 +220,8 @@ final class TransferEngine {
             }
         }
         platform.shutdown();
-        callerLanes.forEach(Lane::close);
-        callerLanes.clear();
+        lanes.close();
+        handOffLanes.close();
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -1,0 +1,36 @@
+package io.gds4j.compat;
+
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryRange;
+
+/** Finds the context of GPU memory; remembers the last ones, because a request must not allocate. */
+final class GpuContextCache {
+    private static final int REMEMBERED = 8;
+
+    private final CudaContexts contexts;
+    private final GpuContext[] known = new GpuContext[REMEMBERED];
+    private int oldest;
+
+    GpuContextCache(CudaContexts contexts) {
+        this.contexts = contexts;
+    }
+
+    /**
+     * The context of the memory.
+     *
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the driver does not know the address
+     */
+    GpuContext of(MemoryRange range) {
+        long handle = contexts.contextOf(range.address(), range.device());
+        long id = contexts.idOf(handle);
+        for (GpuContext context : known) {
+            if (context != null && context.handle() == handle && context.id() == id) {
+                return context;
+            }
+        }
+        GpuContext context = new GpuContext(handle, id);
+        known[oldest] = context;
+        oldest = (oldest + 1) % REMEMBERED;
+        return context;
+    }
+}

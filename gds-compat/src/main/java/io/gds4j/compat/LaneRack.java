@@ -1,0 +1,54 @@
+package io.gds4j.compat;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Supplier;
+
+/** Lanes that wait for the next caller: taken and given back without a lock. */
+final class LaneRack {
+    private static final int PLACES = 64;
+
+    private final AtomicReferenceArray<Lane> places = new AtomicReferenceArray<>(PLACES);
+    private final Supplier<Lane> maker;
+
+    LaneRack(Supplier<Lane> maker) {
+        this.maker = maker;
+    }
+
+    Lane borrow() {
+        int first = firstPlace();
+        for (int i = 0; i < PLACES; i++) {
+            int place = (first + i) % PLACES;
+            if (places.getPlain(place) != null) {
+                Lane lane = places.getAndSet(place, null);
+                if (lane != null) {
+                    return lane;
+                }
+            }
+        }
+        return maker.get();
+    }
+
+    void giveBack(Lane lane) {
+        int first = firstPlace();
+        for (int i = 0; i < PLACES; i++) {
+            if (places.compareAndSet((first + i) % PLACES, null, lane)) {
+                return;
+            }
+        }
+        lane.close();
+    }
+
+    /** Threads begin their search apart from each other, and where they found their lane the last time. */
+    private static int firstPlace() {
+        return (int) (Thread.currentThread().threadId() % PLACES);
+    }
+
+    void close() {
+        for (int i = 0; i < PLACES; i++) {
+            Lane lane = places.getAndSet(i, null);
+            if (lane != null) {
+                lane.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+package io.gds4j.testkit;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A backend that serves through another one and fails on command: to test how a program takes a full disk, a bad block or
+ * a slow device.
+ *
+ * <pre>{@code
+ * FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
+ * backend.failWrite(3, Errno.ENOSPC);
+ * try (CuFileDriver driver = CuFileDriver.open(backend)) {
+ *     saveCheckpoint(driver, path);     // its third write finds the disk full
+ * }
+ * }</pre>
+ *
+ * <p>
+ * Reads, writes and registrations are numbered from 1 on in the order in which they begin. Thread-safe.
+ *
+ * @since 0.1
+ */
+public final class FaultInjectingBackend extends ForwardingBackend {
+    private final Calls reads = new Calls();
+    private final Calls writes = new Calls();
+    private final Calls registrations = new Calls();
+
+    /** Serves through {@code delegate}. */
+    public FaultInjectingBackend(CuFileBackend delegate) {
+        super(delegate);
+    }
+
+    /** The {@code nth} read fails with this errno before it moves a byte. */
+    public void failRead(long nth, int errno) {
+        failRead(nth, errno, 0);
+    }
+
+    /** The {@code nth} read moves {@code bytes} bytes (or what there is) and then fails with this errno. */
+    public void failRead(long nth, int errno, long bytes) {
+        reads.plan(nth, new Failure(errno, bytes));
+    }
+
+    /** The {@code nth} write fails with this errno before it moves a byte. */
+    public void failWrite(long nth, int errno) {
+        failWrite(nth, errno, 0);
+    }
+
+    /** The {@code nth} write moves {@code bytes} bytes and then fails with this errno. */
+    public void failWrite(long nth, int errno, long bytes) {
+        writes.plan(nth, new Failure(errno, bytes));
+    }
+
+    /** The {@code nth} file registration fails with this errno. */
+    public void failRegistration(long nth, int errno) {
+        registrations.plan(nth, new Failure(errno, 0));
+    }
+
+    /** The {@code nth} read waits at the gate that is returned, before it moves a byte. */
+    public Gate holdRead(long nth) {
+        return reads.hold(nth);
+    }
+
+    /** The {@code nth} write waits at the gate that is returned, before it moves a byte. */
+    public Gate holdWrite(long nth) {
+        return writes.hold(nth);
+    }
+
+    /** Reads that have begun. */
+    public long readCount() {
+        return reads.count.get();
+    }
+
+    /** Writes that have begun. */
+    public long writeCount() {
+        return writes.count.get();
+    }
+
+    /** File registrations that have begun. */
+    public long registrationCount() {
+        return registrations.count.get();
+    }
+
+    @Override
+    public BackendFile handleRegister(FileSource source) {
+        Failure failure = registrations.next();
+        if (failure.errno != 0) {
+            throw failure.exception("cuFileHandleRegister", -1, -1, 0).build();
+        }
+        return super.handleRegister(source);
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        Failure failure = reads.next();
+        if (failure.errno == 0) {
+            return super.read(file, base, size, fileOffset, bufferOffset);
+        }
+        long part = Math.min(size, failure.bytes);
+        long moved = part == 0 ? 0 : super.read(file, base, part, fileOffset, bufferOffset);
+        throw failure.exception("cuFileRead", fileOffset, size, moved).path(file.path()).build();
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        Failure failure = writes.next();
+        if (failure.errno == 0) {
+            return super.write(file, base, size, fileOffset, bufferOffset);
+        }
+        long part = Math.min(size, failure.bytes);
+        long moved = part == 0 ? 0 : super.write(file, base, part, fileOffset, bufferOffset);
+        throw failure.exception("cuFileWrite", fileOffset, size, moved).path(file.path()).build();
+    }
+
+    private record Failure(int errno, long bytes) {
+        static final Failure NONE = new Failure(0, 0);
+
+        CuFileException.Builder exception(String function, long fileOffset, long size, long moved) {
+            return CuFileException.builder(function)
+                    .error(code())
+                    .errno(errno)
+                    .range(fileOffset, size)
+                    .transferred(moved)
+                    .detail("injected by FaultInjectingBackend");
+        }
+
+        private CuFileError code() {
+            return switch (errno) {
+                case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
+                case Errno.EINVAL, Errno.ENOENT -> CuFileError.INVALID_VALUE;
+                case Errno.EBADF -> CuFileError.INVALID_FILE_OPEN_FLAG;
+                case Errno.ENOMEM -> CuFileError.NOMEM_ERROR;
+                default -> CuFileError.IO_ERROR;
+            };
+        }
+    }
+
+    private static final class Calls {
+        private final AtomicLong count = new AtomicLong();
+        private final Map<Long, Failure> failures = new ConcurrentHashMap<>();
+        private final Map<Long, Gate> gates = new ConcurrentHashMap<>();
+
+        void plan(long nth, Failure failure) {
+            checkFuture(nth);
+            if (failure.errno <= 0 || failure.bytes < 0) {
+                throw new IllegalArgumentException(
+                        "errno %d, bytes %d".formatted(failure.errno, failure.bytes));
+            }
+            failures.put(nth, failure);
+        }
+
+        Gate hold(long nth) {
+            checkFuture(nth);
+            return gates.computeIfAbsent(nth, number -> new Gate());
+        }
+
+        private void checkFuture(long nth) {
+            if (nth <= count.get()) {
+                throw new IllegalArgumentException("call %d is past: %d have begun".formatted(nth, count.get()));
+            }
+        }
+
+        Failure next() {
+            long number = count.incrementAndGet();
+            Gate gate = gates.remove(number);
+            if (gate != null) {
+                gate.pass();
+            }
+            Failure failure = failures.remove(number);
+            return failure == null ? Failure.NONE : failure;
+        }
+    }
+}

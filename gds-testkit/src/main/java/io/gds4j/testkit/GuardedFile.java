@@ -1,0 +1,181 @@
+package io.gds4j.testkit;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+
+/**
+ * A file of random content with a record in memory of what must stand in it. {@link #verify} reads the file by a
+ * FileChannel of its own and compares size and bytes.
+ *
+ * <pre>{@code
+ * GuardedFile file = GuardedFile.create(directory.resolve("data"), 100_003, seed);
+ * handle.write(memory, 10, 5_000, 0);
+ * file.expectWrite(5_000, tenBytes);
+ * file.verify();                      // those ten bytes changed, all others and the size did not
+ * }</pre>
+ *
+ * <p>
+ * Thread-safe. Sizes below 2 GiB.
+ *
+ * @since 0.1
+ */
+public final class GuardedFile {
+    private static final int SLACK = 4096;
+
+    private final Path path;
+    private byte[] expected;
+    private int size;
+
+    private GuardedFile(Path path, byte[] content) {
+        this.path = path;
+        this.expected = content;
+        this.size = content.length;
+    }
+
+    /** Makes a file of {@code size} random bytes, replacing what is there. */
+    public static GuardedFile create(Path path, int size, long seed) {
+        return create(path, RandomBytes.of(seed, size));
+    }
+
+    /** Makes a file of the given content, replacing what is there. */
+    public static GuardedFile create(Path path, byte[] content) {
+        try {
+            Files.write(path, content);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return new GuardedFile(path, content.clone());
+    }
+
+    /** Where it is. */
+    public Path path() {
+        return path;
+    }
+
+    /** Size that it must have, in bytes. */
+    public synchronized int size() {
+        return size;
+    }
+
+    /** What must stand in a part; less at the end of the file, nothing past it. */
+    public synchronized byte[] expected(long offset, int length) {
+        if (offset >= size) {
+            return new byte[0];
+        }
+        int from = (int) offset;
+        return Arrays.copyOfRange(expected, from, from + Math.min(length, size - from));
+    }
+
+    /** Says that these bytes have been written; past the end the file has grown, with zeros in the gap. */
+    public synchronized void expectWrite(long offset, byte[] bytes) {
+        if (bytes.length == 0) {
+            return;
+        }
+        int end = Math.addExact(Math.toIntExact(offset), bytes.length);
+        expectSize(Math.max(end, size));
+        System.arraycopy(bytes, 0, expected, (int) offset, bytes.length);
+    }
+
+    /** Says that the file has been cut or lengthened with zeros. */
+    public synchronized void expectSize(int newSize) {
+        if (newSize > expected.length) {
+            expected = Arrays.copyOf(expected, Math.addExact(newSize, newSize / 4 + SLACK));
+        }
+        if (newSize < size) {
+            Arrays.fill(expected, newSize, size, (byte) 0);
+        }
+        size = newSize;
+    }
+
+    /** Takes as given what stands in a part now, and the size if it reaches to the end: what a failed write left open. */
+    public synchronized void accept(long offset, int length) {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+            long end = Math.min(offset + length, channel.size());
+            if (end <= offset) {
+                return;
+            }
+            expectWrite(offset, read(channel, offset, (int) (end - offset)));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Writes through an independent FileChannel, and expects it. */
+    public synchronized void write(long offset, byte[] bytes) {
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+            ByteBuffer source = ByteBuffer.wrap(bytes);
+            while (source.hasRemaining()) {
+                channel.write(source, offset + source.position());
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        expectWrite(offset, bytes);
+    }
+
+    /**
+     * Reads the whole file independently and compares.
+     *
+     * @throws AssertionError that says where the first difference is
+     */
+    public void verify() {
+        verify(path);
+    }
+
+    /** The same for a file that has moved, or is reached by another name such as {@code /proc/self/fd/7}. */
+    public synchronized void verify(Path place) {
+        try (FileChannel channel = FileChannel.open(place, StandardOpenOption.READ)) {
+            if (channel.size() != size) {
+                throw new AssertionError(
+                        "%s: size is %d, expected %d".formatted(place, channel.size(), size));
+            }
+            compare(channel, 0, size);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Compares the size, and the content of one range with {@code margin} bytes on both sides. */
+    public synchronized void verifyAround(long offset, long length, int margin) {
+        int from = (int) Math.max(0, Math.min(size, offset - margin));
+        int to = (int) Math.max(from, Math.min(size, offset + length + margin));
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
+            if (channel.size() != size) {
+                throw new AssertionError("%s: size is %d, expected %d".formatted(path, channel.size(), size));
+            }
+            compare(channel, from, to - from);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private void compare(FileChannel channel, int from, int length) throws IOException {
+        MemorySegment actual = MemorySegment.ofArray(read(channel, from, length));
+        MemorySegment wanted = MemorySegment.ofArray(expected).asSlice(from, length);
+        long at = Difference.first(wanted, actual);
+        if (at >= 0) {
+            throw new AssertionError("%s of %d bytes: byte %d: %s"
+                    .formatted(path, size, from + at, Difference.describe(wanted, actual, at)));
+        }
+    }
+
+    private static byte[] read(FileChannel channel, long from, int length) throws IOException {
+        ByteBuffer target = ByteBuffer.allocate(length);
+        while (target.hasRemaining() && channel.read(target, from + target.position()) >= 0) {
+            // until full or at the end
+        }
+        return Arrays.copyOf(target.array(), target.position());
+    }
+
+    @Override
+    public String toString() {
+        return "GuardedFile[%s, %d bytes]".formatted(path, size());
+    }
+}

@@ -1,0 +1,150 @@
+package io.gds4j.testkit;
+
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * Memory of any kind between two guard zones, filled with random bytes, with a record of what must stand in every byte of
+ * it. Whoever writes where he should not is found by {@link #verify}.
+ *
+ * <pre>{@code
+ * try (GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.HOST, 10_000)) {
+ *     long n = handle.read(memory.range(), 10_000, 0, 0);
+ *     memory.expect(0, Arrays.copyOf(content, (int) n));
+ *     memory.verify();           // those n bytes, and not one other
+ * }
+ * }</pre>
+ *
+ * <p>
+ * Not thread-safe, except that threads may expect and take disjoint parts.
+ *
+ * @since 0.1
+ */
+public final class GuardedMemory implements AutoCloseable {
+    /** Bytes of each guard zone. */
+    public static final int GUARD = 8192;
+
+    private final MemoryAllocator allocator;
+    private final MemoryAllocation allocation;
+    private final MemoryRange range;
+    private final byte[] expected;
+    private final int start;
+    private final int length;
+    private final String what;
+
+    private GuardedMemory(MemoryAllocator allocator, MemoryKind kind, int length, int misalignment, long seed) {
+        if (length < 0 || misalignment < 0 || misalignment >= GUARD) {
+            throw new IllegalArgumentException("length %d, misalignment %d".formatted(length, misalignment));
+        }
+        this.allocator = allocator;
+        this.length = length;
+        this.start = GUARD + misalignment;
+        this.expected = RandomBytes.of(seed, Math.addExact(start + GUARD, length));
+        this.what = "%s memory of %d bytes, misaligned by %d, seed %d".formatted(kind, length, misalignment, seed);
+        this.allocation = allocator.allocate(kind, expected.length);
+        this.range = allocation.range().slice(start, length);
+        allocator.copyFromHost(MemorySegment.ofArray(expected), allocation.range());
+    }
+
+    /** Memory that starts as the allocator aligns it (a page for host kinds, 256 bytes for GPUs). */
+    public static GuardedMemory allocate(MemoryAllocator allocator, MemoryKind kind, int length) {
+        return allocate(allocator, kind, length, 0, length);
+    }
+
+    /**
+     * Memory that starts {@code misalignment} bytes, less than {@link #GUARD}, behind such an address.
+     *
+     * @param seed makes the content
+     */
+    public static GuardedMemory allocate(
+            MemoryAllocator allocator, MemoryKind kind, int length, int misalignment, long seed) {
+        return new GuardedMemory(allocator, kind, length, misalignment, seed);
+    }
+
+    /** The memory between the guard zones. */
+    public MemoryRange range() {
+        return range;
+    }
+
+    /** A copy of what must stand in a part of the range, for example to know what a write puts into a file. */
+    public byte[] expected(int offset, int size) {
+        checkPart(offset, size);
+        byte[] copy = new byte[size];
+        System.arraycopy(expected, start + offset, copy, 0, size);
+        return copy;
+    }
+
+    /** Says that from here on these bytes must stand at {@code offset}: something has just been read there. */
+    public void expect(int offset, byte[] bytes) {
+        checkPart(offset, bytes.length);
+        System.arraycopy(bytes, 0, expected, start + offset, bytes.length);
+    }
+
+    /** Puts bytes into the memory, and expects them. */
+    public void put(int offset, byte[] bytes) {
+        expect(offset, bytes);
+        allocator.copyFromHost(MemorySegment.ofArray(bytes), range.slice(offset, bytes.length));
+    }
+
+    /** Takes as given what stands in a part now, where the contract leaves it open (behind a failed read's count). */
+    public void accept(int offset, int size) {
+        checkPart(offset, size);
+        byte[] now = new byte[size];
+        allocator.copyToHost(range.slice(offset, size), MemorySegment.ofArray(now));
+        System.arraycopy(now, 0, expected, start + offset, size);
+    }
+
+    /**
+     * Compares every byte, guard zones included, with what must stand there.
+     *
+     * @throws AssertionError that says where the first difference is
+     */
+    public void verify() {
+        MemorySegment actual = MemorySegment.ofArray(new byte[expected.length]);
+        allocator.copyToHost(allocation.range(), actual);
+        MemorySegment wanted = MemorySegment.ofArray(expected);
+        long at = Difference.first(wanted, actual);
+        if (at >= 0) {
+            throw new AssertionError(
+                    "%s: %s: %s".formatted(what, place(at), Difference.describe(wanted, actual, at)));
+        }
+    }
+
+    /** The byte at an offset of the range, as it stands in the memory now. */
+    public byte byteAt(int offset) {
+        MemorySegment one = MemorySegment.ofArray(new byte[1]);
+        allocator.copyToHost(range.slice(offset, 1), one);
+        return one.get(ValueLayout.JAVA_BYTE, 0);
+    }
+
+    private String place(long index) {
+        if (index < start) {
+            return "guard zone, %d bytes before the range".formatted(start - index);
+        }
+        long offset = index - start;
+        return offset < length
+                ? "byte %d of the range".formatted(offset)
+                : "guard zone, %d bytes past the end of the range".formatted(offset - length);
+    }
+
+    private void checkPart(int offset, int size) {
+        if (offset < 0 || size < 0 || offset > length - size) {
+            throw new IndexOutOfBoundsException("offset %d, size %d of %s".formatted(offset, size, what));
+        }
+    }
+
+    /** Frees the memory; checks nothing. */
+    @Override
+    public void close() {
+        allocation.close();
+    }
+
+    @Override
+    public String toString() {
+        return what;
+    }
+}

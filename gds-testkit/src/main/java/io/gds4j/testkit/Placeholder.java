@@ -1,4 +1,0 @@
-package io.gds4j.testkit;
-/** placeholder */
-final class Placeholder {
-}

@@ -1,0 +1,90 @@
+package io.gds4j.testkit;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Host memory of arenas. */
+final class ReferenceAllocator implements MemoryAllocator {
+    private static final long PAGE = 4096;
+    private static final String ALLOCATE = "MemoryAllocator.allocate";
+    private static final String COPY = "MemoryAllocator.copy";
+
+    @Override
+    public boolean supports(MemoryKind kind) {
+        return kind == MemoryKind.HOST;
+    }
+
+    @Override
+    public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
+        if (!supports(kind)) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "the reference backend has host memory only");
+        }
+        if (size < 1) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is below 1: " + size);
+        }
+        Arena arena = Arena.ofShared();
+        try {
+            MemorySegment segment = arena.allocate(size, PAGE);
+            return MemoryAllocation.of(
+                    segment.address(), size, kind, MemoryRange.NO_DEVICE, segment, arena::close);
+        } catch (OutOfMemoryError | IllegalArgumentException e) {
+            arena.close();
+            throw CuFileException.builder(ALLOCATE)
+                    .error(CuFileError.NOMEM_ERROR)
+                    .detail("no room for %d bytes".formatted(size))
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    /** The segment behind a range: without one there is an address, and no way to it in plain Java. */
+    static MemorySegment segment(MemoryRange range, String function) {
+        return range.segment()
+                .orElseThrow(() -> CuFileException.of(
+                        CuFileError.CUDA_POINTER_INVALID,
+                        function,
+                        "the reference backend reaches memory of segments and of its allocator only, not " + range));
+    }
+
+    @Override
+    public void copyToHost(MemoryRange from, MemorySegment to) {
+        checkRoom(to.byteSize(), from.length());
+        MemorySegment.copy(segment(from, COPY), 0, to, 0, to.byteSize());
+    }
+
+    @Override
+    public void copyFromHost(MemorySegment from, MemoryRange to) {
+        checkRoom(from.byteSize(), to.length());
+        MemorySegment.copy(from, 0, segment(to, COPY), 0, from.byteSize());
+    }
+
+    @Override
+    public void copy(MemoryRange from, MemoryRange to) {
+        checkRoom(from.length(), to.length());
+        MemorySegment.copy(segment(from, COPY), 0, segment(to, COPY), 0, from.length());
+    }
+
+    @Override
+    public void fill(MemoryRange range, byte value) {
+        segment(range, "MemoryAllocator.fill").fill(value);
+    }
+
+    @Override
+    public long available(MemoryKind kind, int device) {
+        return Runtime.getRuntime().maxMemory();
+    }
+
+    private static void checkRoom(long bytes, long room) {
+        if (bytes > room) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR, COPY, "%d bytes do not fit %d".formatted(bytes, room));
+        }
+    }
+}

@@ -1,0 +1,315 @@
+package io.gds4j.testkit;
+
+import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.InFlight;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.IoPath;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The plainest backend that keeps the contract: host memory, one piece after the other, Java alone, no native access. It
+ * serves tests that need some backend, and shows what the contract suite asks.
+ *
+ * <p>
+ * Memory is reached through its segment: ranges of raw addresses are refused. O_DIRECT is taken as a hint and ignored.
+ *
+ * @since 0.1
+ */
+public final class ReferenceBackend implements CuFileBackend {
+    private static final int PIECE = 1 << 20;
+    private static final long MAX_DIRECT_KB = 16384;
+    private static final long DIRECT_STEP_KB = 64;
+    private static final long POLL_STEP_KB = 4;
+
+    private final MemoryAllocator allocator = new ReferenceAllocator();
+    private final Map<Long, MemoryRange> buffers = new HashMap<>();
+    private final Set<ReferenceFile> files = new LinkedHashSet<>();
+    private final AtomicLong moved = new AtomicLong();
+    private InFlight inFlight = new InFlight();
+    private long users;
+    private long maxDirectKb = MAX_DIRECT_KB;
+
+    /** A backend whose driver is closed. */
+    public ReferenceBackend() {
+    }
+
+    @Override
+    public String name() {
+        return "reference";
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return allocator;
+    }
+
+    @Override
+    public Map<IoPath, Long> bytesByPath() {
+        return Map.of(IoPath.COMPAT_BUFFERED, moved.get());
+    }
+
+    @Override
+    public long peakStagingBytes() {
+        return moved.get() == 0 ? 0 : PIECE;
+    }
+
+    @Override
+    public synchronized BackendFile handleRegister(FileSource source) {
+        openImplicitly();
+        ReferenceFile file = switch (source) {
+            case FileSource.Named named -> ReferenceFile.open(named);
+            case FileSource.Descriptor descriptor -> ReferenceFile.open(descriptor);
+        };
+        if (file.descriptor().isPresent()
+                && files.stream().anyMatch(open -> open.descriptor().equals(file.descriptor()))) {
+            file.close();
+            throw CuFileException.of(
+                    CuFileError.HANDLE_ALREADY_REGISTERED, "cuFileHandleRegister", "the descriptor is registered");
+        }
+        files.add(file);
+        return file;
+    }
+
+    @Override
+    public synchronized void handleDeregister(BackendFile file) {
+        if (file instanceof ReferenceFile ours && files.remove(ours)) {
+            ours.close();
+        }
+    }
+
+    @Override
+    public synchronized void bufRegister(MemoryRange range, int flags) {
+        openImplicitly();
+        if (range.length() == 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "cuFileBufRegister", "the range is empty");
+        }
+        if (buffers.putIfAbsent(range.address(), range) != null) {
+            throw CuFileException.of(
+                    CuFileError.MEMORY_ALREADY_REGISTERED, "cuFileBufRegister", "this base is registered: " + range);
+        }
+    }
+
+    @Override
+    public synchronized void bufDeregister(MemoryRange range) {
+        if (users == 0) {
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
+        }
+        if (buffers.remove(range.address()) == null) {
+            throw CuFileException.of(
+                    CuFileError.MEMORY_NOT_REGISTERED, "cuFileBufDeregister", "this base is not registered: " + range);
+        }
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return move("cuFileRead", file, base, size, fileOffset, bufferOffset, false);
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return move("cuFileWrite", file, base, size, fileOffset, bufferOffset, true);
+    }
+
+    private long move(
+            String function,
+            BackendFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean write) {
+        InFlight session = enter(function);
+        try {
+            ReferenceFile open = registered(function, file);
+            check(function, open, base, size, fileOffset, bufferOffset, write);
+            MemorySegment memory = ReferenceAllocator.segment(base, function).asSlice(bufferOffset, size);
+            byte[] piece = new byte[(int) Math.min(size, PIECE)];
+            long done = 0;
+            while (done < size) {
+                if (Thread.currentThread().isInterrupted()) {
+                    throw failure(function, open, fileOffset, size)
+                            .error(CuFileError.IO_ERROR)
+                            .errno(Errno.EINTR)
+                            .transferred(done)
+                            .detail("interrupted")
+                            .buildInterrupted();
+                }
+                int length = (int) Math.min(piece.length, size - done);
+                int count = length;
+                try {
+                    if (write) {
+                        MemorySegment.copy(memory, done, MemorySegment.ofArray(piece), 0, length);
+                        open.write(ByteBuffer.wrap(piece, 0, length), fileOffset + done);
+                    } else {
+                        count = open.read(ByteBuffer.wrap(piece, 0, length), fileOffset + done);
+                        MemorySegment.copy(MemorySegment.ofArray(piece), 0, memory, done, count);
+                    }
+                } catch (IOException e) {
+                    throw ReferenceFile.failure(function, e)
+                            .path(open.path())
+                            .range(fileOffset, size)
+                            .transferred(done)
+                            .build();
+                }
+                done += count;
+                moved.addAndGet(count);
+                if (count < length) {
+                    return done;
+                }
+            }
+            return done;
+        } catch (IllegalStateException e) {
+            throw CuFileException.builder(function)
+                    .error(CuFileError.CUDA_POINTER_INVALID)
+                    .path(file.path())
+                    .range(fileOffset, size)
+                    .detail("the memory was freed during the request")
+                    .cause(e)
+                    .build();
+        } finally {
+            session.exit();
+        }
+    }
+
+    private synchronized InFlight enter(String function) {
+        if (users == 0 || !inFlight.enter()) {
+            throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+        }
+        return inFlight;
+    }
+
+    private synchronized ReferenceFile registered(String function, BackendFile file) {
+        if (file instanceof ReferenceFile ours && files.contains(ours)) {
+            return ours;
+        }
+        throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);
+    }
+
+    private void check(
+            String function,
+            ReferenceFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean write) {
+        if (size < 0 || fileOffset < 0 || bufferOffset < 0 || fileOffset > Long.MAX_VALUE - size) {
+            throw failure(function, file, fileOffset, size)
+                    .error(CuFileError.INVALID_VALUE)
+                    .errno(Errno.EINVAL)
+                    .detail("size, file offset or buffer offset is negative or overflows")
+                    .build();
+        }
+        if (bufferOffset > base.length() || size > base.length() - bufferOffset) {
+            throw failure(function, file, fileOffset, size)
+                    .error(CuFileError.CUDA_POINTER_RANGE_ERROR)
+                    .detail("past the end of " + base)
+                    .build();
+        }
+        if (write ? !file.isWritable() : !file.isReadable()) {
+            throw failure(function, file, fileOffset, size)
+                    .error(CuFileError.INVALID_FILE_OPEN_FLAG)
+                    .errno(Errno.EBADF)
+                    .detail("the file is not open for this")
+                    .build();
+        }
+    }
+
+    private static CuFileException.Builder failure(
+            String function, ReferenceFile file, long fileOffset, long size) {
+        return CuFileException.builder(function).path(file.path()).range(fileOffset, size);
+    }
+
+    private synchronized void openImplicitly() {
+        if (users == 0) {
+            driverOpen();
+        }
+    }
+
+    @Override
+    public synchronized void driverOpen() {
+        if (users++ == 0) {
+            inFlight = new InFlight();
+        }
+    }
+
+    @Override
+    public void driverClose() {
+        InFlight closing;
+        synchronized (this) {
+            if (users == 0) {
+                throw CuFileException.of(
+                        CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
+            }
+            if (--users > 0) {
+                return;
+            }
+            closing = inFlight;
+        }
+        closing.close();
+        synchronized (this) {
+            files.forEach(ReferenceFile::close);
+            files.clear();
+            buffers.clear();
+            maxDirectKb = MAX_DIRECT_KB;
+        }
+    }
+
+    @Override
+    public synchronized long useCount() {
+        return users;
+    }
+
+    @Override
+    public synchronized DriverProperties driverGetProperties() {
+        openImplicitly();
+        return new DriverProperties(0, 0, POLL_STEP_KB, maxDirectKb, 0, 2, 0, 0, 0, 0, 0, 0);
+    }
+
+    @Override
+    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        limit("cuFileDriverSetPollMode", pollThresholdKb, POLL_STEP_KB, Long.MAX_VALUE);
+    }
+
+    @Override
+    public synchronized void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
+        limit("cuFileDriverSetMaxDirectIOSize", maxDirectIoSizeKb, DIRECT_STEP_KB, MAX_DIRECT_KB);
+        maxDirectKb = maxDirectIoSizeKb;
+    }
+
+    @Override
+    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
+        limit("cuFileDriverSetMaxCacheSize", maxCacheSizeKb, DIRECT_STEP_KB, Long.MAX_VALUE);
+    }
+
+    @Override
+    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
+        limit("cuFileDriverSetMaxPinnedMemSize", maxPinnedSizeKb, DIRECT_STEP_KB, Long.MAX_VALUE);
+    }
+
+    private synchronized void limit(String function, long kb, long step, long max) {
+        if (users == 0) {
+            throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+        }
+        if (kb < step || kb > max || kb % step != 0) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_UNSUPPORTED_LIMIT,
+                    function,
+                    "%d KiB is not a multiple of %d in %d..%d".formatted(kb, step, step, max));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+package io.gds4j.testkit;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousFileChannel;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.AbstractExecutorService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A file over an asynchronous channel: unlike a FileChannel, an interrupt of its user does not close it.
+ */
+final class ReferenceFile implements BackendFile {
+    private static final String REGISTER = "cuFileHandleRegister";
+
+    private final AsynchronousFileChannel channel;
+    private final Optional<Path> path;
+    private final boolean readable;
+    private final boolean writable;
+    private final Optional<DescriptorKey> descriptor;
+
+    /** Which caller's descriptor it was registered by: the number alone can be reused. */
+    record DescriptorKey(int number, Object file) {
+    }
+
+    private ReferenceFile(
+            AsynchronousFileChannel channel,
+            Optional<Path> path,
+            boolean readable,
+            boolean writable,
+            Optional<DescriptorKey> descriptor) {
+        this.channel = channel;
+        this.path = path;
+        this.readable = readable;
+        this.writable = writable;
+        this.descriptor = descriptor;
+    }
+
+    static ReferenceFile open(FileSource.Named source) {
+        Path path = source.path();
+        if (Files.exists(path)) {
+            checkType(path, path);
+        }
+        Set<OpenOption> options = new HashSet<>();
+        add(options, source.read(), StandardOpenOption.READ);
+        add(options, source.write(), StandardOpenOption.WRITE);
+        add(options, source.create(), StandardOpenOption.CREATE);
+        add(options, source.createNew(), StandardOpenOption.CREATE_NEW);
+        add(options, source.truncate(), StandardOpenOption.TRUNCATE_EXISTING);
+        add(options, source.sync(), StandardOpenOption.SYNC);
+        add(options, source.dsync(), StandardOpenOption.DSYNC);
+        return new ReferenceFile(
+                channel(path, path, options), Optional.of(path), source.read(), source.write(), Optional.empty());
+    }
+
+    static ReferenceFile open(FileSource.Descriptor source) {
+        ProcessDescriptor fd = ProcessDescriptor.of(source.fd())
+                .orElseThrow(() -> CuFileException.builder(REGISTER)
+                        .error(CuFileError.INVALID_VALUE)
+                        .errno(Errno.EBADF)
+                        .detail("descriptor %d is not open".formatted(source.fd()))
+                        .build());
+        checkType(fd.link(), fd.target());
+        if (fd.isAppend()) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_FILE_OPEN_FLAG, REGISTER, "with O_APPEND the kernel ignores offsets");
+        }
+        Set<OpenOption> options = new HashSet<>();
+        add(options, fd.isReadable(), StandardOpenOption.READ);
+        add(options, fd.isWritable(), StandardOpenOption.WRITE);
+        AsynchronousFileChannel channel = channel(fd.link(), fd.target(), options);
+        return new ReferenceFile(
+                channel,
+                Optional.of(fd.target()),
+                fd.isReadable(),
+                fd.isWritable(),
+                Optional.of(new DescriptorKey(source.fd(), fd.fileKey())));
+    }
+
+    private static void add(Set<OpenOption> options, boolean wanted, OpenOption option) {
+        if (wanted) {
+            options.add(option);
+        }
+    }
+
+    private static void checkType(Path place, Path name) {
+        try {
+            if (!Files.readAttributes(place, BasicFileAttributes.class).isRegularFile()) {
+                throw CuFileException.builder(REGISTER)
+                        .error(CuFileError.INVALID_FILE_TYPE)
+                        .path(name)
+                        .detail("not a regular file")
+                        .build();
+            }
+        } catch (IOException e) {
+            throw failure(REGISTER, e).path(name).build();
+        }
+    }
+
+    private static AsynchronousFileChannel channel(Path place, Path name, Set<OpenOption> options) {
+        try {
+            return AsynchronousFileChannel.open(place, options, new CallerRuns());
+        } catch (IOException e) {
+            throw failure(REGISTER, e).path(name).build();
+        }
+    }
+
+    /** What an IOException says, as code and errno. */
+    static CuFileException.Builder failure(String function, IOException e) {
+        CuFileException.Builder builder = CuFileException.builder(function).cause(e).detail(String.valueOf(e));
+        return switch (e) {
+            case NoSuchFileException none -> builder.error(CuFileError.INVALID_VALUE).errno(Errno.ENOENT);
+            case FileAlreadyExistsException there ->
+                builder.error(CuFileError.INVALID_VALUE).errno(Errno.EEXIST);
+            case AccessDeniedException denied ->
+                builder.error(CuFileError.PERMISSION_DENIED).errno(Errno.EACCES);
+            default -> builder.error(CuFileError.IO_ERROR).errno(errno(String.valueOf(e.getMessage())));
+        };
+    }
+
+    private static int errno(String message) {
+        return message.contains("No space left")
+                ? Errno.ENOSPC
+                : message.contains("quota")
+                        ? Errno.EDQUOT
+                        : message.contains("too large") ? Errno.EFBIG : Errno.EIO;
+    }
+
+    Optional<DescriptorKey> descriptor() {
+        return descriptor;
+    }
+
+    /** Reads at a position until the buffer is full or the file ends. */
+    int read(ByteBuffer target, long position) throws IOException {
+        int from = target.position();
+        while (target.hasRemaining() && await(channel.read(target, position + target.position() - from)) > 0) {
+            // short counts go on
+        }
+        return target.position() - from;
+    }
+
+    /** Writes the whole buffer at a position. */
+    void write(ByteBuffer source, long position) throws IOException {
+        int from = source.position();
+        while (source.hasRemaining()) {
+            await(channel.write(source, position + source.position() - from));
+        }
+    }
+
+    private static int await(Future<Integer> result) throws IOException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return result.get();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                } catch (ExecutionException e) {
+                    throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    void close() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            throw failure("cuFileHandleDeregister", e).path(path).build();
+        }
+    }
+
+    @Override
+    public Optional<Path> path() {
+        return path;
+    }
+
+    @Override
+    public boolean isReadable() {
+        return readable;
+    }
+
+    @Override
+    public boolean isWritable() {
+        return writable;
+    }
+
+    @Override
+    public long size() {
+        try {
+            return channel.size();
+        } catch (IOException e) {
+            throw failure("fstat", e).path(path).build();
+        }
+    }
+
+    @Override
+    public IoPathReport ioPath() {
+        return new IoPathReport(IoPath.COMPAT_BUFFERED, "the reference backend has no other way");
+    }
+
+    @Override
+    public void force(boolean metadata) {
+        try {
+            channel.force(metadata);
+        } catch (IOException e) {
+            throw failure(metadata ? "fsync" : "fdatasync", e).path(path).build();
+        }
+    }
+
+    @Override
+    public void truncate(long size) {
+        try {
+            long now = channel.size();
+            if (size < now) {
+                channel.truncate(size);
+            } else if (size > now) {
+                // A channel cannot lengthen a file but by writing to it.
+                write(ByteBuffer.allocate(1), size - 1);
+            }
+        } catch (IOException e) {
+            throw failure("ftruncate", e).path(path).build();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "ReferenceFile[%s]".formatted(path.map(Path::toString).orElse("descriptor"));
+    }
+
+    /** Lets the asynchronous channel work on the thread that asks, so that no threads come of it. */
+    private static final class CallerRuns extends AbstractExecutorService {
+        @Override
+        public void execute(Runnable task) {
+            task.run();
+        }
+
+        @Override
+        public void shutdown() {
+            // nothing runs but its callers
+        }
+
+        @Override
+        public List<Runnable> shutdownNow() {
+            return List.of();
+        }
+
+        @Override
+        public boolean isShutdown() {
+            return false;
+        }
+
+        @Override
+        public boolean isTerminated() {
+            return false;
+        }
+
+        @Override
+        public boolean awaitTermination(long timeout, TimeUnit unit) {
+            return true;
+        }
+    }
+}

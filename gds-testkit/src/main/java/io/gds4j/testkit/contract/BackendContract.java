@@ -1,0 +1,157 @@
+package io.gds4j.testkit.contract;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Base of the contract's groups: one open driver and one directory for all tests of a class.
+ *
+ * @since 0.1
+ */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+public abstract class BackendContract {
+    private final AtomicInteger names = new AtomicInteger();
+    private @Nullable Path folder;
+    private @Nullable CuFileDriver driver;
+
+    /** For subclasses. */
+    protected BackendContract() {
+    }
+
+    /** The backend that is held to the contract. */
+    protected abstract BackendUnderTest backend();
+
+    /** How a handle is opened: with or without O_DIRECT. */
+    enum Mode {
+        BUFFERED,
+        DIRECT;
+
+        OpenOption[] options(OpenOption... more) {
+            List<OpenOption> all = new ArrayList<>(List.of(more));
+            if (this == DIRECT) {
+                all.add(CuFileOpenOption.DIRECT);
+            }
+            return all.toArray(OpenOption[]::new);
+        }
+    }
+
+    /** A kind of memory and a way of opening. */
+    record Way(MemoryKind kind, Mode mode) {
+    }
+
+    @BeforeAll
+    void openDriver() throws IOException {
+        folder = Files.createTempDirectory(backend().directory(), "contract");
+        driver = newDriver();
+    }
+
+    @AfterAll
+    void closeDriver() throws IOException {
+        if (driver != null) {
+            driver.close();
+        }
+        if (folder != null) {
+            deleteTree(folder);
+        }
+    }
+
+    static void deleteTree(Path root) throws IOException {
+        Files.walkFileTree(root, new SimpleFileVisitor<>() {
+            @Override
+            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                Files.delete(file);
+                return FileVisitResult.CONTINUE;
+            }
+
+            @Override
+            public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException failure)
+                    throws IOException {
+                Files.delete(directory);
+                return FileVisitResult.CONTINUE;
+            }
+        });
+    }
+
+    /** A driver of its own, for tests that close it. */
+    final CuFileDriver newDriver() {
+        return newDriver(backend().config());
+    }
+
+    final CuFileDriver newDriver(CuFileConfig config) {
+        return CuFileDriver.open(backend().createBackend(config));
+    }
+
+    /** The driver that all tests of this class share. */
+    final CuFileDriver driver() {
+        if (driver == null) {
+            throw new IllegalStateException("no driver outside of tests");
+        }
+        return driver;
+    }
+
+    final MemoryAllocator allocator() {
+        return driver().allocator();
+    }
+
+    /** A path that no other test has. */
+    final Path newPath() {
+        if (folder == null) {
+            throw new IllegalStateException("no directory outside of tests");
+        }
+        return folder.resolve("file" + names.incrementAndGet());
+    }
+
+    /** A new file of random content. */
+    final GuardedFile newFile(int size) {
+        return GuardedFile.create(newPath(), size, size + 1L);
+    }
+
+    final GuardedMemory memory(MemoryKind kind, int length) {
+        return GuardedMemory.allocate(allocator(), kind, length);
+    }
+
+    final CuFileHandle openToRead(GuardedFile file, Mode mode) {
+        return driver().openFile(file.path(), mode.options());
+    }
+
+    final CuFileHandle openToWrite(GuardedFile file, Mode mode) {
+        return driver().openFile(
+                file.path(), mode.options(StandardOpenOption.READ, StandardOpenOption.WRITE));
+    }
+
+    final boolean diverges(Divergence divergence) {
+        return backend().divergences().contains(divergence);
+    }
+
+    final Stream<MemoryKind> kinds() {
+        return backend().kinds().stream();
+    }
+
+    final Stream<Way> ways() {
+        return kinds().flatMap(kind -> Stream.of(Mode.values()).map(mode -> new Way(kind, mode)));
+    }
+}

@@ -1,0 +1,235 @@
+package io.gds4j.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.BufferFlag;
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Registering memory and taking it back.
+ *
+ * @since 0.1
+ */
+public abstract class BufferContract extends BackendContract {
+    private static final int PAGE = 4096;
+
+    /** For subclasses. */
+    protected BufferContract() {
+    }
+
+    final Stream<MemoryKind> cudaKinds() {
+        return kinds().filter(MemoryKind::isCuda);
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void memoryIsRegisteredAndDeregistered(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE)) {
+            for (int round = 0; round < 3; round++) {
+                CuFileBuffer buffer = driver().registerBuffer(memory.range());
+                assertThat(buffer.isOpen()).isTrue();
+                assertThat(buffer.range()).isEqualTo(memory.range());
+                buffer.close();
+                assertThat(buffer.isOpen()).isFalse();
+                buffer.close();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void emptyRangeIsRefused(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator().allocate(kind, PAGE)) {
+            MemoryRange empty = memory.range().slice(10, 0);
+            Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerBuffer(empty));
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void sameBaseTwiceIsRefusedAndTheFirstStays(MemoryKind kind) {
+        GuardedFile file = newFile(PAGE);
+        try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE);
+                CuFileHandle handle = driver().openFile(file.path());
+                CuFileBuffer first = driver().registerBuffer(memory.range())) {
+            Failures.expect(
+                    CuFileError.MEMORY_ALREADY_REGISTERED, () -> driver().registerBuffer(memory.range()));
+            Failures.expect(
+                    CuFileError.MEMORY_ALREADY_REGISTERED,
+                    () -> driver().registerBuffer(memory.range().slice(0, PAGE)));
+            assertThat(handle.read(first, PAGE, 0, 0)).isEqualTo(PAGE);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void partsWithBasesOfTheirOwnRegisterSeparately(MemoryKind kind) {
+        GuardedFile file = newFile(3 * PAGE);
+        try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE);
+                CuFileHandle handle = driver().openFile(file.path())) {
+            CuFileBuffer whole = driver().registerBuffer(memory.range());
+            CuFileBuffer part = driver().registerBuffer(memory.range().slice(4 * PAGE, 4 * PAGE));
+            CuFileBuffer odd = driver().registerBuffer(memory.range().slice(1, PAGE));
+            whole.close();
+            assertThat(handle.read(part, 3 * PAGE, 0, 0)).isEqualTo(3 * PAGE);
+            assertThat(handle.read(odd, PAGE, 0, 0)).isEqualTo(PAGE);
+            part.close();
+            assertThat(handle.read(odd, PAGE, 1, 0)).isEqualTo(PAGE);
+            odd.close();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("cudaKindsOrNone")
+    void rangePastItsAllocationIsRefused(MemoryKind kind) {
+        if (!kind.isCuda()) {
+            try (MemoryAllocation memory = allocator().allocate(kind, PAGE)) {
+                Failures.expect(
+                        CuFileError.CUDA_POINTER_RANGE_ERROR,
+                        () -> driver().registerBuffer(memory.range().slice(0, PAGE + 1)));
+            }
+            return;
+        }
+        long size = 4L << 20;
+        try (MemoryAllocation memory = allocator().allocate(kind, size)) {
+            long base = memory.range().address();
+            Failures.expect(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    () -> driver().registerBuffer(MemoryRange.ofAddress(base, size + (64L << 20), kind)));
+            Failures.expect(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    () -> driver().registerBuffer(MemoryRange.ofAddress(base + 1, size + (64L << 20), kind)));
+            Failures.expect(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    () -> driver().registerBuffer(MemoryRange.ofAddress(base, 1L << 46, kind)));
+        }
+    }
+
+    /** CUDA kinds, for which the driver knows every allocation; where there are none, the kinds whose ranges know it. */
+    final Stream<MemoryKind> cudaKindsOrNone() {
+        return cudaKinds().findAny().isPresent() ? cudaKinds() : kinds();
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void flagsForRdmaAreAccepted(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE);
+                CuFileBuffer buffer = driver().registerBuffer(memory.range(), EnumSet.allOf(BufferFlag.class))) {
+            assertThat(buffer.isOpen()).isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void freedMemoryIsRefused(MemoryKind kind) {
+        MemoryAllocation memory = allocator().allocate(kind, PAGE);
+        memory.close();
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> driver().registerBuffer(memory.range()));
+    }
+
+    @Test
+    void memoryOfAClosedArenaIsRefused() {
+        MemoryRange range;
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocate(PAGE);
+            range = MemoryRange.ofSegment(segment);
+        }
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> driver().registerBuffer(range));
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void deregisteringWhatIsNotRegisteredIsRefused(MemoryKind kind) {
+        CuFileBackend backend = backend().createBackend(backend().config());
+        backend.driverOpen();
+        try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE)) {
+            MemoryRange range = memory.range();
+            Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> backend.bufDeregister(range));
+            backend.bufRegister(range, 0);
+            Failures.expect(
+                    CuFileError.MEMORY_NOT_REGISTERED, () -> backend.bufDeregister(range.slice(PAGE, PAGE)));
+            backend.bufDeregister(range);
+            Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> backend.bufDeregister(range));
+        } finally {
+            backend.driverClose();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void registeredMemoryReceivesAndGivesTheSameBytes(MemoryKind kind) {
+        GuardedFile file = newFile(100_003);
+        try (GuardedMemory memory = GuardedMemory.allocate(allocator(), kind, 50_000, 3, 7);
+                CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
+                CuFileBuffer buffer = driver().registerBuffer(memory.range())) {
+            assertThat(handle.read(buffer, 40_000, 77, 5)).isEqualTo(40_000);
+            memory.expect(5, file.expected(77, 40_000));
+            memory.verify();
+            assertThat(handle.write(buffer, 1_000, 99_999, 123)).isEqualTo(1_000);
+            file.expectWrite(99_999, memory.expected(123, 1_000));
+            file.verify();
+            assertThat(handle.read(memory.range(), 50_000, 0, 0)).isEqualTo(50_000);
+            memory.expect(0, file.expected(0, 50_000));
+            memory.verify();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void requestPastTheRegisteredRangeIsRefused(MemoryKind kind) {
+        GuardedFile file = newFile(PAGE);
+        try (GuardedMemory memory = memory(kind, 2 * PAGE);
+                CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
+                CuFileBuffer buffer = driver().registerBuffer(memory.range())) {
+            Failures.expect(CuFileError.INVALID_MAPPING_RANGE, () -> handle.read(buffer, 2 * PAGE + 1, 0, 0));
+            Failures.expect(CuFileError.INVALID_MAPPING_RANGE, () -> handle.read(buffer, PAGE, 0, PAGE + 1));
+            Failures.expect(CuFileError.INVALID_MAPPING_RANGE, () -> handle.read(buffer, 0, 0, 2 * PAGE + 1));
+            Failures.expect(CuFileError.INVALID_MAPPING_RANGE, () -> handle.write(buffer, PAGE, 0, Long.MAX_VALUE));
+            memory.verify();
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void closedBufferIsRefused(MemoryKind kind) {
+        GuardedFile file = newFile(PAGE);
+        try (GuardedMemory memory = memory(kind, PAGE);
+                CuFileHandle handle = openToWrite(file, Mode.BUFFERED)) {
+            CuFileBuffer buffer = driver().registerBuffer(memory.range());
+            buffer.close();
+            Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> handle.read(buffer, 0));
+            Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> handle.write(buffer, 0));
+            memory.verify();
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void memoryIsFreedAfterDriverHasDroppedItsRegistration(MemoryKind kind) {
+        MemoryAllocation memory = allocator().allocate(kind, PAGE);
+        try (CuFileDriver driver = newDriver()) {
+            driver.registerBuffer(memory.range());
+        }
+        memory.close();
+        assertThat(memory.isOpen()).isFalse();
+    }
+}

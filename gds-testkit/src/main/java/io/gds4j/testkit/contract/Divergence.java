@@ -1,0 +1,18 @@
+package io.gds4j.testkit.contract;
+
+/**
+ * The ways in which a backend may differ from the contract: all that real libcufile forces upon us. Each test that meets
+ * one names it.
+ *
+ * @since 0.1
+ */
+public enum Divergence {
+    /** The handle works on the caller's descriptor, and dies when the caller closes it. */
+    HANDLE_NEEDS_CALLERS_DESCRIPTOR,
+    /** Files of memfd_create are refused. */
+    MEMFD_REFUSED,
+    /** A failed system call shows as EPERM or EIO, whatever the kernel said. */
+    ERRNO_LOST,
+    /** An interrupt is noticed only after the whole request. */
+    UNINTERRUPTIBLE
+}

@@ -1,0 +1,8 @@
+/**
+ * The contract that every backend is held to, as abstract JUnit classes: extend
+ * {@link io.gds4j.testkit.contract.BackendContractSuite} once for each backend.
+ */
+@NullMarked
+package io.gds4j.testkit.contract;
+
+import org.jspecify.annotations.NullMarked;
