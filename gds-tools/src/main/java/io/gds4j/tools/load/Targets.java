@@ -34,7 +34,7 @@ public record Targets(Target target, String description) {
                     throw CommandFailure.device(
                             "NO_GPU", "%s: no GPU here: %s; %s".formatted(asked, none.reason(), none.remedy()));
                 }
-                yield new Targets(Target.HOST, HOST + " (no GPU: " + none.reason() + ")");
+                yield new Targets(Target.HOST, HOST + "; no GPU here, gds check says why");
             }
             case CudaAvailability.Available gpus -> {
                 Target target = asked == null ? Target.gpu(0) : asked;

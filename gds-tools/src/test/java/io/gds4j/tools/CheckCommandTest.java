@@ -1,0 +1,130 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.config.ConfigSource;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class CheckCommandTest {
+    @TempDir private Path folder;
+
+    @Test
+    void jsonHasEveryFieldOfTheContract() {
+        JsonNode json = gds("check", "--json").json();
+
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.check/1");
+        assertThat(json.get("driver").get("available").isBoolean()).isTrue();
+        assertThat(json.get("libcufile").get("found").isBoolean()).isTrue();
+        assertThat(json.get("libcufile").get("searched")).isNotEmpty();
+        assertThat(json.get("gpus").isArray()).isTrue();
+        assertThat(json.get("paths")).isEmpty();
+        assertThat(json.get("config").properties())
+                .hasSameSizeAs(CuFileConfig.defaults().values())
+                .allSatisfy(entry -> assertThat(entry.getValue().fieldNames())
+                        .toIterable()
+                        .contains("value", "source"));
+        assertThat(json.get("platform").get("kernel").asText()).startsWith("Linux ");
+        assertThat(json.get("backends").get(0).get("name").asText()).isNotEmpty();
+    }
+
+    @Test
+    void withoutADriverTheReasonIsGiven() {
+        JsonNode driver = gds("check", "--json").json().get("driver");
+
+        // A machine has a driver with its version, or a reason with its remedy: never neither.
+        assertThat(driver.get("available").asBoolean()).isEqualTo(!driver.get("cudaVersion").isNull());
+        assertThat(driver.get("available").asBoolean()).isEqualTo(driver.get("reason").isNull());
+    }
+
+    @Test
+    void everyValueIsShownWithItsSource() throws IOException {
+        Path config = Files.writeString(
+                folder.resolve("cufile.json"),
+                "{ // comment\n \"execution\": {\"max_io_threads\": 7}, \"nonsense\": {\"key\": 1}}\n");
+        Map<String, String> environment =
+                Map.of("CUFILE_ENV_PATH_JSON", config.toString(), "CUFILE_FORCE_COMPAT_MODE", "true");
+
+        JsonNode json = GdsRun.gds(environment, () -> false, "check", "--json").json();
+
+        JsonNode threads = json.get("config").get("execution.max_io_threads");
+        assertThat(threads.get("value").asLong()).isEqualTo(7);
+        assertThat(threads.get("source").asText()).isEqualTo("file");
+        assertThat(threads.get("origin").asText()).isEqualTo(config + ":2");
+        JsonNode forced = json.get("config").get("properties.force_compat_mode");
+        assertThat(forced.get("value").asBoolean()).isTrue();
+        assertThat(forced.get("source").asText()).isEqualTo("environment");
+        assertThat(json.get("config").get("properties.io_batchsize").get("source").asText()).isEqualTo("default");
+        assertThat(json.get("unknownConfigKeys").toString()).contains("nonsense");
+        assertThat(GdsRun.gds(environment, () -> false, "check").out())
+                .containsPattern("execution\\.max_io_threads +7 +" + config + ":2")
+                .containsPattern("properties\\.force_compat_mode +true +CUFILE_FORCE_COMPAT_MODE");
+    }
+
+    @Test
+    void aPathIsShownWithItsFileSystemAndWhatServesIt() throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[10_000]);
+
+        GdsRun run = gds("check", file.toString(), folder.toString(), "--json");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.json().get("paths")).hasSize(2);
+        for (JsonNode path : run.json().get("paths")) {
+            assertThat(file.startsWith(path.get("mountPoint").asText())).isTrue();
+            assertThat(path.get("fileSystem").asText()).isNotEmpty();
+            assertThat(path.get("device").asText()).isNotEmpty();
+            assertThat(path.has("directIo")).isTrue();
+        }
+        JsonNode path = run.json().get("paths").get(0);
+        assertThat(path.get("kind").asText()).isEqualTo("file");
+        assertThat(path.get("ioPath").asText()).startsWith("COMPAT_");
+        assertThat(path.get("reason").asText()).isNotEmpty();
+        assertThat(Files.list(folder)).as("nothing is left behind").containsExactly(file);
+        assertThat(gds("check", file.toString()).out())
+                .contains(file.toString())
+                .containsPattern("file system +\\S+ on /")
+                .containsPattern("by default +COMPAT_\\w+: \\S");
+    }
+
+    @Test
+    void aPathThatIsNotThereIsStatusThree() {
+        Path missing = folder.resolve("missing");
+
+        GdsRun run = gds("check", folder.toString(), missing.toString(), "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).isEqualTo("gds: " + missing + ": no such file or directory");
+        assertThat(run.json().get("error").get("file").asText()).isEqualTo(missing.toString());
+        assertThat(run.json().get("paths")).hasSize(2);
+    }
+
+    @Test
+    void verboseShowsEveryValueAndEveryFolder() {
+        String out = gds("check", "-v").out();
+
+        List<String> keys = CuFileConfig.defaults().values().stream().map(value -> value.key().name()).toList();
+        assertThat(out).contains(keys).contains("looked in /");
+    }
+
+    @Test
+    void thePrintedConfigurationIsReadBackAsTheDefaults() throws IOException {
+        GdsRun run = gds("check", "--print-config");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        Path written = Files.writeString(folder.resolve("cufile.json"), run.out());
+        CuFileConfig config = CuFileConfig.load(Map.of("CUFILE_ENV_PATH_JSON", written.toString()));
+        assertThat(config.source(CuFileKeys.MAX_IO_THREADS)).isEqualTo(ConfigSource.FILE);
+        assertThat(config.values()).allSatisfy(value -> assertThat(value.isDefaultValue()).isTrue());
+        assertThat(config.unknownKeys()).isEmpty();
+    }
+}

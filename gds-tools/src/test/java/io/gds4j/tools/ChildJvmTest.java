@@ -1,0 +1,113 @@
+package io.gds4j.tools;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What only a process of its own shows: its status, its signals, the purity of its standard output. */
+class ChildJvmTest {
+    private static final long PATIENCE_SECONDS = 60;
+
+    @TempDir private Path folder;
+
+    private static ProcessBuilder gds(String... arguments) {
+        List<String> line = new ArrayList<>();
+        line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        line.addAll(
+                List.of(
+                        "--enable-native-access=ALL-UNNAMED",
+                        "--illegal-native-access=deny",
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        GdsCommand.class.getName()));
+        line.addAll(List.of(arguments));
+        ProcessBuilder builder = new ProcessBuilder(line);
+        builder.environment().remove("CUFILE_ENV_PATH_JSON");
+        builder.environment().remove("JDK_JAVA_OPTIONS");
+        return builder;
+    }
+
+    private GdsRun run(String... arguments) throws IOException, InterruptedException {
+        Path out = folder.resolve("stdout");
+        Path err = folder.resolve("stderr");
+        Process process = gds(arguments).redirectOutput(out.toFile()).redirectError(err.toFile()).start();
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        return new GdsRun(process.exitValue(), Files.readString(out), Files.readString(err));
+    }
+
+    @Test
+    void standardOutputHoldsTheObjectAndNothingElse() throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = run("load", file.toString(), "--target", "host", "--verify", "--digest", "--json");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        JsonNode tensors = run.json().get("tensorList");
+        JsonNode named = null;
+        for (JsonNode tensor : tensors) {
+            named = tensor.get("name").asText().equals(TestCheckpoints.UNICODE) ? tensor : named;
+        }
+        assertThat(named).as("a name beyond ASCII survives").isNotNull();
+        assertThat(named.get("sha256").asText()).isEqualTo(TestCheckpoints.digests(file).get(TestCheckpoints.UNICODE));
+    }
+
+    @Test
+    void aStatusReachesTheParent() throws IOException, InterruptedException {
+        GdsRun run = run("load", folder.resolve("missing").toString(), "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.json().get("error").get("exitStatus").asInt()).isEqualTo(3);
+        assertThat(run.errorLine()).startsWith("gds: ").contains("missing");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"INT, 130", "TERM, 143"})
+    void aSignalDuringTheDemoRemovesTheCheckpoint(String signal, int status) throws IOException, InterruptedException {
+        Path err = folder.resolve("stderr");
+        Path work = Files.createDirectory(folder.resolve("work"));
+        Process process = gds("demo", "--size", "1G", "--dir", work.toString()).redirectError(err.toFile()).start();
+        try (BufferedReader out =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+            // Written once the folder is there, before a gigabyte is.
+            assertThat(out.readLine()).contains("making").contains(work.toString());
+
+            assertThat(new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start().waitFor())
+                    .isZero();
+
+            assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).isEqualTo(status);
+        assertThat(work).isEmptyDirectory();
+        assertThat(err).isEmptyFile();
+    }
+
+    @Test
+    void aReaderThatGoesAwayIsNoStackTrace() throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path err = folder.resolve("stderr");
+
+        Process process = gds("load", file.toString(), "--list").redirectError(err.toFile()).start();
+        process.getInputStream().close();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isIn(0, 4);
+        assertThat(Files.readString(err)).isEmpty();
+    }
+}

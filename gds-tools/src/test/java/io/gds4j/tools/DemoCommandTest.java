@@ -1,0 +1,92 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class DemoCommandTest {
+    @TempDir private Path folder;
+
+    @Test
+    void makesLoadsVerifiesComparesAndRemoves() {
+        GdsRun run = gds("demo", "--size", "3M", "--dir", folder.toString(), "--json");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(folder).isEmptyDirectory();
+        JsonNode json = run.json();
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.demo/1");
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(json.get("bytes").asLong()).isBetween(3L * (1 << 20) * 98 / 100, 3L << 20);
+        assertThat(json.get("tensors").asInt()).isGreaterThan(10);
+        assertThat(json.get("bytesPerSecond").asLong()).isPositive();
+        assertThat(json.get("baselineBytesPerSecond").asLong()).isPositive();
+        assertThat(json.get("seconds").asDouble()).isPositive();
+        assertThat(json.fieldNames())
+                .toIterable()
+                .contains("format", "files", "driverOpenSeconds", "target", "backend", "ioPaths", "peakStagingBytes");
+    }
+
+    @Test
+    void aPersonReadsTheComparison() {
+        GdsRun run = gds("demo", "--size", "2M", "--dir", folder.toString());
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out())
+                .containsPattern("making +" + folder)
+                .containsPattern("gds4j +\\S+ s +\\S+ [MG]B/s")
+                .containsPattern("FileChannel +\\S+ s +\\S+ [MG]B/s")
+                .containsPattern("\\d\\.\\d\\d times as fast")
+                .containsPattern("verified +every byte of \\d+ tensors")
+                .contains("staging")
+                .containsPattern("removed +" + folder);
+    }
+
+    @Test
+    void aFailureRemovesTheCheckpointToo() {
+        // The second question whether progress may be drawn comes after the file was made.
+        GdsRun run = GdsRun.gds(
+                Map.of(), GdsRun.onQuestion(2, () -> truncateIn(folder)), "demo", "--size", "2M", "--dir",
+                folder.toString(), "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.json().get("error").get("name").asText()).isEqualTo("FileChanged");
+        assertThat(folder).isEmptyDirectory();
+    }
+
+    private static void truncateIn(Path folder) {
+        try (var files = Files.walk(folder)) {
+            Path file = files.filter(Files::isRegularFile).findFirst().orElseThrow();
+            try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                channel.truncate(channel.size() / 2);
+            }
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void theFolderHasToBeThere() throws IOException {
+        Path missing = folder.resolve("missing");
+        Path file = Files.createFile(folder.resolve("file"));
+
+        GdsRun run = gds("demo", "--dir", missing.toString());
+        GdsRun onFile = gds("demo", "--dir", file.toString(), "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.errorLine()).isEqualTo("gds: " + missing + ": no such folder");
+        assertThat(onFile.status()).isEqualTo(3);
+        assertThat(onFile.json().get("error").get("file").asText()).isEqualTo(file.toString());
+    }
+}
