@@ -256,7 +256,7 @@ final class CompatSession {
             long bufferOffset,
             boolean write) {
         FilePair pair = file.pair();
-        long pieceSize = pool.pieceSize();
+        long pieceSize = engine.pieceSize(size, pool.pieceSize());
         boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
         if (direct && write && pair.traits().network()) {
@@ -269,6 +269,9 @@ final class CompatSession {
         }
         long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
         plan.direct(fileOffset, size, pieceSize, alignment, limit);
+        if (!write && !forceDirect) {
+            plan.preferCached();
+        }
     }
 
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */

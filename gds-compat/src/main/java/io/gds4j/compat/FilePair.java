@@ -28,6 +28,7 @@ final class FilePair {
 
     private volatile int direct = NONE;
     private volatile Direct state;
+    private volatile boolean tellsResidency;
     private int users;
 
     /** A file, how it is open, and which synchronisation its writes ask for. */
@@ -42,6 +43,7 @@ final class FilePair {
         this.mode = mode;
         this.locks = locks;
         this.state = traits.allowsDirect() ? Direct.UNTRIED : Direct.REFUSED;
+        this.tellsResidency = traits.local();
     }
 
     Key key() {
@@ -103,6 +105,16 @@ final class FilePair {
 
     boolean directWorks() {
         return directDescriptor() >= 0;
+    }
+
+    /** True while the kernel may be asked what is in the page cache. */
+    boolean tellsResidency() {
+        return tellsResidency;
+    }
+
+    /** The kernel does not tell this process what is in the page cache. */
+    void refuseResidency() {
+        tellsResidency = false;
     }
 
     /** How bytes that go by the buffered descriptor are counted. */

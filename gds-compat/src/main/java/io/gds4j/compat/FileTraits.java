@@ -11,9 +11,11 @@ import java.util.Set;
  * @param alignment bytes to which direct requests are cut; 0 if the file system says that it has no direct I/O
  * @param memoryAlignment bytes to which memory of direct requests is aligned
  * @param network on a network file system, where direct and buffered requests must not be mixed
+ * @param local on a file system whose page cache is never older than the file
  * @param inMemory on a file system whose only copy is the page cache
  */
-record FileTraits(boolean block, long alignment, long memoryAlignment, boolean network, boolean inMemory) {
+record FileTraits(
+        boolean block, long alignment, long memoryAlignment, boolean network, boolean local, boolean inMemory) {
 
     private static final long PAGE = 4096;
     private static final long LARGEST_BLOCK = 65536;
@@ -31,6 +33,8 @@ record FileTraits(boolean block, long alignment, long memoryAlignment, boolean n
             0x5346414FL,
             0x20030528L,
             0x19830326L);
+    private static final Set<Long> LOCAL =
+            Set.of(PosixConstants.EXT4_MAGIC, PosixConstants.XFS_MAGIC, PosixConstants.BTRFS_MAGIC);
     private static final Set<Long> IN_MEMORY =
             Set.of(PosixConstants.TMPFS_MAGIC, 0x858458F6L, PosixConstants.HUGETLBFS_MAGIC);
 
@@ -55,6 +59,7 @@ record FileTraits(boolean block, long alignment, long memoryAlignment, boolean n
                 alignment,
                 memoryAlignment,
                 NETWORK.contains(magic & 0xFFFFFFFFL),
+                LOCAL.contains(magic & 0xFFFFFFFFL) && !status.isBlockDevice(),
                 inMemory);
     }
 

@@ -14,10 +14,12 @@ import org.jspecify.annotations.Nullable;
 final class PieceIo {
     private final Posix posix;
     private final PathCounters counters;
+    private final Residency residency;
 
     PieceIo(Posix posix, PathCounters counters) {
         this.posix = posix;
         this.counters = counters;
+        this.residency = new Residency(posix);
     }
 
     /** {@link #move} for a slab. */
@@ -48,7 +50,18 @@ final class PieceIo {
         long position = start;
         while (position < end) {
             boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
+            boolean hot = false;
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
+            if (direct && plan.asksResidency() && pair.tellsResidency()) {
+                long run = residency.run(pair, position, count);
+                if (run == 0) {
+                    pair.refuseResidency();
+                } else {
+                    hot = run > 0;
+                    direct = !hot;
+                    count = Math.abs(run);
+                }
+            }
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
             long at = position - start;
@@ -56,7 +69,7 @@ final class PieceIo {
                     ? once(fd, address + at, count, position, write)
                     : once(fd, segment, segmentOffset + at, count, position, write);
             if (moved > 0) {
-                counters.add(direct ? IoPath.COMPAT_DIRECT : pair.bufferedPath(), moved);
+                counters.add(path(pair, direct, hot), moved);
                 position += moved;
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
@@ -71,6 +84,13 @@ final class PieceIo {
             }
         }
         return position - start;
+    }
+
+    private static IoPath path(FilePair pair, boolean direct, boolean hot) {
+        if (direct) {
+            return IoPath.COMPAT_DIRECT;
+        }
+        return hot ? IoPath.COMPAT_CACHED : pair.bufferedPath();
     }
 
     private long once(int fd, long address, long count, long position, boolean write) {

@@ -10,6 +10,7 @@ final class RequestPlan {
     private long pieceSize = 1;
     private long directFrom;
     private long directTo;
+    private boolean asksResidency;
 
     /**
      * Everything through the page cache.
@@ -24,6 +25,7 @@ final class RequestPlan {
         this.pieceSize = pieceSize;
         this.directFrom = offset;
         this.directTo = offset;
+        this.asksResidency = false;
         return this;
     }
 
@@ -43,6 +45,16 @@ final class RequestPlan {
             directTo = to;
         }
         return this;
+    }
+
+    /** What is in the page cache is taken from there, even where the plan says direct. */
+    RequestPlan preferCached() {
+        asksResidency = true;
+        return this;
+    }
+
+    boolean asksResidency() {
+        return asksResidency;
     }
 
     static long roundDown(long value, long alignment) {

@@ -24,6 +24,7 @@ final class TransferEngine {
     private static final int MAX_AUTOMATIC_THREADS = 12;
 
     private static final long KIB = 1024;
+    private static final long MIN_PIECE_SIZE = 512 * KIB;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
@@ -70,6 +71,20 @@ final class TransferEngine {
             return config.get(CuFileKeys.MAX_IO_THREADS).intValue();
         }
         return Math.max(1, Math.min(processors, MAX_AUTOMATIC_THREADS) - 1);
+    }
+
+    /**
+     * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
+     * pays.
+     *
+     * @param largest what a slab holds, a power of two
+     */
+    long pieceSize(long size, long largest) {
+        if (workers.isEmpty() || size < parallelFrom) {
+            return largest;
+        }
+        long share = Long.highestOneBit(Math.max(1, size / (2L * (workers.size() + 1))));
+        return Math.min(largest, Math.max(MIN_PIECE_SIZE, share));
     }
 
     /** A thread that works on requests beside their callers, for questions about confinement. */
@@ -147,7 +162,10 @@ final class TransferEngine {
         try {
             if (!stopping) {
                 active.add(transfer);
-                work.signalAll();
+                long helpers = Math.min(transfer.pieces() - 1, workers.size());
+                for (long i = 0; i < helpers; i++) {
+                    work.signal();
+                }
             }
         } finally {
             lock.unlock();

@@ -53,6 +53,12 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle ISATTY = call("isatty", JAVA_INT, JAVA_INT);
     private static final MethodHandle SYSCONF = call("sysconf", JAVA_LONG, JAVA_INT);
 
+    private static final MethodHandle CACHESTAT =
+            variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
+
+    /** The same on every architecture. */
+    private static final long SYS_CACHESTAT = 451;
+
     private static final int AT_FDCWD = -100;
     private static final int AT_EMPTY_PATH = 0x1000;
     private static final int MFD_CLOEXEC = 1;
@@ -156,6 +162,22 @@ public final class FfmPosix implements Posix {
         vector.set(JAVA_LONG, Long.BYTES, count);
         try {
             return state.resultOrErrno((long) PREADV2.invokeExact(state.errnoSlot(), fd, vector, 1, offset, flags));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public long cachedPages(int fd, long offset, long length) {
+        CallState state = CallState.current();
+        MemorySegment range = state.scratch();
+        range.set(JAVA_LONG, 0, offset);
+        range.set(JAVA_LONG, Long.BYTES, length);
+        MemorySegment counts = range.asSlice(2 * Long.BYTES);
+        try {
+            long result = (long) CACHESTAT.invokeExact(
+                    state.errnoSlot(), SYS_CACHESTAT, (long) fd, range, counts, 0L);
+            return result < 0 ? state.resultOrErrno(result) : counts.get(JAVA_LONG, 0);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

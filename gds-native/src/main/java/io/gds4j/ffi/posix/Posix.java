@@ -37,6 +37,12 @@ public interface Posix {
     /** {@code preadv2(2)} with one vector. */
     long preadv2(int fd, long address, long count, long offset, int flags);
 
+    /**
+     * {@code cachestat(2)}: pages of the range that are in the page cache, dirty ones included. EPERM to those who neither own
+     * nor may write the file, ENOSYS before Linux 6.5.
+     */
+    long cachedPages(int fd, long offset, long length);
+
     /** {@code statx(2)} of an open descriptor (AT_EMPTY_PATH), everything incl. STATX_DIOALIGN; never null: see {@link StatxResult#error}. */
     StatxResult statx(int fd);
 

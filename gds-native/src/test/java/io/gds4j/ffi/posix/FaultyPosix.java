@@ -164,6 +164,13 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public long cachedPages(int fd, long offset, long length) {
+        return call(
+                onDescriptor(PosixCall.CACHED_PAGES, fd, 0, offset, length),
+                () -> real.cachedPages(fd, offset, length));
+    }
+
+    @Override
     public StatxResult statx(int fd) {
         StatxResult[] result = new StatxResult[1];
         long error = call(onDescriptor(PosixCall.STATX, fd, 0, 0, 0), () -> (result[0] = real.statx(fd)).error());

@@ -188,6 +188,22 @@ class FfmPosixTest {
     }
 
     @Test
+    void cachedPagesAreThoseThatWereWrittenUntilTheyAreDropped() throws IOException {
+        Path path = folder.resolve("cached");
+        Files.write(path, new byte[10 * 4096 + 1]);
+        int fd = opened(path, O_RDONLY);
+        long cached = posix.cachedPages(fd, 0, 11 * 4096);
+        assumeTrue(cached != -Errno.ENOSYS, "cachestat(2) is there from Linux 6.5 on");
+        assertThat(cached).isEqualTo(11);
+        assertThat(posix.cachedPages(fd, 4096, 2 * 4096)).isEqualTo(2);
+        assertThat(posix.fdatasync(fd)).isZero();
+        assertThat(posix.fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED)).isZero();
+        assertThat(posix.cachedPages(fd, 0, 11 * 4096)).isLessThan(11);
+        posix.close(fd);
+        assertThat(posix.cachedPages(fd, 0, 4096)).isEqualTo(-Errno.EBADF);
+    }
+
+    @Test
     void countsAndOffsetsAboveFourGibibytesArePassedWhole() throws IOException {
         long count = 1L << 32; // 0 to a callee that took 32 bits of it
         long far = (5L << 30) + 17;

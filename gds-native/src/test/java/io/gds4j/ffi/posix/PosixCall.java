@@ -4,7 +4,7 @@ package io.gds4j.ffi.posix;
 public enum PosixCall {
     OPEN, CLOSE, PREAD, PWRITE, PREADV2, STATX, FSTATFS, FCNTL, FADVISE, MMAP, MUNMAP, MADVISE, FTRUNCATE, FALLOCATE,
     FSYNC,
-    FDATASYNC, MEMFD_CREATE, BLOCK_DEVICE_SIZE, SETENV;
+    FDATASYNC, MEMFD_CREATE, BLOCK_DEVICE_SIZE, SETENV, CACHED_PAGES;
 
     /** True for the three that move bytes. */
     public boolean isIo() {

@@ -1,0 +1,49 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+
+/**
+ * Tells which bytes of a file are in the page cache, so that those are taken from memory and only the others from the disk.
+ * Asked of local file systems alone: elsewhere cached bytes may be older than the file.
+ */
+final class Residency {
+    /** Parts this small are served one way as a whole. */
+    private static final long GRAIN = 256 << 10;
+
+    private static final long PAGE_SHIFT = 12;
+
+    private final Posix posix;
+
+    Residency(Posix posix) {
+        this.posix = posix;
+    }
+
+    /**
+     * How the bytes from {@code position} on are best read.
+     *
+     * @return a positive number of bytes to take from the page cache, or a negative one to take from the disk; 0 if the kernel
+     *         does not tell this process
+     */
+    long run(FilePair pair, long position, long count) {
+        long length = count;
+        while (true) {
+            long cached = posix.cachedPages(pair.bufferedDescriptor(), position, length);
+            if (cached < 0) {
+                return cached == -Errno.EINTR ? -length : 0;
+            }
+            long pages = (length + (1 << PAGE_SHIFT) - 1) >> PAGE_SHIFT;
+            if (cached >= pages) {
+                return length;
+            }
+            if (cached == 0) {
+                return -length;
+            }
+            if (length <= GRAIN) {
+                return cached * 2 >= pages ? length : -length;
+            }
+            // Mixed: decide for the first half alone.
+            length = Math.max(GRAIN, RequestPlan.roundUp(length / 2, GRAIN));
+        }
+    }
+}
