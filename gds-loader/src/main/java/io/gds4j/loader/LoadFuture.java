@@ -34,12 +34,11 @@ final class LoadFuture extends CompletableFuture<LoadedTensors> {
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
         boolean cancelled = super.cancel(mayInterruptIfRunning);
-        if (cancelled) {
-            job.cancel();
-            if (!job.isOwnThread()) {
-                Workers.awaitUninterruptibly(ended);
-            }
+        // also if somebody completed the future while the load went on
+        job.cancel();
+        if (!job.isOwnThread()) {
+            Workers.awaitUninterruptibly(ended);
         }
-        return cancelled || isCancelled();
+        return cancelled;
     }
 }

@@ -1,0 +1,44 @@
+package io.gds4j.loader;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** safetensors files from a header as text, right or wrong. */
+final class HeaderText {
+    private HeaderText() {
+    }
+
+    /** Header length, header, and so many bytes of data. */
+    static byte[] file(String header, int data) {
+        return file(header.getBytes(StandardCharsets.UTF_8), data);
+    }
+
+    static byte[] file(byte[] header, int data) {
+        return ByteBuffer.allocate(8 + header.length + data)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(header.length)
+                .put(header)
+                .array();
+    }
+
+    /** A file with this header length, whatever follows. */
+    static byte[] claiming(long length, int rest) {
+        return ByteBuffer.allocate(8 + rest)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(length)
+                .array();
+    }
+
+    static Path write(Path path, byte[] bytes) {
+        try {
+            return Files.write(path, bytes);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+package io.gds4j.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryKind;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Loads that end early: what is thrown, and that nothing is left of them. */
+@Timeout(60)
+class LoadFailureTest {
+    @TempDir
+    Path folder;
+
+    private final FileChannelBackend backend = new FileChannelBackend();
+    private final CuFileDriver driver = CuFileDriver.open(backend);
+    private Path file;
+    private LoadPlan plan;
+
+    @BeforeEach
+    void write() {
+        file = folder.resolve("m.safetensors");
+        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(HeaderPadding.ODD);
+        for (int i = 0; i < 8; i++) {
+            writer.tensor("w" + i, DType.U8, (1 << 20) + (i % 2) * 256);
+            writer.tensor("scale" + i, DType.F32);
+        }
+        writer.write(new TensorPattern(7));
+        plan = Checkpoint.open(file).plan().requestSize(1 << 20).to(MemoryKind.CUDA_DEVICE);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        assertThat(backend.reading()).as("reads under way").isZero();
+        assertThat(backend.openFiles()).as("open files").isZero();
+        assertThat(backend.allocator().open()).as("allocations").isZero();
+        driver.close();
+    }
+
+    @Test
+    void aFileThatShrinksWhileItIsReadIsNamedWithTheByteWhereItEnds() {
+        AtomicBoolean cut = new AtomicBoolean();
+        long shorter = plan.checkpoint().files().getFirst().size() / 2;
+        backend.hook((path, offset) -> {
+            if (!cut.getAndSet(true)) {
+                try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+                    channel.truncate(shorter);
+                }
+            }
+        });
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> plan.load(driver));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+        assertThat(e.path()).contains(file);
+        assertThat(e.fileOffset().orElseThrow()).isGreaterThanOrEqualTo(shorter);
+        assertThat(e.getMessage()).startsWith(file + ": FileChanged at byte ").doesNotContain("\n");
+    }
+
+    @Test
+    void aFileThatChangedAfterItsHeaderWasReadIsRefusedBeforeAnythingIsAllocated() throws IOException {
+        try (RandomAccessFile longer = new RandomAccessFile(file.toFile(), "rw")) {
+            longer.setLength(longer.length() + 1);
+        }
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> plan.load(driver));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+        assertThat(e.getMessage()).contains("when its header was read, now it has");
+        assertThat(backend.allocator().made()).isZero();
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void tooLittleMemoryIsSaidBeforeAnythingIsRead() {
+        HeaderText.write(
+                folder.resolve("o.safetensors"),
+                HeaderText.file("{\"x\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 9));
+        backend.allocator().failAfter(1);
+        LoadPlan two = Checkpoint.open(folder).plan();
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> two.load(driver));
+        assertThat(e.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+        assertThat(backend.reads()).isEmpty();
+        assertThat(backend.allocator().made()).isEqualTo(2);
+    }
+
+    @Test
+    void aReadErrorEndsTheLoadAndIsThrownAsItIs() {
+        AtomicInteger pieces = new AtomicInteger();
+        backend.hook((path, offset) -> {
+            if (pieces.incrementAndGet() == 5) {
+                throw new IOException("a bad sector");
+            }
+        });
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> plan.load(driver));
+        assertThat(e.errno()).hasValue(5);
+        assertThat(e).hasRootCauseMessage("a bad sector");
+    }
+
+    @Test
+    void anExceptionOfTheListenerEndsTheLoad() {
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path where) {
+                throw new IllegalStateException("enough");
+            }
+        };
+        assertThatThrownBy(() -> plan.load(driver, listener)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void anExceptionOfTheListenerAtTheStartEndsTheLoad() {
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void started(LoadPlan started) {
+                throw new IllegalStateException("enough");
+            }
+        };
+        assertThatThrownBy(() -> plan.load(driver, listener)).isInstanceOf(IllegalStateException.class);
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void anInterruptEndsTheLoadAndTheFlagStays() throws InterruptedException {
+        CountDownLatch reading = new CountDownLatch(2);
+        backend.hook((path, offset) -> {
+            reading.countDown();
+            Thread.currentThread().join();
+        });
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        AtomicBoolean flag = new AtomicBoolean();
+        AtomicInteger left = new AtomicInteger(-1);
+        Thread loading = new Thread(() -> {
+            try {
+                plan.load(driver).close();
+            } catch (Throwable e) {
+                left.set(backend.reading() + backend.openFiles() + backend.allocator().open());
+                flag.set(Thread.currentThread().isInterrupted());
+                thrown.set(e);
+            }
+        });
+        loading.start();
+        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        loading.interrupt();
+        loading.join();
+        assertThat(thrown.get()).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(flag).isTrue();
+        assertThat(left).as("what was left when the exception was caught").hasValue(0);
+    }
+
+    @Test
+    void aThreadThatIsInterruptedAlreadyLoadsNothing() {
+        Thread.currentThread().interrupt();
+        try {
+            assertThatThrownBy(() -> plan.load(driver)).isInstanceOf(CuFileInterruptedException.class);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
+    void cancellingTheFutureFreesEverythingBeforeItReturns() throws InterruptedException {
+        CountDownLatch reading = new CountDownLatch(1);
+        backend.hook((path, offset) -> {
+            reading.countDown();
+            Thread.currentThread().join();
+        });
+        CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
+        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(future.cancel(false)).isTrue();
+        assertThat(backend.reading()).isZero();
+        assertThat(backend.allocator().open()).isZero();
+        assertThat(backend.openFiles()).isZero();
+        assertThat(future).isCancelled();
+        assertThatThrownBy(future::join).isInstanceOf(CancellationException.class);
+    }
+
+    @Test
+    void aListenerMayCancelTheLoadThatCallsIt() throws InterruptedException {
+        AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();
+        CountDownLatch known = new CountDownLatch(1);
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path where) {
+                try {
+                    known.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+                future.get().cancel(true);
+            }
+        };
+        future.set(plan.loadAsync(driver, listener));
+        known.countDown();
+        assertThatThrownBy(() -> future.get().join()).isInstanceOf(CancellationException.class);
+        // a second cancel, of a thread that may wait, returns when all is freed
+        assertThat(future.get().cancel(true)).isTrue();
+    }
+
+    @Test
+    void cancellingAfterTheEndLeavesTheTensorsAlone() {
+        CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
+        try (LoadedTensors tensors = future.join()) {
+            assertThat(future.cancel(true)).isFalse();
+            assertThat(tensors.isOpen()).isTrue();
+            assertThat(backend.allocator().open()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void aFutureThatWasCompletedOtherwiseCanStillEndItsLoad() throws InterruptedException {
+        CountDownLatch reading = new CountDownLatch(1);
+        backend.hook((path, offset) -> {
+            reading.countDown();
+            Thread.currentThread().join();
+        });
+        CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
+        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        future.completeExceptionally(new IllegalStateException("too late"));
+        assertThat(future.cancel(true)).isFalse();
+        assertThat(backend.allocator().open()).isZero();
+    }
+
+    @Test
+    void tensorsThatNobodyWaitsForAnyMoreAreFreed() throws InterruptedException {
+        CountDownLatch ended = new CountDownLatch(1);
+        AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();
+        CountDownLatch abandoned = new CountDownLatch(1);
+        backend.hook((path, offset) -> abandoned.await());
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path where) {
+                if (bytesDone == bytesTotal) {
+                    ended.countDown();
+                }
+            }
+        };
+        future.set(plan.loadAsync(driver, listener));
+        future.get().complete(null);
+        abandoned.countDown();
+        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        // returns when the load has ended
+        future.get().cancel(true);
+        assertThat(backend.allocator().open()).isZero();
+    }
+
+    @Test
+    void aFailureIsTheFuturesFailure() {
+        backend.hook((path, offset) -> {
+            throw new IOException("a bad sector");
+        });
+        assertThatThrownBy(() -> plan.loadAsync(driver).join()).hasCauseInstanceOf(CuFileException.class);
+    }
+
+    @Test
+    void aClosedDriverIsRefused() {
+        CuFileDriver closed = CuFileDriver.open(new FileChannelBackend());
+        closed.close();
+        assertThatThrownBy(() -> plan.load(closed))
+                .isInstanceOfSatisfying(
+                        CuFileException.class,
+                        e -> assertThat(e.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED));
+    }
+
+    @Test
+    void aFileThatIsGoneIsNamed() throws IOException {
+        Files.delete(file);
+        assertThatThrownBy(() -> plan.load(driver)).hasMessageContaining("m.safetensors");
+    }
+}

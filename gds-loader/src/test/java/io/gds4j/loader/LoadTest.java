@@ -1,0 +1,504 @@
+package io.gds4j.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.IoPath;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
+import org.assertj.core.api.ThrowableAssert;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Where tensors end up, and with which bytes. */
+class LoadTest {
+    private static final TensorPattern PATTERN = new TensorPattern(42);
+
+    @TempDir
+    Path folder;
+
+    private final FileChannelBackend backend = new FileChannelBackend();
+    private final CuFileDriver driver = CuFileDriver.open(backend);
+
+    @AfterEach
+    void nothingIsLeft() {
+        driver.close();
+        assertThat(backend.openFiles()).as("open files").isZero();
+        assertThat(backend.allocator().open()).as("allocations").isZero();
+    }
+
+    private SafetensorsWriter writer(String name) {
+        return new SafetensorsWriter(folder.resolve(name)).durable(false);
+    }
+
+    /** A dense model as they are: every tensor a multiple of 256 bytes, the data section anywhere. */
+    private Checkpoint dense(HeaderPadding padding) {
+        SafetensorsWriter writer = writer("dense.safetensors").padding(padding);
+        writer.tensor("model.embed_tokens.weight", DType.BF16, 2048, 512);
+        for (int i = 0; i < 4; i++) {
+            String layer = "model.layers." + i + ".";
+            writer.tensor(layer + "mlp.up_proj.weight", DType.BF16, 1376, 512);
+            writer.tensor(layer + "self_attn.k_proj.weight", DType.BF16, 128, 512);
+            writer.tensor(layer + "input_layernorm.weight", DType.BF16, 512);
+        }
+        writer.write(PATTERN);
+        return Checkpoint.open(folder.resolve("dense.safetensors"));
+    }
+
+    /** A model whose tensors agree in no residue. */
+    private Checkpoint odd() {
+        SafetensorsWriter writer = writer("odd.safetensors").padding(HeaderPadding.ODD);
+        writer.tensor("z.scalar", DType.I64)
+                .tensor("z.empty", DType.F32, 0, 7)
+                .tensor("z.flags", DType.U8, 13)
+                .tensor("é😀", DType.F32, 3, 5, 7);
+        for (int i = 0; i < 8; i++) {
+            writer.tensor("blk." + i + ".w", DType.BF16, 1009 + i, 517 + i);
+            writer.tensor("blk." + i + ".s", DType.F32, i + 1);
+            writer.tensor("blk." + i + ".q", DType.U8, 4095 + i);
+        }
+        writer.write(PATTERN);
+        return Checkpoint.open(folder.resolve("odd.safetensors"));
+    }
+
+    private static void check(LoadedTensors tensors, long alignment) {
+        for (LoadedTensor tensor : tensors.tensors()) {
+            String name = tensor.info().name();
+            assertThat(tensor.address() % alignment).as("address of " + name).isZero();
+            assertThat(tensor.length()).as(name).isEqualTo(tensor.info().length());
+            assertThat(PATTERN.mismatch(name, 0, TrackingAllocator.raw(tensor.range()))).as(name).isEqualTo(-1);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(HeaderPadding.class)
+    void aDenseModelIsReadStraightToItsPlaceWhereverItsDataBegins(HeaderPadding padding) {
+        Checkpoint checkpoint = dense(padding);
+        try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.names()).containsExactlyElementsOf(checkpoint.tensors().keySet());
+        }
+        assertThat(backend.reads()).hasSize(1);
+        long data = checkpoint.files().getFirst().dataOffset();
+        assertThat(backend.reads().getFirst().fileOffset()).isEqualTo(data & -4096L);
+        assertThat(backend.allocator().copies()).isZero();
+        assertThat(backend.allocator().made()).isEqualTo(1);
+    }
+
+    @Test
+    void requestsBeginAtPageBoundariesAndNoneIsLargerThanAsked() {
+        LoadPlan plan = dense(HeaderPadding.ODD).plan().requestSize(1 << 20);
+        try (LoadedTensors tensors = plan.load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.report().requests()).isEqualTo(plan.requests().size());
+        }
+        assertThat(backend.reads()).hasSize((int) Math.ceilDiv(plan.bytes(), 1 << 20)).allSatisfy(read -> {
+            assertThat(read.fileOffset() % 4096).isZero();
+            assertThat(read.size()).isBetween(1L, 1L << 20);
+        });
+    }
+
+    @Test
+    void whereHeadersArePaddedMemoryAndFileAgreeModuloThePage() {
+        try (LoadedTensors tensors = dense(HeaderPadding.PAGE).plan().load(driver)) {
+            check(tensors, 256);
+        }
+        assertThat(backend.reads()).allSatisfy(read -> assertThat(read.address() % 4096).isZero());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"HOST, 256", "HOST, 4096", "HOST, 65536", "CUDA_DEVICE, 256", "CUDA_DEVICE, 4096"})
+    void tensorsThatAgreeInNoResidueAreAlignedAllTheSame(MemoryKind kind, long alignment) {
+        LoadPlan plan = odd().plan().to(kind).alignment(alignment);
+        try (LoadedTensors tensors = plan.load(driver)) {
+            check(tensors, alignment);
+        }
+        assertThat(backend.reads().size()).as("few requests").isLessThan(plan.tensors().size() / 2);
+        AlignmentReport report = plan.alignmentReport();
+        assertThat(report.tensors()).isEqualTo(28);
+        assertThat(report.read() + report.gathered()).isEqualTo(28);
+        assertThat(report.gathered()).isGreaterThan(16);
+    }
+
+    @Test
+    void gatheredTensorsReachAGpuInOneCopy() {
+        SafetensorsWriter writer = writer("scales.safetensors");
+        for (int i = 0; i < 300; i++) {
+            writer.tensor("scale." + i, DType.F32);
+        }
+        writer.write(PATTERN);
+        try (LoadedTensors tensors = Checkpoint.open(folder.resolve("scales.safetensors"))
+                .plan()
+                .to(MemoryKind.CUDA_DEVICE)
+                .load(driver)) {
+            check(tensors, 256);
+        }
+        assertThat(backend.reads()).hasSize(1);
+        assertThat(backend.allocator().copies()).isEqualTo(1);
+    }
+
+    @Test
+    void scatteredSmallTensorsDoNotDragInWhatLiesBetween() {
+        SafetensorsWriter writer = writer("bnb.safetensors").sorted(false);
+        for (int i = 0; i < 5; i++) {
+            writer.tensor("w" + i, DType.U8, 2 << 20);
+            writer.tensor("scale" + i, DType.F32);
+        }
+        writer.write(PATTERN);
+        Checkpoint checkpoint = Checkpoint.open(folder.resolve("bnb.safetensors"));
+        LoadPlan scales = checkpoint.plan().include("^scale").to(MemoryKind.CUDA_DEVICE);
+        try (LoadedTensors tensors = scales.load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.names()).containsExactly("scale0", "scale1", "scale2", "scale3", "scale4");
+        }
+        assertThat(scales.requests().stream().mapToLong(LoadRequest::length).sum()).isLessThan(5 * 4096 * 2);
+        assertThat(backend.allocator().copies()).as("one copy to the GPU").isEqualTo(1);
+        try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
+            check(tensors, 256);
+        }
+    }
+
+    @Test
+    void everyByteOfEveryRandomCheckpointIsInPlace() {
+        long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
+        RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
+        long end = System.nanoTime() + Long.getLong("gds4j.test.seconds", 3) * 1_000_000_000;
+        for (int round = 0; round < 5 || System.nanoTime() < end; round++) {
+            String what = "-Dgds4j.test.seed=" + seed + ", round " + round;
+            Checkpoint checkpoint = random(random);
+            LoadPlan plan = random(random, checkpoint);
+            try (LoadedTensors tensors = plan.load(driver)) {
+                check(tensors, plan.alignment());
+                assertThat(tensors.report().bytes()).isEqualTo(plan.bytes());
+                disjoint(tensors);
+            } catch (Throwable e) {
+                throw new AssertionError(what + ": " + plan, e);
+            }
+            assertThat(backend.allocator().open()).as(what).isZero();
+        }
+    }
+
+    private Checkpoint random(RandomGenerator random) {
+        SafetensorsWriter writer = writer("random.safetensors")
+                .padding(HeaderPadding.values()[random.nextInt(4)])
+                .sorted(random.nextBoolean());
+        DType[] dtypes = DType.values();
+        int count = random.nextInt(60);
+        for (int i = 0; i < count; i++) {
+            DType dtype = dtypes[random.nextInt(dtypes.length)];
+            long elements = switch (random.nextInt(4)) {
+                case 0 -> random.nextInt(3);
+                case 1 -> random.nextInt(5000);
+                case 2 -> 256L * random.nextInt(1000);
+                default -> random.nextInt(200_000);
+            };
+            writer.tensor("t" + i, dtype, elements * (dtype.bits() < 8 ? 4 : 1));
+        }
+        writer.write(PATTERN);
+        return Checkpoint.open(folder.resolve("random.safetensors"));
+    }
+
+    private LoadPlan random(RandomGenerator random, Checkpoint checkpoint) {
+        LoadPlan plan = checkpoint.plan()
+                .to(random.nextBoolean() ? MemoryKind.HOST : MemoryKind.CUDA_DEVICE)
+                .alignment(256L << random.nextInt(8))
+                .requestsInFlight(1 + random.nextInt(5))
+                .requestSize((1L << 20) + random.nextInt(1 << 20));
+        if (random.nextInt(3) == 0) {
+            plan = plan.stagingBudget((128L << 10) * 5);
+        }
+        if (random.nextInt(3) == 0) {
+            plan = plan.include("[" + random.nextInt(10) + random.nextInt(10) + "]$");
+        }
+        return plan;
+    }
+
+    private static void disjoint(LoadedTensors tensors) {
+        List<LoadedTensor> sorted = new ArrayList<>(tensors.tensors());
+        sorted.removeIf(tensor -> tensor.length() == 0);
+        sorted.sort((a, b) -> Long.compareUnsigned(a.address(), b.address()));
+        for (int i = 1; i < sorted.size(); i++) {
+            LoadedTensor before = sorted.get(i - 1);
+            assertThat(before.address() + before.length()).isLessThanOrEqualTo(sorted.get(i).address());
+        }
+    }
+
+    @Test
+    void severalFilesAreLoadedEachIntoASlabOfItsOwn() {
+        writer("model-00001-of-00002.safetensors").tensor("a", DType.F32, 1000).write(PATTERN);
+        writer("model-00002-of-00002.safetensors").tensor("b", DType.F32, 3000).write(PATTERN);
+        HeaderText.write(
+                folder.resolve("model.safetensors.index.json"),
+                ("{\"metadata\":{\"total_size\":16000},\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
+                                + "\"b\":\"model-00002-of-00002.safetensors\"}}")
+                        .getBytes(StandardCharsets.UTF_8));
+        try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.names()).containsExactly("a", "b");
+            assertThat(tensors.report().files()).isEqualTo(2);
+        }
+        assertThat(backend.allocator().made()).isEqualTo(2);
+    }
+
+    @Test
+    void severalRequestsAreInFlight() throws Exception {
+        LoadPlan plan = dense(HeaderPadding.EIGHT).plan().requestSize(1 << 20).requestsInFlight(3);
+        CyclicBarrier three = new CyclicBarrier(3);
+        AtomicInteger waits = new AtomicInteger();
+        backend.hook((path, offset) -> {
+            if (waits.getAndIncrement() < 3) {
+                try {
+                    three.await(20, TimeUnit.SECONDS);
+                } catch (BrokenBarrierException | TimeoutException e) {
+                    throw new IOException("three reads were never under way at a time", e);
+                }
+            }
+        });
+        try (LoadedTensors tensors = plan.load(driver)) {
+            check(tensors, 256);
+        }
+        assertThat(backend.mostReading()).isEqualTo(3);
+    }
+
+    @Test
+    void theListenerHearsOfEveryTensorOnceAndOfAllBytes() {
+        List<String> placed = new CopyOnWriteArrayList<>();
+        List<Long> done = new CopyOnWriteArrayList<>();
+        Checkpoint checkpoint = odd();
+        LoadPlan plan = checkpoint.plan().requestSize(1 << 20);
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void started(LoadPlan started) {
+                assertThat(started).isSameAs(plan);
+                assertThat(done).isEmpty();
+            }
+
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path file) {
+                assertThat(bytesTotal).isEqualTo(checkpoint.bytes());
+                assertThat(file).isEqualTo(folder.resolve("odd.safetensors"));
+                done.add(bytesDone);
+            }
+
+            @Override
+            public void tensorPlaced(TensorInfo tensor) {
+                placed.add(tensor.name());
+            }
+        };
+        plan.load(driver, listener).close();
+        assertThat(done).isSorted().last().isEqualTo(checkpoint.bytes());
+        List<String> expected = new ArrayList<>(checkpoint.tensors().keySet());
+        expected.remove("z.empty");
+        assertThat(placed).containsExactlyInAnyOrderElementsOf(expected);
+    }
+
+    @Test
+    void aTensorThatWasTakenOutlivesTheOthers() {
+        LoadedTensors tensors = odd().plan().load(driver);
+        MemoryAllocation flags = tensors.take("z.flags");
+        MemoryAllocation empty = tensors.take("z.empty");
+        assertThat(tensors.names()).doesNotContain("z.flags", "z.empty").hasSize(26);
+        assertThatThrownBy(() -> tensors.get("z.flags")).hasMessageContaining("'z.flags'");
+        tensors.close();
+        tensors.close();
+        assertThat(backend.allocator().open()).isEqualTo(1);
+        assertThat(PATTERN.mismatch("z.flags", 0, flags.range().segment().orElseThrow())).isEqualTo(-1);
+        assertThat(flags.range().length()).isEqualTo(13);
+        flags.close();
+        assertThat(empty.range().length()).isZero();
+        assertThat(backend.allocator().open()).isEqualTo(1);
+        empty.close();
+        assertThat(backend.allocator().open()).isZero();
+    }
+
+    @Test
+    void afterCloseNothingIsHandedOut() {
+        LoadedTensors tensors = odd().plan().load(driver);
+        MemoryRange range = tensors.range("z.flags");
+        tensors.close();
+        assertThat(tensors.isOpen()).isFalse();
+        assertThatThrownBy(() -> tensors.get("z.flags")).hasMessageContaining("closed");
+        assertThatThrownBy(() -> tensors.take("z.flags")).hasMessageContaining("closed");
+        assertThatThrownBy(range::retain)
+                .isInstanceOfSatisfying(
+                        CuFileException.class,
+                        e -> assertThat(e.error()).isEqualTo(CuFileError.CUDA_POINTER_INVALID));
+    }
+
+    @Test
+    void copiesATensorToTheHost() {
+        try (LoadedTensors tensors = odd().plan().to(MemoryKind.CUDA_DEVICE).load(driver)) {
+            byte[] bytes = new byte[20];
+            tensors.copyToHost("z.flags", MemorySegment.ofArray(bytes));
+            assertThat(PATTERN.mismatch("z.flags", 0, MemorySegment.ofArray(bytes).asSlice(0, 13))).isEqualTo(-1);
+            assertThat(bytes).endsWith(0, 0, 0, 0, 0, 0, 0);
+            tensors.copyToHost("z.empty", MemorySegment.ofArray(new byte[0]));
+            assertThatThrownBy(() -> tensors.copyToHost("z.flags", MemorySegment.ofArray(new byte[12])))
+                    .hasMessageContaining("13 bytes");
+            assertThatThrownBy(() -> tensors.segment("z.flags")).hasMessageContaining("CUDA_DEVICE");
+        }
+    }
+
+    @Test
+    void memoryOfTheCallersIsFilledAndStaysTheCallers() {
+        LoadPlan plan = odd().plan();
+        try (Arena arena = Arena.ofShared()) {
+            long bytes = plan.destinationBytes();
+            MemorySegment memory = arena.allocate(bytes + 2, 1);
+            MemorySegment inner = memory.asSlice(1, bytes);
+            try (LoadedTensors tensors = plan.into(MemoryRange.ofSegment(inner)).load(driver)) {
+                check(tensors, 256);
+                assertThat(tensors.tensors()).allSatisfy(tensor -> assertThat(tensor.address())
+                        .isBetween(inner.address(), inner.address() + bytes - tensor.length()));
+                assertThatThrownBy(() -> tensors.take("z.flags")).hasMessageContaining("the caller's own");
+            }
+            assertThat(backend.allocator().made()).as("staging alone").isLessThanOrEqualTo(4);
+            assertThat(memory.get(ValueLayout.JAVA_BYTE, 0)).isZero();
+            assertThat(memory.get(ValueLayout.JAVA_BYTE, bytes + 1)).isZero();
+            LoadPlan tooSmall = plan.into(MemoryRange.ofSegment(inner.asSlice(0, bytes - 1)));
+            assertThatThrownBy(() -> tooSmall.load(driver))
+                    .isInstanceOfSatisfying(
+                            CuFileException.class,
+                            e -> assertThat(e.error()).isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR))
+                    .hasMessageContaining("odd.safetensors");
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
+    void eachTensorMayGoToMemoryOfItsOwnAtAnyAddress(MemoryKind kind) {
+        Checkpoint checkpoint = odd();
+        try (Arena arena = Arena.ofShared()) {
+            Map<String, MemoryRange> places = new HashMap<>();
+            checkpoint.tensors().values().forEach(tensor -> {
+                MemorySegment memory = arena.allocate(tensor.length() + 33, 1).asSlice(17);
+                places.put(
+                        tensor.name(),
+                        kind == MemoryKind.HOST
+                                ? MemoryRange.ofSegment(memory)
+                                : MemoryRange.ofAddress(memory.address(), memory.byteSize(), kind));
+            });
+            LoadPlan plan = checkpoint.plan().destinations(tensor -> places.get(tensor.name()));
+            try (LoadedTensors tensors = plan.load(driver)) {
+                check(tensors, 1);
+                assertThat(tensors.tensors()).allSatisfy(tensor -> assertThat(tensor.address())
+                        .isEqualTo(places.get(tensor.info().name()).address()));
+            }
+            places.forEach((name, range) -> assertThat(TrackingAllocator.raw(range)
+                            .asSlice(checkpoint.tensors().get(name).length())
+                            .toArray(ValueLayout.JAVA_BYTE))
+                    .as("behind " + name)
+                    .containsOnly(0));
+        }
+    }
+
+    @Test
+    void aDestinationThatIsTooSmallIsRefusedBeforeAnythingIsRead() {
+        LoadPlan plan = odd().plan()
+                .include("z.flags")
+                .destinations(tensor -> MemoryRange.ofAddress(4096, 12, MemoryKind.HOST));
+        assertThatThrownBy(() -> plan.load(driver)).hasMessageContaining("'z.flags' has 12 bytes, it needs 13");
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void thePlanSaysWhatTheLoadWillDo() {
+        Checkpoint checkpoint = dense(HeaderPadding.EIGHT);
+        LoadPlan plan = checkpoint.plan().include("layers\\.[01]\\.").include("proj");
+        assertThat(plan.tensors()).extracting(TensorInfo::name).containsExactly(
+                "model.layers.0.mlp.up_proj.weight",
+                "model.layers.0.self_attn.k_proj.weight",
+                "model.layers.1.mlp.up_proj.weight",
+                "model.layers.1.self_attn.k_proj.weight");
+        assertThat(plan.bytes()).isEqualTo(2 * (1376 + 128) * 512 * 2);
+        assertThat(plan.destinationBytes()).isGreaterThan(plan.bytes()).isLessThan(plan.bytes() + 5 * 8192);
+        assertThat(plan.files()).hasSize(1);
+        assertThat(plan.checkpoint()).isSameAs(checkpoint);
+        assertThat(plan.alignmentReport().alignedInFile()).isZero();
+        assertThat(checkpoint.plan().tensors()).hasSize(13);
+        try (LoadedTensors tensors = plan.load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.report().bytes()).isEqualTo(plan.bytes());
+            assertThat(backend.reads()).hasSameSizeAs(plan.requests());
+            assertThat(tensors.report().ioPaths()).containsOnlyKeys(IoPath.COMPAT_BUFFERED);
+            assertThat(tensors.report().seconds())
+                    .isGreaterThanOrEqualTo(tensors.report().headerSeconds() + tensors.report().memorySeconds());
+            assertThat(tensors.report().bytesPerSecond()).isPositive();
+        }
+    }
+
+    @Test
+    void aFilterThatNothingPassesLoadsNothing() {
+        try (LoadedTensors tensors = dense(HeaderPadding.EIGHT).plan().include("nothing").load(driver)) {
+            assertThat(tensors.names()).isEmpty();
+            assertThat(tensors.report().bytes()).isZero();
+        }
+        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
+    void tensorsWithoutElementsHaveAlignedAddresses() {
+        writer("empty.safetensors").tensor("a", DType.F32, 0).tensor("b", DType.U8, 3, 0).write(PATTERN);
+        try (LoadedTensors tensors =
+                Checkpoint.open(folder.resolve("empty.safetensors")).plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.address("a")).isNotZero();
+            assertThat(tensors.segment("b").byteSize()).isZero();
+        }
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void aLoadOfItsOwnThreadsCompletesItsFuture() {
+        try (LoadedTensors tensors = odd().plan().loadAsync(driver).join()) {
+            check(tensors, 256);
+        }
+    }
+
+    @Test
+    void optionsOutOfRangeAreRefused() {
+        LoadPlan plan = odd().plan();
+        assertInvalid(() -> plan.alignment(128), "256");
+        assertInvalid(() -> plan.alignment(768), "power of two");
+        assertInvalid(() -> plan.alignment(1L << 31), "1073741824");
+        assertInvalid(() -> plan.requestSize(4096), "1048576");
+        assertInvalid(() -> plan.requestsInFlight(0), "1 to 64");
+        assertInvalid(() -> plan.requestsInFlight(65), "1 to 64");
+        assertInvalid(() -> plan.stagingBudget(1), "524288");
+        assertInvalid(() -> plan.to(MemoryKind.CUDA_DEVICE, -1), "needs a device");
+        assertInvalid(() -> plan.include("a["), "not a regular expression");
+    }
+
+    private static void assertInvalid(ThrowableAssert.ThrowingCallable call, String message) {
+        CuFileException e = catchThrowableOfType(CuFileException.class, call);
+        assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
+        assertThat(e.getMessage()).contains(message).doesNotContain("\n");
+    }
+}

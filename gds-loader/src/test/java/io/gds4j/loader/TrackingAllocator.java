@@ -1,0 +1,117 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Allocates host memory, some of which it passes off as a GPU's: without a segment, and on a 256-byte boundary that is no
+ * page's. Counts what is not freed, and can run out.
+ */
+final class TrackingAllocator implements MemoryAllocator {
+    private static final long PAGE = 4096;
+
+    private final AtomicInteger open = new AtomicInteger();
+    private final AtomicInteger made = new AtomicInteger();
+    private final AtomicInteger copies = new AtomicInteger();
+    private final AtomicLong bytes = new AtomicLong();
+    private volatile int limit = Integer.MAX_VALUE;
+
+    /** Allocations that are not freed yet. */
+    int open() {
+        return open.get();
+    }
+
+    /** Allocations so far. */
+    int made() {
+        return made.get();
+    }
+
+    /** Copies into memory so far. */
+    int copies() {
+        return copies.get();
+    }
+
+    /** Bytes that are not freed yet. */
+    long bytes() {
+        return bytes.get();
+    }
+
+    /** Fails after so many allocations. */
+    void failAfter(int allocations) {
+        limit = allocations;
+    }
+
+    @Override
+    public boolean supports(MemoryKind kind) {
+        return kind == MemoryKind.HOST || kind == MemoryKind.CUDA_DEVICE;
+    }
+
+    @Override
+    public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
+        if (!supports(kind)) {
+            throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, "allocate", "no " + kind + " here");
+        }
+        if (made.getAndIncrement() >= limit) {
+            throw CuFileException.of(CuFileError.NOMEM_ERROR, "allocate", "no " + size + " bytes left");
+        }
+        Arena arena = Arena.ofShared();
+        boolean cuda = kind.isCuda();
+        MemorySegment memory = arena.allocate(size + 256, PAGE).asSlice(cuda ? 256 : 0, size);
+        open.incrementAndGet();
+        bytes.addAndGet(size);
+        return MemoryAllocation.of(memory.address(), size, kind, device, cuda ? null : memory, () -> {
+            arena.close();
+            open.decrementAndGet();
+            bytes.addAndGet(-size);
+        });
+    }
+
+    /** The bytes behind a range, whatever it claims to be. */
+    static MemorySegment raw(MemoryRange range) {
+        return MemorySegment.ofAddress(range.address()).reinterpret(range.length());
+    }
+
+    @Override
+    public void copyToHost(MemoryRange from, MemorySegment to) {
+        range(from.length() >= to.byteSize());
+        to.copyFrom(raw(from).asSlice(0, to.byteSize()));
+    }
+
+    @Override
+    public void copyFromHost(MemorySegment from, MemoryRange to) {
+        range(to.length() >= from.byteSize());
+        copies.incrementAndGet();
+        raw(to).copyFrom(from);
+    }
+
+    @Override
+    public void copy(MemoryRange from, MemoryRange to) {
+        range(to.length() >= from.length());
+        copies.incrementAndGet();
+        raw(to).copyFrom(raw(from));
+    }
+
+    private static void range(boolean inside) {
+        if (!inside) {
+            throw CuFileException.of(CuFileError.CUDA_POINTER_RANGE_ERROR, "copy", "past the end");
+        }
+    }
+
+    @Override
+    public void fill(MemoryRange range, byte value) {
+        raw(range).fill(value);
+    }
+
+    @Override
+    public long available(MemoryKind kind, int device) {
+        return Long.MAX_VALUE;
+    }
+}
