@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
@@ -179,17 +180,15 @@ class CompatLoadTest {
 
     @Test
     void takenTensorsOutliveDriverAndOthers() {
-        MemorySegment bytes;
+        MemoryAllocation taken;
         try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
-                LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(own);
-                var taken = tensors.take("q3")) {
-            tensors.close();
-            own.close();
-            bytes = taken.range().segment().orElseThrow();
-            assertThat(PATTERN.mismatch("q3", 0, bytes)).isEqualTo(-1);
+                LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(own)) {
+            taken = tensors.take("q3");
         }
-        MemorySegment freed = bytes;
-        assertThatThrownBy(() -> freed.get(ValueLayout.JAVA_BYTE, 0)).isInstanceOf(IllegalStateException.class);
+        MemorySegment bytes = taken.range().segment().orElseThrow();
+        assertThat(PATTERN.mismatch("q3", 0, bytes)).isEqualTo(-1);
+        taken.close();
+        assertThatThrownBy(() -> bytes.get(ValueLayout.JAVA_BYTE, 0)).isInstanceOf(IllegalStateException.class);
     }
 
     @Test

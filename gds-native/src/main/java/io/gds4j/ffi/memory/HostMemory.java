@@ -4,6 +4,8 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,7 +25,11 @@ final class HostMemory {
         mappings.put(mapping.address(), mapping);
         Posix libc = posix;
         Map<Long, HostMapping> known = mappings;
-        return MemoryAllocation.of(MemoryRange.ofSegment(mapping.view(), kind), () -> {
+        // A segment that outlives the memory must throw, not touch what is no longer there.
+        Arena lifetime = Arena.ofShared();
+        MemorySegment view = mapping.view().reinterpret(lifetime, null);
+        return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
+            lifetime.close();
             known.remove(mapping.address());
             mapping.unmap(libc);
         });
