@@ -207,7 +207,7 @@ final class LoadJob {
             MemoryRange range = slab.range(placed.offset(), placed.tensor().length());
             held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), slab));
         }
-        return new LoadedTensors(held, List.copyOf(slabs), driver.allocator(), report);
+        return new LoadedTensors(held, slabs, driver.allocator(), report);
     }
 
     /** Takes reads; keeps host memory for gathered tensors from one to the next. */

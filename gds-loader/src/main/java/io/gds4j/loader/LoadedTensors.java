@@ -6,6 +6,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -41,7 +42,7 @@ public final class LoadedTensors implements AutoCloseable {
 
     LoadedTensors(Map<String, Held> held, List<Slab> slabs, MemoryAllocator allocator, LoadReport report) {
         this.held = held;
-        this.slabs = slabs;
+        this.slabs = new ArrayList<>(slabs);
         this.allocator = allocator;
         this.report = report;
     }
@@ -145,17 +146,24 @@ public final class LoadedTensors implements AutoCloseable {
         return !closed;
     }
 
-    /** Waits for I/O on the tensors, then frees all that was not taken. Idempotent. */
+    /**
+     * Waits for I/O on the tensors, then frees all that was not taken. Idempotent.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while memory of them is registered with a driver: to be called again
+     *         after that
+     */
     @Override
     public void close() {
         synchronized (this) {
-            if (closed) {
-                return;
-            }
             closed = true;
             held.clear();
         }
-        slabs.forEach(Slab::letGo);
+        synchronized (slabs) {
+            while (!slabs.isEmpty()) {
+                slabs.getLast().letGo();
+                slabs.removeLast();
+            }
+        }
     }
 
     private Held held(String name) {

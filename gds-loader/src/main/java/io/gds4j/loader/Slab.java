@@ -40,10 +40,18 @@ final class Slab {
         holders.incrementAndGet();
     }
 
-    /** Counts one holder out; the last one frees the memory. */
+    /** Counts one holder out; the last one frees the memory, and stays if that is refused. */
     void letGo() {
         if (holders.decrementAndGet() == 0 && allocation != null) {
-            allocation.close();
+            boolean freed = false;
+            try {
+                allocation.close();
+                freed = true;
+            } finally {
+                if (!freed) {
+                    holders.incrementAndGet();
+                }
+            }
         }
     }
 }

@@ -30,8 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CheckpointFilesTest {
     private static final String INDEX = "model.safetensors.index.json";
 
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private Path model;
 
@@ -153,7 +152,8 @@ class CheckpointFilesTest {
                 arguments("{\"weight_map\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "stands twice"),
                 arguments("{\"metadata\":{},\"metadata\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "twice"),
                 arguments("{\"weight_map\":{}} x", CheckpointRule.INVALID_INDEX, "not JSON"),
-                arguments("{\"metadata\":{\"total_size\":-1},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "found -1"),
+                arguments("{\"metadata\":{\"total_size\":-1},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX,
+                        "found -1"),
                 arguments(
                         "{\"weight_map\":{\"a\":\"a.safetensors\",\"a\":\"a.safetensors\"}}",
                         CheckpointRule.INVALID_INDEX,
@@ -165,7 +165,8 @@ class CheckpointFilesTest {
                 arguments("{\"weight_map\":{\"a\":\".\"}}", CheckpointRule.INDEX_FILE_NAME, "'.'"),
                 arguments("{\"weight_map\":{\"a\":\"\"}}", CheckpointRule.INDEX_FILE_NAME, "''"),
                 arguments("{\"weight_map\":{\"a\":\"a\\u0000b\"}}", CheckpointRule.INDEX_FILE_NAME, "a\\u0000b"),
-                arguments("{\"weight_map\":{\"a\":\"c.safetensors\"}}", CheckpointRule.MISSING_SHARD, "'c.safetensors'"),
+                arguments("{\"weight_map\":{\"a\":\"c.safetensors\"}}", CheckpointRule.MISSING_SHARD,
+                        "'c.safetensors'"),
                 arguments(
                         "{\"weight_map\":{\"a\":\"a.safetensors\",\"q\":\"a.safetensors\"}}",
                         CheckpointRule.TENSOR_NOT_IN_SHARD,
@@ -198,7 +199,7 @@ class CheckpointFilesTest {
 
     @Test
     void anIndexThatIsNotUtf8IsRefused() {
-        HeaderText.write(model.resolve(INDEX), new byte[] {'{', (byte) 0xfe});
+        HeaderText.write(model.resolve(INDEX), new byte[]{'{', (byte) 0xfe});
         CheckpointException e = failure(model);
         assertThat(e.rule()).isEqualTo(CheckpointRule.INVALID_INDEX);
         assertThat(e.fileOffset()).hasValue(1);

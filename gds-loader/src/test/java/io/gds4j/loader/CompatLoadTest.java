@@ -3,8 +3,10 @@ package io.gds4j.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -32,8 +34,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CompatLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(11);
 
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
 
@@ -189,6 +190,18 @@ class CompatLoadTest {
         assertThat(PATTERN.mismatch("q3", 0, bytes)).isEqualTo(-1);
         taken.close();
         assertThatThrownBy(() -> bytes.get(ValueLayout.JAVA_BYTE, 0)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void tensorsThatAreRegisteredAreFreedAfterThat() {
+        LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(driver);
+        MemorySegment bytes = tensors.segment("q3");
+        CuFileBuffer registered = driver.registerBuffer(tensors.range("q3"));
+        assertThatThrownBy(tensors::close).isInstanceOf(CuFileException.class);
+        assertThat(PATTERN.mismatch("q3", 0, bytes)).isEqualTo(-1);
+        registered.close();
+        tensors.close();
+        assertThat(bytes.scope().isAlive()).isFalse();
     }
 
     @Test

@@ -41,8 +41,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class LoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(42);
 
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private final FileChannelBackend backend = new FileChannelBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);
@@ -257,7 +256,7 @@ class LoadTest {
         HeaderText.write(
                 folder.resolve("model.safetensors.index.json"),
                 ("{\"metadata\":{\"total_size\":16000},\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
-                                + "\"b\":\"model-00002-of-00002.safetensors\"}}")
+                        + "\"b\":\"model-00002-of-00002.safetensors\"}}")
                         .getBytes(StandardCharsets.UTF_8));
         try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
             check(tensors, 256);
@@ -412,8 +411,8 @@ class LoadTest {
                         .isEqualTo(places.get(tensor.info().name()).address()));
             }
             places.forEach((name, range) -> assertThat(TrackingAllocator.raw(range)
-                            .asSlice(checkpoint.tensors().get(name).length())
-                            .toArray(ValueLayout.JAVA_BYTE))
+                    .asSlice(checkpoint.tensors().get(name).length())
+                    .toArray(ValueLayout.JAVA_BYTE))
                     .as("behind " + name)
                     .containsOnly(0));
         }

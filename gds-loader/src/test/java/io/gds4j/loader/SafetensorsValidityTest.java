@@ -20,15 +20,15 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Which files are safetensors, and what is said of those that are not. */
 class SafetensorsValidityTest {
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private Path file(byte[] bytes) {
         return HeaderText.write(folder.resolve("m.safetensors"), bytes);
     }
 
     private static String tensor(String name, String dtype, String shape, String begin, String end) {
-        return "\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%s,%s]}".formatted(name, dtype, shape, begin, end);
+        return "\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%s,%s]}".formatted(name, dtype, shape, begin,
+                end);
     }
 
     private static String nested(int depth) {
@@ -117,7 +117,8 @@ class SafetensorsValidityTest {
                         HeaderText.claiming(3, 2),
                         CheckpointRule.INVALID_HEADER_LENGTH,
                         "only 2 bytes"),
-                broken("bytes that are not UTF-8", HeaderText.file(notUtf8, 1), CheckpointRule.INVALID_HEADER, "byte 10"),
+                broken("bytes that are not UTF-8", HeaderText.file(notUtf8, 1), CheckpointRule.INVALID_HEADER,
+                        "byte 10"),
                 broken("an overlong form", HeaderText.file(overlong, 1), CheckpointRule.INVALID_HEADER, "byte 10"),
                 broken("an encoded surrogate", HeaderText.file(surrogate, 1), CheckpointRule.INVALID_HEADER, "UTF-8"),
                 broken(
@@ -365,8 +366,9 @@ class SafetensorsValidityTest {
 
     @Test
     void namesTheTensorAndTheByteOfItsEntry() {
-        String json = "{\"é\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}," + tensor("b", "U8", "[2]", "0", "1")
-                + "}";
+        String json =
+                "{\"é\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}," + tensor("b", "U8", "[2]", "0", "1")
+                        + "}";
         Path file = file(HeaderText.file(json, 1));
         CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(file));
         byte[] bytes = json.getBytes(StandardCharsets.UTF_8);
@@ -380,7 +382,8 @@ class SafetensorsValidityTest {
         String name = "x\\n\\u001b[31m\\u2028" + "y".repeat(1_000_000);
         Path file = file(HeaderText.file("{" + tensor(name, "U8", "[2]", "0", "1") + "}", 1));
         CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(file));
-        assertThat(e.getMessage()).hasSizeLessThan(1000 + file.toString().length()).contains("x\\u000a\\u001b[31m\\u2028y");
+        assertThat(e.getMessage()).hasSizeLessThan(1000 + file.toString().length())
+                .contains("x\\u000a\\u001b[31m\\u2028y");
         assertThat(e.getMessage().chars().noneMatch(Character::isISOControl)).isTrue();
     }
 
@@ -398,7 +401,8 @@ class SafetensorsValidityTest {
                 good("metadata at the end", "{" + fine + ",\"__metadata__\":{\"k\":\"v\"}}", 1, "a"),
                 good("white space before", " \t\r\n{" + fine + "}", 1, "a"),
                 good("white space behind", "{" + fine + "} \t\r\n", 1, "a"),
-                good("fields in another order", "{\"a\":{\"data_offsets\":[0,1],\"dtype\":\"U8\",\"shape\":[1]}}", 1, "a"),
+                good("fields in another order", "{\"a\":{\"data_offsets\":[0,1],\"dtype\":\"U8\",\"shape\":[1]}}", 1,
+                        "a"),
                 good(
                         "fields nobody knows",
                         "{\"a\":{\"dtype\":\"U8\",\"x\":{\"y\":[1.5,null,\"z\",true]},\"x\":-1,\"shape\":[1],"
@@ -408,12 +412,14 @@ class SafetensorsValidityTest {
                 good("depth 127", nested(127), 1, "a"),
                 good("an empty name", "{" + tensor("", "U8", "[1]", "0", "1") + "}", 1, ""),
                 good("an escaped name", "{" + tensor("\\u0061\\n\\\"", "U8", "[1]", "0", "1") + "}", 1, "a\n\""),
-                good("a name beyond the basic plane", "{" + tensor("\\ud83d\\ude00", "U8", "[1]", "0", "1") + "}", 1, "😀"),
+                good("a name beyond the basic plane", "{" + tensor("\\ud83d\\ude00", "U8", "[1]", "0", "1") + "}", 1,
+                        "😀"),
                 good("an unescaped name", "{" + tensor("é😀\u007f", "U8", "[1]", "0", "1") + "}", 1, "é😀\u007f"),
                 good("a scalar", "{" + tensor("a", "F64", "[]", "0", "8") + "}", 8, "a"),
                 good("many dimensions", "{" + tensor("a", "U8", "[1,1,1,1,1,1,1,1,1,1,1,1]", "0", "1") + "}", 1, "a"),
                 good("an empty tensor", "{" + tensor("a", "F32", "[0,7]", "0", "0") + "}", 0, "a"),
-                good("zero before a huge dimension", "{" + tensor("a", "U8", "[0,18446744073709551615]", "0", "0") + "}", 0, "a"),
+                good("zero before a huge dimension",
+                        "{" + tensor("a", "U8", "[0,18446744073709551615]", "0", "0") + "}", 0, "a"),
                 good(
                         "an empty tensor between two others",
                         "{" + fine + "," + tensor("e", "U8", "[0]", "1", "1") + "," + tensor("b", "U8", "[1]", "1", "2")
@@ -464,8 +470,9 @@ class SafetensorsValidityTest {
 
     @Test
     void saysWhereEachTensorIs() {
-        String json = "{\"__metadata__\":{\"format\":\"pt\",\"b\":\"ü\"}," + tensor("b", "F32", "[2,3]", "4", "28") + ","
-                + tensor("a", "I16", "[2]", "0", "4") + "}   ";
+        String json =
+                "{\"__metadata__\":{\"format\":\"pt\",\"b\":\"ü\"}," + tensor("b", "F32", "[2,3]", "4", "28") + ","
+                        + tensor("a", "I16", "[2]", "0", "4") + "}   ";
         Path path = file(HeaderText.file(json, 28));
         Checkpoint checkpoint = Checkpoint.open(path);
         long data = 8 + json.getBytes(StandardCharsets.UTF_8).length;
@@ -483,8 +490,9 @@ class SafetensorsValidityTest {
     void aHeaderOfTwoMegabytesIsRead() {
         List<String> entries = new ArrayList<>();
         for (int i = 0; i < 18_000; i++) {
-            entries.add(tensor("model.language_model.layers.%d.mlp.experts.%d.gate_proj.weight".formatted(i / 384, i % 384),
-                    "BF16", "[1,2]", "" + i * 4L, "" + (i * 4L + 4)));
+            entries.add(
+                    tensor("model.language_model.layers.%d.mlp.experts.%d.gate_proj.weight".formatted(i / 384, i % 384),
+                            "BF16", "[1,2]", "" + i * 4L, "" + (i * 4L + 4)));
         }
         String json = entries.stream().collect(Collectors.joining(",", "{", "}"));
         assertThat(json.length()).isGreaterThan(2 << 20);

@@ -22,8 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Files that are written, and the bytes in them. */
 class SafetensorsWriterTest {
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private SafetensorsWriter writer() {
         return new SafetensorsWriter(folder.resolve("w.safetensors")).durable(false);
@@ -142,10 +141,10 @@ class SafetensorsWriterTest {
     void afterAFailureNothingIsLeft() throws IOException {
         SafetensorsWriter writer = writer().tensor("a", DType.U8, 40 << 20);
         assertThatThrownBy(() -> writer.write((name, offset, to) -> {
-                    if (offset > 0) {
-                        throw new IllegalStateException("no more");
-                    }
-                }))
+            if (offset > 0) {
+                throw new IllegalStateException("no more");
+            }
+        }))
                 .isInstanceOf(IllegalStateException.class);
         assertThat(files()).isEmpty();
     }

@@ -27,8 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Digests of tensors in memory, and their comparison with the file. */
 class VerificationTest {
-    @TempDir
-    Path folder;
+    @TempDir Path folder;
 
     private final FileChannelBackend backend = new FileChannelBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);

@@ -11,6 +11,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
@@ -165,7 +166,12 @@ final class CudaMemory {
     }
 
     private static MemoryAllocation host(long address, long size, Runnable free) {
-        MemorySegment view = HostMemoryViews.ofAddress(address, size);
-        return MemoryAllocation.of(address, size, MemoryKind.HOST_PINNED, MemoryRange.NO_DEVICE, view, free);
+        // A segment that outlives the memory must throw, not touch what is no longer there.
+        Arena lifetime = Arena.ofShared();
+        MemorySegment view = HostMemoryViews.ofAddress(address, size).reinterpret(lifetime, null);
+        return MemoryAllocation.of(MemoryRange.ofSegment(view, MemoryKind.HOST_PINNED), () -> {
+            lifetime.close();
+            free.run();
+        });
     }
 }
