@@ -106,7 +106,8 @@ final class CompatBackend implements CuFileBackend {
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         CompatSession open = enter("cuFileRead");
         try {
-            CompatFile ours = own(file, "cuFileRead");
+            CompatFile ours = own(open, file, "cuFileRead");
+            RequestArguments.check("cuFileRead", ours, base, size, fileOffset, bufferOffset, false);
             return size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
         } finally {
             open.exit();
@@ -117,7 +118,8 @@ final class CompatBackend implements CuFileBackend {
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         CompatSession open = enter("cuFileWrite");
         try {
-            CompatFile ours = own(file, "cuFileWrite");
+            CompatFile ours = own(open, file, "cuFileWrite");
+            RequestArguments.check("cuFileWrite", ours, base, size, fileOffset, bufferOffset, true);
             return size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
         } finally {
             open.exit();
@@ -165,21 +167,25 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        checkOpen("cuFileDriverSetPollMode");
         limits.setPollMode(poll, pollThresholdKb);
     }
 
     @Override
     public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
+        checkOpen("cuFileDriverSetMaxDirectIOSize");
         limits.setMaxDirectIoSize(maxDirectIoSizeKb);
     }
 
     @Override
     public void driverSetMaxCacheSize(long maxCacheSizeKb) {
+        checkOpen("cuFileDriverSetMaxCacheSize");
         limits.setMaxCacheSize(maxCacheSizeKb);
     }
 
     @Override
     public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
+        checkOpen("cuFileDriverSetMaxPinnedMemSize");
         limits.setMaxPinnedMemSize(maxPinnedSizeKb);
     }
 
@@ -203,6 +209,12 @@ final class CompatBackend implements CuFileBackend {
         return open;
     }
 
+    private void checkOpen(String function) {
+        if (current() == null) {
+            throw CompatSession.closed(function);
+        }
+    }
+
     private CompatSession enter(String function) {
         CompatSession open = current();
         if (open == null) {
@@ -212,8 +224,8 @@ final class CompatBackend implements CuFileBackend {
         return open;
     }
 
-    private static CompatFile own(BackendFile file, String function) {
-        if (!(file instanceof CompatFile ours)) {
+    private static CompatFile own(CompatSession open, BackendFile file, String function) {
+        if (!(file instanceof CompatFile ours) || !ours.belongsTo(open)) {
             throw CuFileException.of(
                     CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
         }

@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class CompatFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
 
+    private final Object session;
     private final Posix posix;
     private final FilePair pair;
     private final Optional<Path> path;
@@ -24,15 +25,28 @@ final class CompatFile implements BackendFile {
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
+     * @param session the driver session that it is registered with
      * @param direct requests go past the page cache where they can
      * @param callerDescriptor number of the descriptor it was registered by, or -1
      */
-    CompatFile(Posix posix, FilePair pair, Optional<Path> path, boolean direct, int callerDescriptor) {
+    CompatFile(
+            Object session,
+            Posix posix,
+            FilePair pair,
+            Optional<Path> path,
+            boolean direct,
+            int callerDescriptor) {
+        this.session = session;
         this.posix = posix;
         this.pair = pair;
         this.path = path;
         this.direct = direct;
         this.callerDescriptor = callerDescriptor;
+    }
+
+    /** True if it was registered with this session, not with an earlier one or another backend's. */
+    boolean belongsTo(Object other) {
+        return session == other;
     }
 
     FilePair pair() {

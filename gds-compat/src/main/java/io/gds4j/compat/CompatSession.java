@@ -108,7 +108,8 @@ final class CompatSession {
         return switch (source) {
             case FileSource.Named named -> {
                 FilePair pair = descriptors.open(named);
-                yield add(new CompatFile(posix, pair, Optional.of(named.path()), named.direct() || forceDirect, -1));
+                yield add(new CompatFile(this, posix, pair, Optional.of(named.path()), named.direct() || forceDirect,
+                        -1));
             }
             case FileSource.Descriptor descriptor -> register(descriptor);
         };
@@ -142,7 +143,7 @@ final class CompatSession {
             }
             FilePair pair = descriptors.open(source, status, flags);
             boolean direct = (flags & PosixConstants.O_DIRECT) != 0 || forceDirect;
-            return add(new CompatFile(posix, pair, path, direct, source.fd()));
+            return add(new CompatFile(this, posix, pair, path, direct, source.fd()));
         }
     }
 

@@ -149,6 +149,10 @@ final class TransferEngine {
             return;
         }
         transfer.ownByCurrentThread();
+        if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+            // The workers must not be done before the caller looks.
+            transfer.cancel();
+        }
         offer(transfer);
         try {
             transfer.run(lane);

@@ -44,10 +44,10 @@ public abstract class DataMatrixContract extends BackendContract {
                         .map(registered -> new Row(size, registered, way.mode(), way.kind()))));
     }
 
-    /** Large requests walk a diagonal of the offsets only: they cost time, and the edges are the same. */
+    /** Large requests walk four combinations only: they cost time, and the edges are the same. */
     private boolean isWalked(Row row, int fileOffset, int misalignment) {
         return row.size <= 2 * 65536
-                || (fileOffset == 0) == (misalignment == 0) && fileOffset != PAGE
+                || fileOffset == misalignment
                 || fileOffset == PAGE - 1 && misalignment == 0;
     }
 

@@ -1,0 +1,71 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.testkit.RawDescriptors;
+import io.gds4j.testkit.contract.BackendContractSuite;
+import java.nio.file.Path;
+import java.util.Set;
+
+/** What all bindings of the contract to this backend share. */
+abstract class CompatUnderTest extends BackendContractSuite {
+    private final RawDescriptors descriptors = new NativeDescriptors();
+
+    @Override
+    public CuFileConfig config() {
+        return CuFileConfig.defaults();
+    }
+
+    @Override
+    public Path directory() {
+        return TestFolder.onDisk();
+    }
+
+    @Override
+    public RawDescriptors descriptors() {
+        return descriptors;
+    }
+
+    @Override
+    public int pieceBytes() {
+        return (int) BouncePool.PIECE_SIZE;
+    }
+
+    @Override
+    public Set<String> unbuiltFunctions() {
+        return Set.of(
+                "cuFileBatchIOSetUp",
+                "cuFileBatchIOSubmit",
+                "cuFileBatchIOGetStatus",
+                "cuFileBatchIOCancel",
+                "cuFileBatchIODestroy",
+                "cuFileReadAsync",
+                "cuFileWriteAsync",
+                "cuFileStreamRegister",
+                "cuFileStreamDeregister",
+                "cuFileGetParameterSizeT",
+                "cuFileGetParameterBool",
+                "cuFileGetParameterString",
+                "cuFileSetParameterSizeT",
+                "cuFileSetParameterBool",
+                "cuFileSetParameterString",
+                "cuFileGetParameterMinMaxValue",
+                "cuFileSetStatsLevel",
+                "cuFileGetStatsLevel",
+                "cuFileStatsStart",
+                "cuFileStatsStop",
+                "cuFileStatsReset",
+                "cuFileGetStatsL1",
+                "cuFileGetStatsL2",
+                "cuFileGetStatsL3",
+                "cuFileGetBARSizeInKB",
+                "cuFileSetParameterPosixPoolSlabArray",
+                "cuFileGetParameterPosixPoolSlabArray",
+                "cuFileDriverSetP2PFlags",
+                "cuFileDriverGetP2PFlags",
+                "cuFileExportPCIeTopology",
+                "cuFileSetParameterGpuBounceBufferSlabArray",
+                "cuFileGetParameterGpuBounceBufferSlabArray",
+                "cuFileReadv",
+                "cuFileWritev");
+    }
+}

@@ -1,0 +1,76 @@
+package io.gds4j.compat;
+
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.testkit.ChannelDescriptors;
+import io.gds4j.testkit.RawDescriptors;
+import java.nio.file.Path;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Descriptors of libc. */
+final class NativeDescriptors implements RawDescriptors {
+    private final Posix posix = FfmPosix.instance();
+    private final ChannelDescriptors channels = new ChannelDescriptors();
+    private final Set<Integer> ofChannels = ConcurrentHashMap.newKeySet();
+
+    @Override
+    public int open(Path path, Access access, Flag... flags) {
+        int bits = switch (access) {
+            case READ -> PosixConstants.O_RDONLY;
+            case WRITE -> PosixConstants.O_WRONLY;
+            case READ_WRITE -> PosixConstants.O_RDWR;
+        };
+        for (Flag flag : flags) {
+            bits |= switch (flag) {
+                case DIRECT -> PosixConstants.O_DIRECT;
+                case APPEND -> PosixConstants.O_APPEND;
+                case SYNC -> PosixConstants.O_SYNC;
+                case DSYNC -> PosixConstants.O_DSYNC;
+            };
+        }
+        return opened("open " + path, posix.open(path.toString(), bits, 0));
+    }
+
+    private static int opened(String what, int fd) {
+        if (fd < 0) {
+            throw new IllegalStateException("%s: errno %d".formatted(what, -fd));
+        }
+        return fd;
+    }
+
+    @Override
+    public int pipe() {
+        int fd = channels.pipe();
+        ofChannels.add(fd);
+        return fd;
+    }
+
+    @Override
+    public int socket() {
+        int fd = channels.socket();
+        ofChannels.add(fd);
+        return fd;
+    }
+
+    @Override
+    public OptionalInt duplicate(int fd) {
+        return OptionalInt.of(opened("dup " + fd, posix.fcntl(fd, PosixConstants.F_DUPFD_CLOEXEC, 0)));
+    }
+
+    @Override
+    public OptionalInt memfd() {
+        return OptionalInt.of(opened("memfd_create", posix.memfdCreate("gds4j-test", 0)));
+    }
+
+    @Override
+    public void close(int fd) {
+        if (ofChannels.remove(fd)) {
+            channels.close(fd);
+        } else {
+            posix.close(fd);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+package io.gds4j.compat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Where tests put their files. */
+final class TestFolder {
+    private TestFolder() {
+    }
+
+    /** On the disk of the working directory. */
+    static Path onDisk() {
+        return made(Path.of("target", "files").toAbsolutePath());
+    }
+
+    private static Path made(Path folder) {
+        try {
+            return Files.createDirectories(folder).toRealPath();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
