@@ -27,10 +27,13 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle OPEN = variadic("open", 2, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT);
     private static final MethodHandle CLOSE = call("close", JAVA_INT, JAVA_INT);
     private static final MethodHandle PREAD = call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle PREAD_SEGMENT = call("pread", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG);
+    // The segment stands behind the real arguments, in a register that the callee ignores, so that its arena is held open
+    // during the call: a slice at the right address would be an object per call.
+    private static final MethodHandle PREAD_SEGMENT =
+            call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
     private static final MethodHandle PWRITE = call("pwrite", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle PWRITE_SEGMENT =
-            call("pwrite", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG);
+            call("pwrite", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
     private static final MethodHandle PREADV2 =
             call("preadv2", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT, JAVA_LONG, JAVA_INT);
     private static final MethodHandle STATX = call("statx", JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT, ADDRESS);
@@ -125,9 +128,10 @@ public final class FfmPosix implements Posix {
             throw new UnsupportedOperationException("pread into a read-only segment");
         }
         CallState state = CallState.current();
-        MemorySegment part = part(segment, segmentOffset, count);
+        long address = address(segment, segmentOffset, count);
         try {
-            return state.resultOrErrno((long) PREAD_SEGMENT.invokeExact(state.errnoSlot(), fd, part, count, offset));
+            return state.resultOrErrno(
+                    (long) PREAD_SEGMENT.invokeExact(state.errnoSlot(), fd, address, count, offset, segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -146,9 +150,10 @@ public final class FfmPosix implements Posix {
     @Override
     public long pwrite(int fd, MemorySegment segment, long segmentOffset, long count, long offset) {
         CallState state = CallState.current();
-        MemorySegment part = part(segment, segmentOffset, count);
+        long address = address(segment, segmentOffset, count);
         try {
-            return state.resultOrErrno((long) PWRITE_SEGMENT.invokeExact(state.errnoSlot(), fd, part, count, offset));
+            return state.resultOrErrno(
+                    (long) PWRITE_SEGMENT.invokeExact(state.errnoSlot(), fd, address, count, offset, segment));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -374,9 +379,9 @@ public final class FfmPosix implements Posix {
         }
     }
 
-    private static MemorySegment part(MemorySegment segment, long offset, long count) {
+    private static long address(MemorySegment segment, long offset, long count) {
         Objects.checkFromIndexSize(offset, count, segment.byteSize());
-        return offset == 0 ? segment : segment.asSlice(offset, count);
+        return segment.address() + offset;
     }
 
     private static MethodHandle call(String name, MemoryLayout result, MemoryLayout... parameters) {

@@ -1,0 +1,86 @@
+package io.gds4j.ffi;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** The three ways in which linking fails, each with its own words. */
+class LinkageTest {
+    private static final FunctionDescriptor LONG_OF_INT = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
+    private static final MemorySegment SOMEWHERE = MemorySegment.ofAddress(8);
+
+    private static CuFileException call(MethodHandle handle) {
+        return catchThrowableOfType(CuFileException.class, () -> {
+            long answer = (long) handle.invokeExact(1);
+            throw new AssertionError("answered " + answer);
+        });
+    }
+
+    @Test
+    void allMissingFunctionsAreNamedAtOnce() {
+        Linkage libc = new Linkage("libc", name -> Optional.empty(), (address, type, options) -> {
+            throw new AssertionError("nothing to link");
+        });
+        MethodHandle one = libc.function("statx", LONG_OF_INT);
+        libc.function("preadv2", LONG_OF_INT);
+        assertThat(libc.problem()).contains("libc of this system lacks statx, preadv2");
+        CuFileException failure = call(one);
+        assertThat(failure.error()).isEqualTo(CuFileError.PLATFORM_NOT_SUPPORTED);
+        assertThat(failure).hasMessageContaining("statx");
+    }
+
+    @Test
+    void withoutNativeAccessTheOptionIsNamed() {
+        Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
+            throw new IllegalCallerException("denied");
+        });
+        MethodHandle handle = libc.function("open", LONG_OF_INT);
+        assertThat(libc.problem())
+                .contains("native access is denied: start java with --enable-native-access=ALL-UNNAMED");
+        assertThat(call(handle)).hasMessageContaining("--enable-native-access=ALL-UNNAMED");
+    }
+
+    @Test
+    void aModuleIsNamedInTheOption() {
+        assertThat(Linkage.noAccess(Object.class.getModule())).endsWith("--enable-native-access=java.base");
+    }
+
+    @Test
+    void aPlatformWithoutALinkerIsNamed() {
+        Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
+            throw new UnsupportedOperationException();
+        });
+        call(libc.function("open", LONG_OF_INT));
+        assertThat(libc.problem()).get().asString().contains("no native linker")
+                .contains(System.getProperty("os.arch"));
+    }
+
+    @Test
+    void handlesThatCaptureErrnoRefuseInTheirOwnShape() {
+        Linkage libc = new Linkage("libc", name -> Optional.empty(), (address, type, options) -> {
+            throw new AssertionError("nothing to link");
+        });
+        MethodHandle handle = libc.function("read", LONG_OF_INT, CallState.CAPTURE_ERRNO);
+        CuFileException failure = catchThrowableOfType(CuFileException.class, () -> {
+            long answer = (long) handle.invokeExact(MemorySegment.NULL, 1);
+            throw new AssertionError("answered " + answer);
+        });
+        assertThat(failure.error()).isEqualTo(CuFileError.PLATFORM_NOT_SUPPORTED);
+    }
+
+    @Test
+    void theLibcOfThisMachineHasEverything() {
+        Linkage libc = Linkage.ofLibc();
+        libc.function("getpid", FunctionDescriptor.of(JAVA_INT));
+        assertThat(libc.problem()).isEmpty();
+    }
+}

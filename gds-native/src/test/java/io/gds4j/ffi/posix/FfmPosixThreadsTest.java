@@ -1,0 +1,133 @@
+package io.gds4j.ffi.posix;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import io.gds4j.error.Errno;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What many threads see, and what a call costs. */
+class FfmPosixThreadsTest {
+    private final Posix posix = FfmPosix.instance();
+
+    @TempDir Path folder;
+
+    /** Four failures of different errno in turn, on many threads at once. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void threadsNeverSeeEachOthersErrno(boolean virtual) throws Exception {
+        String missing = folder.resolve("none").toString();
+        int fd = posix.open(Files.createFile(folder.resolve("file")).toString(), PosixConstants.O_RDONLY, 0);
+        CountDownLatch start = new CountDownLatch(1);
+        try (ExecutorService threads =
+                virtual ? Executors.newVirtualThreadPerTaskExecutor() : Executors.newCachedThreadPool();
+                Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(8);
+            List<Future<?>> done = new ArrayList<>();
+            for (int t = 0; t < 8; t++) {
+                int first = t;
+                done.add(threads.submit(() -> {
+                    start.await();
+                    for (int i = first; i < 4000; i++) {
+                        long[] answerAndExpected = switch (i % 4) {
+                            case 0 -> new long[]{posix.close(-1), -Errno.EBADF};
+                            case 1 -> new long[]{posix.open(missing, 0, 0), -Errno.ENOENT};
+                            case 2 -> new long[]{posix.pread(fd, memory.address(), 8, -1), -Errno.EINVAL};
+                            default -> new long[]{posix.blockDeviceSize(fd), -Errno.ENOTTY};
+                        };
+                        assertThat(answerAndExpected[0]).isEqualTo(answerAndExpected[1]);
+                    }
+                    return null;
+                }));
+            }
+            start.countDown();
+            for (Future<?> each : done) {
+                each.get();
+            }
+        }
+        posix.close(fd);
+    }
+
+    /** Reads one after the other, each far longer than an attempt to close: some attempt falls into one of them. */
+    @Test
+    void aSharedArenaCannotCloseDuringARead() throws Exception {
+        int fd = posix.open("/dev/zero", PosixConstants.O_RDONLY, 0);
+        AtomicInteger refused = new AtomicInteger();
+        for (int round = 0; round < 100 && refused.get() == 0; round++) {
+            closeDuringReads(fd, refused);
+        }
+        assertThat(refused).hasPositiveValue();
+        posix.close(fd);
+    }
+
+    private void closeDuringReads(int fd, AtomicInteger refused) throws InterruptedException {
+        Arena arena = Arena.ofShared();
+        MemorySegment memory = arena.allocate(16 << 20, 4096);
+        CountDownLatch started = new CountDownLatch(1);
+        AtomicReference<Throwable> thrown = new AtomicReference<>();
+        Thread reader = Thread.ofPlatform().start(() -> {
+            try {
+                while (refused.get() == 0) {
+                    assertThat(posix.pread(fd, memory, 4096, (16 << 20) - 4096, 0)).isEqualTo((16 << 20) - 4096);
+                    started.countDown();
+                }
+            } catch (IllegalStateException closedBetweenTwoReads) {
+                // allowed: nothing was read into freed memory
+            } catch (Throwable t) {
+                thrown.set(t);
+            }
+        });
+        started.await();
+        while (memory.scope().isAlive()) {
+            try {
+                arena.close();
+            } catch (IllegalStateException inUse) {
+                refused.incrementAndGet();
+            }
+        }
+        reader.join();
+        assertThat(thrown.get()).isNull();
+    }
+
+    /** getThreadAllocatedBytes over many calls, once they are compiled. */
+    @Test
+    void readsAndWritesAllocateNothing() throws IOException {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        int fd = posix.open(
+                Files.write(folder.resolve("file"), new byte[64]).toString(), PosixConstants.O_RDWR, 0);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(64);
+            long allocated = Long.MAX_VALUE;
+            for (int round = 0; round < 20 && allocated > 0; round++) {
+                long before = threads.getCurrentThreadAllocatedBytes();
+                for (int i = 0; i < 10_000; i++) {
+                    posix.pread(fd, memory.address(), 8, 0);
+                    posix.pread(fd, memory, 0, 8, 0);
+                    posix.pread(fd, memory, 8, 8, 0);
+                    posix.pwrite(fd, memory.address(), 8, 0);
+                    posix.preadv2(fd, memory.address(), 8, 0, 0);
+                }
+                allocated = threads.getCurrentThreadAllocatedBytes() - before;
+            }
+            assertThat(allocated).isZero();
+        }
+        posix.close(fd);
+    }
+}
