@@ -1,0 +1,142 @@
+package io.gds4j;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.config.BoolParameter;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.StringParameter;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.CuFileBackend;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Functions after cuFile 1.0 are optional for a backend, and say so when it lacks them. */
+class BackendDefaultsTest {
+    private interface Call {
+        void on(CuFileBackend backend);
+    }
+
+    static Stream<Arguments> functions() {
+        var slabs = CuFileConfig.defaults().posixPoolSlabs();
+        return Stream.of(
+                row("cuFileUseCount", "1.4", CuFileBackend::useCount),
+                row("cuFileBatchIOSetUp", "1.6", b -> b.batchIoSetUp(1)),
+                row("cuFileBatchIOSubmit", "1.6", b -> b.batchIoSubmit(() -> 1, List.of(), 0)),
+                row("cuFileBatchIOGetStatus", "1.6", b -> b.batchIoGetStatus(() -> 1, 0, 1, Optional.empty())),
+                row("cuFileBatchIOCancel", "1.6", b -> b.batchIoCancel(() -> 1)),
+                row("cuFileBatchIODestroy", "1.6", b -> b.batchIoDestroy(() -> 1)),
+                row("cuFileReadAsync", "1.7", b -> b.readAsync(null)),
+                row("cuFileWriteAsync", "1.7", b -> b.writeAsync(null)),
+                row("cuFileStreamRegister", "1.7", b -> b.streamRegister(1, 0)),
+                row("cuFileStreamDeregister", "1.7", b -> b.streamDeregister(1)),
+                row("cuFileGetVersion", "1.8", CuFileBackend::getVersion),
+                row("cuFileGetParameterSizeT", "1.14", b -> b.getParameterSizeT(SizeParameter.PROFILE_STATS)),
+                row("cuFileGetParameterBool", "1.14", b -> b.getParameterBool(BoolParameter.PROFILE_NVTX)),
+                row("cuFileGetParameterString", "1.14", b -> b.getParameterString(StringParameter.LOG_DIR)),
+                row("cuFileSetParameterSizeT", "1.14", b -> b.setParameterSizeT(SizeParameter.PROFILE_STATS, 1)),
+                row("cuFileSetParameterBool", "1.14", b -> b.setParameterBool(BoolParameter.PROFILE_NVTX, true)),
+                row("cuFileSetParameterString", "1.14", b -> b.setParameterString(StringParameter.LOG_DIR, "")),
+                row(
+                        "cuFileGetParameterMinMaxValue",
+                        "1.15",
+                        b -> b.getParameterMinMaxValue(SizeParameter.PROFILE_STATS)),
+                row("cuFileSetStatsLevel", "1.15", b -> b.setStatsLevel(1)),
+                row("cuFileGetStatsLevel", "1.15", CuFileBackend::getStatsLevel),
+                row("cuFileStatsStart", "1.15", CuFileBackend::statsStart),
+                row("cuFileStatsStop", "1.15", CuFileBackend::statsStop),
+                row("cuFileStatsReset", "1.15", CuFileBackend::statsReset),
+                row("cuFileGetStatsL1", "1.15", CuFileBackend::getStatsL1),
+                row("cuFileGetStatsL2", "1.15", CuFileBackend::getStatsL2),
+                row("cuFileGetStatsL3", "1.15", CuFileBackend::getStatsL3),
+                row("cuFileGetBARSizeInKB", "1.15", b -> b.getBarSizeInKb(0)),
+                row("cuFileSetParameterPosixPoolSlabArray", "1.15", b -> b.setParameterPosixPoolSlabArray(slabs)),
+                row("cuFileGetParameterPosixPoolSlabArray", "1.15", b -> b.getParameterPosixPoolSlabArray()),
+                row("cuFileDriverSetP2PFlags", "1.16", b -> b.driverSetP2pFlags(1)),
+                row("cuFileDriverGetP2PFlags", "1.16", CuFileBackend::driverGetP2pFlags),
+                row("cuFileExportPCIeTopology", "1.17", b -> b.exportPcieTopology(Path.of("x"))),
+                row(
+                        "cuFileSetParameterGpuBounceBufferSlabArray",
+                        "1.17",
+                        b -> b.setParameterGpuBounceBufferSlabArray(slabs)),
+                row(
+                        "cuFileGetParameterGpuBounceBufferSlabArray",
+                        "1.17",
+                        CuFileBackend::getParameterGpuBounceBufferSlabArray),
+                row("cuFileReadv", "1.19", b -> b.readv(null, List.of(), 0, 0)),
+                row("cuFileWritev", "1.19", b -> b.writev(null, List.of(), 0, 0)));
+    }
+
+    private static Arguments row(String function, String since, Call call) {
+        return Arguments.of(function, since, call);
+    }
+
+    @ParameterizedTest(name = "{0} of cuFile {1}")
+    @MethodSource("functions")
+    void aLaterFunctionIsNotSupportedUnlessABackendSaysOtherwise(String function, String since, Call call) {
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> call.on(minimal()));
+
+        assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(e.function()).isEqualTo(function);
+        assertThat(e.detail())
+                .isEqualTo("the backend 'minimal' does not have this function of cuFile " + since);
+    }
+
+    @Test
+    void thisTableIsComplete() {
+        Set<String> optional = Stream.of(CuFileBackend.class.getMethods())
+                .filter(method -> !Modifier.isAbstract(method.getModifiers()))
+                .map(Method::getName)
+                .collect(Collectors.toSet());
+
+        assertThat(optional).hasSize((int) functions().count());
+    }
+
+    @Test
+    void theFunctionsOfCuFile10AreRequired() {
+        assertThat(Stream.of(CuFileBackend.class.getMethods())
+                .filter(method -> Modifier.isAbstract(method.getModifiers()))
+                .map(Method::getName))
+                .containsExactlyInAnyOrder(
+                        "name",
+                        "allocator",
+                        "bytesByPath",
+                        "peakStagingBytes",
+                        "handleRegister",
+                        "handleDeregister",
+                        "bufRegister",
+                        "bufDeregister",
+                        "read",
+                        "write",
+                        "driverOpen",
+                        "driverClose",
+                        "driverGetProperties",
+                        "driverSetPollMode",
+                        "driverSetMaxDirectIoSize",
+                        "driverSetMaxCacheSize",
+                        "driverSetMaxPinnedMemSize");
+    }
+
+    /** A backend that has its name and the optional functions as they come. */
+    private static CuFileBackend minimal() {
+        return (CuFileBackend) Proxy.newProxyInstance(
+                CuFileBackend.class.getClassLoader(),
+                new Class<?>[]{CuFileBackend.class},
+                (proxy, method, arguments) -> method.getName().equals("name")
+                        ? "minimal"
+                        : java.lang.reflect.InvocationHandler.invokeDefault(proxy, method, arguments));
+    }
+}
