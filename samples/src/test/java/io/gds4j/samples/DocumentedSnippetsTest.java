@@ -1,0 +1,57 @@
+package io.gds4j.samples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.TestFactory;
+
+/** Whatever Java the documents show is compiled: it stands, word for word, in one of the samples. */
+class DocumentedSnippetsTest {
+    private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
+    private static final Path ROOT = Path.of("..");
+
+    @TestFactory
+    List<DynamicTest> everyJavaSnippetStandsInASample() throws IOException {
+        String samples = words(read(ROOT.resolve("samples/src/main/java"), ".java"));
+        List<DynamicTest> tests = new ArrayList<>();
+        List<Path> documents = new ArrayList<>(files(ROOT.resolve("docs"), ".md"));
+        documents.add(ROOT.resolve("README.md"));
+        for (Path document : documents) {
+            Matcher matcher = SNIPPET.matcher(Files.readString(document));
+            for (int number = 1; matcher.find(); number++) {
+                String snippet = words(matcher.group(1));
+                tests.add(DynamicTest.dynamicTest(
+                        document.getFileName() + " snippet " + number, () -> assertThat(samples).contains(snippet)));
+            }
+        }
+        assertThat(tests).as("snippets").isNotEmpty();
+        return tests;
+    }
+
+    private static String read(Path folder, String suffix) throws IOException {
+        StringBuilder all = new StringBuilder();
+        for (Path file : files(folder, suffix)) {
+            all.append(Files.readString(file)).append('\n');
+        }
+        return all.toString();
+    }
+
+    private static List<Path> files(Path folder, String suffix) throws IOException {
+        try (Stream<Path> walk = Files.walk(folder)) {
+            return walk.filter(path -> path.toString().endsWith(suffix)).toList();
+        }
+    }
+
+    /** Indentation and line breaks do not count. */
+    private static String words(String code) {
+        return code.replaceAll("\\s+", " ").trim();
+    }
+}
