@@ -13,28 +13,48 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** {@code gds check}. */
-@Command(name = "check", description = "Say what this machine has (platform, driver, GPUs, libcufile, configuration) and, for each path, which file system it is on, what will serve it and why.", synopsisHeading = "Usage: ", descriptionHeading = "%n", parameterListHeading = "%n", optionListHeading = "%nOptions:%n", footerHeading = "%nExamples:%n", footer = {
-        "  gds check                               this machine",
-        "  gds check /models/llama.safetensors     and what serves this file",
-        "  gds check /mnt/nvme /dev/shm            and these folders",
-        "  gds check --print-config > cufile.json  a commented configuration file to start from",
-        "",
-        "Configuration comes from CUFILE_* variables, the file that CUFILE_ENV_PATH_JSON names, else",
-        "/etc/cufile.json, and defaults, in this order."})
+@Command(
+        name = "check",
+        description = "Say what this machine has (platform, driver, GPUs, libcufile, configuration) and, for each"
+                + " path, which file system it is on, what will serve it and why.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds check                                 this machine",
+                "  gds check /models/llama.safetensors       and what serves this file",
+                "  gds check /mnt/nvme /dev/shm              and these folders",
+                "  gds check --print-config > cufile.json    a commented file to start from",
+                "",
+                "Configuration, strongest first: CUFILE_* variables, the file that",
+                "CUFILE_ENV_PATH_JSON names (else /etc/cufile.json), defaults."})
 final class CheckCommand implements Callable<Integer> {
     private final Terminal terminal;
 
-    @Mixin private final OutputOptions output = new OutputOptions();
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
 
-    @Parameters(arity = "0..*", paramLabel = "PATH", description = "Files, folders or block devices to look at.") private List<Path> paths =
-            new ArrayList<>();
+    @Parameters(arity = "0..*", paramLabel = "PATH",
+            description = "Files, folders or block devices to look at.")
+    private List<Path> paths = new ArrayList<>();
 
-    @Option(names = "--print-config", description = "Print the default configuration file, every key explained, and exit.") private boolean printConfig;
+    @Option(names = "--print-config",
+            description = "Print the default configuration file, every key explained, and exit.")
+    private boolean printConfig;
 
-    @Option(names = {"-v",
-            "--verbose"}, description = "Show every configuration value, not only those that somebody set, and where libcufile was looked for.") private boolean verbose;
+    @Option(
+            names = {"-v", "--verbose"},
+            description = "Show every configuration value, not only those that somebody set, and where libcufile"
+                    + " was looked for.")
+    private boolean verbose;
 
-    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Print this help and exit.") private boolean help;
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
 
     CheckCommand(Terminal terminal) {
         this.terminal = terminal;

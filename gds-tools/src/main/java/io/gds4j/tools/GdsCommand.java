@@ -17,9 +17,16 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The {@code gds} command. */
-@Command(name = "gds", description = "Model checkpoints from files into GPU or host memory, at the speed of the storage.", synopsisHeading = "Usage: ", customSynopsis = {
-        "gds COMMAND [OPTION...]",
-        "       gds --version | --help"}, descriptionHeading = "%n", optionListHeading = "%nOptions:%n", commandListHeading = "%nCommands:%n", footerHeading = "%nStart here:%n", footer = {
+@Command(
+        name = "gds",
+        description = "Model checkpoints from files into GPU or host memory, at the speed of the storage.",
+        synopsisHeading = "Usage: ",
+        customSynopsis = {"gds COMMAND [OPTION...]", "       gds --version | --help"},
+        descriptionHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        commandListHeading = "%nCommands:%n",
+        footerHeading = "%nStart here:%n",
+        footer = {
                 "  gds demo                     make a checkpoint, load it, verify it, compare",
                 "  gds check                    what this machine has and what will serve",
                 "  gds load model.safetensors   load a checkpoint of your own",
@@ -35,14 +42,22 @@ public final class GdsCommand implements Runnable {
     private final Terminal terminal;
 
     @Spec
-    @SuppressWarnings("NullAway.Init") private CommandSpec spec;
+    @SuppressWarnings("NullAway.Init")
+    private CommandSpec spec;
 
-    @Option(names = {"-V",
-            "--version"}, description = "Print the version of gds4j, the JDK and libcufile, and exit.") private boolean version;
+    @Option(
+            names = {"-V", "--version"},
+            description = "Print the version of gds4j, the JDK and libcufile, and exit.")
+    private boolean version;
 
-    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Print this help and exit.") private boolean help;
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
 
-    @Option(names = JSON_OPTION, description = "With --version: print a JSON object.") private boolean json;
+    @Option(names = JSON_OPTION, description = "With --version: print a JSON object.")
+    private boolean json;
 
     private GdsCommand(Terminal terminal) {
         this.terminal = terminal;

@@ -19,20 +19,34 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /** {@code gds help}. */
-@Command(name = "help", description = "Explain a command, or the exit status ('gds help exit-codes').", synopsisHeading = "Usage: ", descriptionHeading = "%n", parameterListHeading = "%n", optionListHeading = "%nOptions:%n")
+@Command(
+        name = "help",
+        description = "Explain a command, or the exit status ('gds help exit-codes').",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n")
 final class HelpCommand implements Callable<Integer> {
     static final String EXIT_CODES = "exit-codes";
 
     private final Terminal terminal;
 
     @Spec
-    @SuppressWarnings("NullAway.Init") private CommandSpec spec;
+    @SuppressWarnings("NullAway.Init")
+    private CommandSpec spec;
 
-    @Mixin private final OutputOptions output = new OutputOptions();
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
 
-    @Option(names = {"-h", "--help"}, usageHelp = true, description = "Print this help and exit.") private boolean help;
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
 
-    @Parameters(arity = "0..1", paramLabel = "TOPIC", description = "A command, or exit-codes.") private @Nullable String topic;
+    @Parameters(arity = "0..1", paramLabel = "TOPIC",
+            description = "A command, or exit-codes.")
+    private @Nullable String topic;
 
     HelpCommand(Terminal terminal) {
         this.terminal = terminal;

@@ -21,7 +21,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ChildJvmTest {
     private static final long PATIENCE_SECONDS = 60;
 
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     private static ProcessBuilder gds(String... arguments) {
         List<String> line = new ArrayList<>();
@@ -80,10 +81,10 @@ class ChildJvmTest {
     void aSignalDuringTheDemoRemovesTheCheckpoint(String signal, int status) throws IOException, InterruptedException {
         Path err = folder.resolve("stderr");
         Path work = Files.createDirectory(folder.resolve("work"));
-        Process process = gds("demo", "--size", "1G", "--dir", work.toString()).redirectError(err.toFile()).start();
+        Process process = gds("demo", "--size", "256M", "--dir", work.toString()).redirectError(err.toFile()).start();
         try (BufferedReader out =
                 new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
-            // Written once the folder is there, before a gigabyte is.
+            // Written once the folder is there, before 256 MiB are.
             assertThat(out.readLine()).contains("making").contains(work.toString());
 
             assertThat(new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start().waitFor())

@@ -5,12 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.gds4j.tools.terminal.ExitStatus;
+import java.nio.file.Path;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class CommandLineTest {
+    @TempDir
+    private Path folder;
+
     @ParameterizedTest
     @ValueSource(strings = {"--version", "-V"})
     void versionNamesBuildJdkAndLibrary(String option) {
@@ -84,5 +90,21 @@ class CommandLineTest {
                 .toIterable()
                 .contains("code", "name", "errno", "message", "file", "offset", "tensor");
         assertThat(run.errorLine()).startsWith("gds: ");
+    }
+
+    @Test
+    void anInternalErrorAsksForAReportAndShowsWhereItHappened() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = GdsRun.gds(Map.of(), () -> {
+            throw new IllegalStateException("a fault for the test");
+        }, "load", file.toString(), "--target", "host", "--json");
+
+        assertThat(run.status()).isEqualTo(1);
+        assertThat(run.err())
+                .contains("IllegalStateException: a fault for the test")
+                .contains("\tat io.gds4j.tools.")
+                .contains("please report it");
+        assertThat(run.json().get("error").get("exitStatus").asInt()).isEqualTo(1);
     }
 }

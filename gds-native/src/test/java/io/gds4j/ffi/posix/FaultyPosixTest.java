@@ -20,7 +20,8 @@ class FaultyPosixTest {
     private final Arena arena = Arena.ofConfined();
     private final MemorySegment memory = arena.allocate(8192, 4096);
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private Path path;
     private int fd;

@@ -27,7 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class FfmPosixThreadsTest {
     private final Posix posix = FfmPosix.instance();
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     /** Four failures of different errno in turn, on many threads at once. */
     @ParameterizedTest

@@ -110,7 +110,8 @@ final class CheckText {
         List<List<String>> rows = new ArrayList<>();
         for (ConfigValue<?> value : shown) {
             String unit = value.key().unit();
-            String text = value.value() + (unit.isEmpty() ? "" : " " + unit);
+            String bare = value.value().toString();
+            String text = bare.isEmpty() ? "(empty)" : unit.isEmpty() ? bare : bare + " " + unit;
             rows.add(List.of(value.key().name(), text, value.origin()));
         }
         lines.addAll(Text.table(rows, false, false, false));

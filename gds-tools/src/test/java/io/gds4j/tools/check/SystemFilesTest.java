@@ -1,0 +1,163 @@
+package io.gds4j.tools.check;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What is read from /proc, /sys and /usr, over a folder that stands for the machine's root. */
+class SystemFilesTest {
+    @TempDir
+    private Path root;
+
+    private SystemFiles files;
+
+    @BeforeEach
+    void machine() {
+        files = new SystemFiles(root);
+    }
+
+    private Path write(String absolute, String text) throws IOException {
+        Path path = files.at(absolute);
+        Files.createDirectories(path.getParent());
+        return Files.writeString(path, text);
+    }
+
+    @Test
+    void theLibraryIsFoundWhereTheLinkerIsConfiguredToLookAndItsNameTellsTheVersion() throws IOException {
+        write("/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n");
+        write("/etc/ld.so.conf.d/cuda.conf", "# a comment\n/opt/cuda/lib\n");
+        write("/opt/cuda/lib/libcufile.so.1.15.1", "");
+        Files.createSymbolicLink(files.at("/opt/cuda/lib/libcufile.so.0"), Path.of("libcufile.so.1.15.1"));
+
+        LibCuFile library = LibCuFile.find(files, Map.of());
+
+        assertThat(library.version()).contains("1.15.1");
+        assertThat(library.path()).contains(files.at("/opt/cuda/lib/libcufile.so.0"));
+        assertThat(library.describe()).startsWith("1.15.1 (");
+    }
+
+    @Test
+    void theVariableOfTheLinkerComesFirst() throws IOException {
+        write("/usr/lib64/libcufile.so.0", "");
+        write("/home/me/lib/libcufile.so.0", "");
+
+        LibCuFile library = LibCuFile.find(files, Map.of("LD_LIBRARY_PATH", "relative:/home/me/lib"));
+
+        assertThat(library.path()).contains(files.at("/home/me/lib/libcufile.so.0"));
+        assertThat(library.version()).isEmpty();
+    }
+
+    @Test
+    void withoutTheLibraryEveryFolderThatWasSearchedIsNamed() throws IOException {
+        Files.createDirectories(files.at("/usr/local/cuda-12.9"));
+        Files.createDirectories(files.at("/usr/local/cuda-13.0"));
+
+        LibCuFile library = LibCuFile.find(files, Map.of());
+
+        assertThat(library.path()).isEmpty();
+        assertThat(library.describe()).isEqualTo("not found");
+        assertThat(library.searched())
+                .containsSubsequence("/usr/local/cuda/lib64", "/usr/local/cuda-13.0/lib64",
+                        "/usr/local/cuda-12.9/lib64");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "/data, /, ext4, /dev/vda",
+            "/mnt/model store/a, /mnt/model store, xfs, /dev/nvme0n1p1",
+            "/mnt/model storey, /, ext4, /dev/vda",
+            "/dev/shm/x, /dev/shm, tmpfs, tmpfs",
+            "/over/x, /over, overlay, overlay"})
+    void aPathBelongsToTheLongestMountPointAboveIt(String path, String point, String type, String source)
+            throws IOException {
+        write("/proc/self/mountinfo", """
+                27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+                24 27 0:6 / /dev rw,relatime - devtmpfs devtmpfs rw
+                25 24 0:23 / /dev/shm ro,relatime - ramfs old rw
+                30 25 0:27 / /dev/shm rw,relatime shared:1 master:2 - tmpfs tmpfs rw
+                31 27 259:1 /sub /mnt/model\\040store rw,noatime shared:9 - xfs /dev/nvme0n1p1 rw
+                32 27 0:51 / /over rw - overlay overlay rw,lowerdir=/l
+                nonsense
+                """);
+
+        Mount mount = Mount.holding(Mount.all(files), Path.of(path)).orElseThrow();
+
+        assertThat(mount.point()).isEqualTo(point);
+        assertThat(mount.fileSystem()).isEqualTo(type);
+        assertThat(mount.source()).isEqualTo(source);
+        assertThat(mount.readOnly()).isFalse();
+    }
+
+    @Test
+    void namesBeyondAsciiAndReadOnlyMountsAreRead() throws IOException {
+        write("/proc/self/mountinfo", "31 27 259:1 / /größe ro,noatime - xfs /dev/x rw\n");
+
+        assertThat(Mount.all(files)).containsExactly(new Mount("/größe", "xfs", "/dev/x", "259:1", true));
+    }
+
+    @Test
+    void kernelModulesTellTheirVersions() throws IOException {
+        write(
+                "/proc/driver/nvidia/version",
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@x)  Mon\nGCC version: 12\n");
+        write("/proc/driver/nvidia-fs/version", "version: 2.28\n");
+        write("/proc/driver/nvidia/params",
+                "Foo: 1\nRegistryDwords: \"RMForceStaticBar1=1;RmForceDisableIomapWC=1\"\n");
+
+        KernelModules modules = KernelModules.read(files);
+
+        assertThat(modules.nvidia()).contains("580.82.07");
+        assertThat(modules.nvidiaFs()).contains("2.28");
+        assertThat(modules.staticBar1()).contains(true);
+    }
+
+    @Test
+    void kernelModulesThatAreNotThereAreAbsent() throws IOException {
+        assertThat(KernelModules.read(files))
+                .isEqualTo(
+                        new KernelModules(
+                                Optional.empty(), Optional.empty(), Optional.empty()));
+        Files.createDirectories(files.at("/sys/module/nvidia_fs"));
+        assertThat(KernelModules.read(files).nvidiaFs()).contains("loaded");
+    }
+
+    @Test
+    void bar1IsTheSecondResource() throws IOException {
+        write("/sys/bus/pci/devices/0000:1a:00.0/resource", """
+                0x00000000c0000000 0x00000000c3ffffff 0x0000000000040200
+                0x0000380000000000 0x0000383fffffffff 0x000000000014220c
+                0x0000000000000000 0x0000000000000000 0x0000000000000000
+                """);
+        write("/sys/bus/pci/devices/0000:1b:00.0/resource", """
+                0x00000000c0000000 0x00000000c3ffffff 0x0000000000040200
+                0x0000000000000000 0x0000000000000000 0x0000000000000000
+                """);
+
+        assertThat(Gpu.bar1(files, "0000:1a:00.0")).isEqualTo(OptionalLong.of(256L << 30));
+        assertThat(Gpu.bar1(files, "00000000:1a:00.0")).isEqualTo(OptionalLong.of(256L << 30));
+        assertThat(Gpu.bar1(files, "0000:1b:00.0")).isEmpty();
+        assertThat(Gpu.bar1(files, "0000:ff:00.0")).isEmpty();
+    }
+
+    @Test
+    void memoryIsThatOfTheKernel() throws IOException {
+        write("/proc/meminfo", "MemTotal:       24684084 kB\nMemFree: 1 kB\nMemAvailable:   23000000 kB\n");
+
+        Platform platform = Platform.read(files);
+
+        assertThat(platform.memoryBytes()).isEqualTo(OptionalLong.of(24684084L * 1024));
+        assertThat(platform.availableMemoryBytes()).isEqualTo(OptionalLong.of(23000000L * 1024));
+        assertThat(List.of(platform.kernel().split(" ")).getFirst()).isEqualTo("Linux");
+    }
+}

@@ -1,0 +1,41 @@
+package io.gds4j.tools.demo;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class DemoFolderTest {
+    @TempDir
+    private Path parent;
+
+    @Test
+    void closeRemovesAllThatIsInIt() throws IOException {
+        DemoFolder folder = DemoFolder.in(parent);
+        Files.writeString(folder.path().resolve("a"), "a");
+        Files.writeString(folder.path().resolve(".b.tmp"), "b");
+
+        folder.close();
+        folder.close();
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void whatSomebodyElseRemovedIsNoFailure() throws IOException {
+        DemoFolder folder = DemoFolder.in(parent);
+        Files.delete(folder.path());
+
+        folder.close();
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void theFolderThatWasNamedIsTaken() throws IOException {
+        assertThat(DemoFolder.parent(parent)).isEqualTo(parent);
+    }
+}
