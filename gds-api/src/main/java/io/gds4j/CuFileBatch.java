@@ -71,12 +71,12 @@ public final class CuFileBatch implements AutoCloseable {
                 .call(SET_UP, backend -> new CuFileBatch(driver, backend.batchIoSetUp(capacity)));
     }
 
-    /** Entries that may be outstanding at a time. */
+    /** {@return entries that may be outstanding at a time} */
     public int capacity() {
         return batch.capacity();
     }
 
-    /** Entries that were submitted and whose completion nobody has taken. */
+    /** {@return entries that were submitted and whose completion nobody has taken} */
     public int outstanding() {
         return ledger.outstanding();
     }
@@ -84,6 +84,7 @@ public final class CuFileBatch implements AutoCloseable {
     /**
      * Submits all requests or none ({@code cuFileBatchIOSubmit}).
      *
+     * @param requests what to do
      * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR for an empty list or one that exceeds the free capacity;
      *         CUDA_MEMORY_TYPE_INVALID for a segment of an arena that could be closed meanwhile; else what
      *         {@link CuFileHandle#read(IoMemory, long, long, long)} throws for such arguments
@@ -153,7 +154,7 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
-    /** True until {@link #close}. */
+    /** {@return true until {@link #close}} */
     public boolean isOpen() {
         return lifetime.isOpen();
     }
@@ -187,13 +188,31 @@ public final class CuFileBatch implements AutoCloseable {
             Objects.requireNonNull(memory, "memory");
         }
 
-        /** Reads. */
+        /**
+         * Reads.
+         *
+         * @param handle the file
+         * @param memory what is filled
+         * @param size bytes, 0 to 2^62
+         * @param fileOffset first byte in the file
+         * @param bufferOffset first byte in the memory
+         * @return the request
+         */
         public static Request read(
                 CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
             return new Request(handle, false, memory, size, fileOffset, bufferOffset);
         }
 
-        /** Writes. */
+        /**
+         * Writes.
+         *
+         * @param handle the file
+         * @param memory what is written
+         * @param size bytes, 0 to 2^62
+         * @param fileOffset first byte in the file
+         * @param bufferOffset first byte in the memory
+         * @return the request
+         */
         public static Request write(
                 CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
             return new Request(handle, true, memory, size, fileOffset, bufferOffset);
@@ -211,7 +230,7 @@ public final class CuFileBatch implements AutoCloseable {
 
         private static final int LARGEST_ERRNO = 4095;
 
-        /** True if it moved its bytes, or those up to the end of the file. */
+        /** {@return true if it moved its bytes, or those up to the end of the file} */
         public boolean isComplete() {
             return status == BatchStatus.COMPLETE && result >= 0;
         }
@@ -219,6 +238,7 @@ public final class CuFileBatch implements AutoCloseable {
         /**
          * Bytes moved.
          *
+         * @return bytes
          * @throws CuFileException if the entry failed or was cancelled
          */
         public long bytes() {
@@ -232,6 +252,8 @@ public final class CuFileBatch implements AutoCloseable {
         /**
          * Why it moved nothing; empty if it did. IO_ERROR with the errno, or ECANCELED or ETIMEDOUT; the cuFile code where the
          * backend gave one; INTERNAL_BATCH_SUBMIT_ERROR for an ill-formed entry.
+         *
+         * @return the failure
          */
         public Optional<CuFileException> failure() {
             if (isComplete()) {

@@ -69,13 +69,19 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Opens with the configuration of the environment, the file it names and the defaults ({@code cuFileDriverOpen}).
      *
+     * @return an open driver
      * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; its text says why
      */
     public static CuFileDriver open() {
         return open(CuFileConfig.load());
     }
 
-    /** Opens with the given configuration and the best backend that is available. */
+    /**
+     * Opens with the given configuration and the best backend that is available.
+     *
+     * @param config settings
+     * @return an open driver
+     */
     public static CuFileDriver open(CuFileConfig config) {
         return open(config, Backends.AUTO);
     }
@@ -83,7 +89,9 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Opens a backend by name.
      *
+     * @param config settings
      * @param backend {@code auto}, {@code compat} or {@code libcufile}
+     * @return an open driver
      * @throws CuFileException INVALID_VALUE for a name that nobody provides, DRIVER_NOT_INITIALIZED if that backend cannot
      *         serve this machine
      */
@@ -93,12 +101,17 @@ public final class CuFileDriver implements AutoCloseable {
         return open(Backends.choose(backend, config));
     }
 
-    /** Opens over a backend of the caller's own; for tests and for those who write backends. */
+    /**
+     * Opens over a backend of the caller's own; for tests and for those who write backends.
+     *
+     * @param backend the backend
+     * @return an open driver
+     */
     public static CuFileDriver open(CuFileBackend backend) {
         return new CuFileDriver(Session.open(Objects.requireNonNull(backend, "backend")));
     }
 
-    /** The backends on the class path or module path, best first. */
+    /** {@return the backends on the class path or module path, best first} */
     public static List<CuFileBackendProvider> providers() {
         return List.copyOf(Backends.providers());
     }
@@ -107,6 +120,7 @@ public final class CuFileDriver implements AutoCloseable {
      * One more user of this session, to be closed on its own ({@code cuFileDriverOpen} again). Files and buffers belong to
      * the session: they stay open until its last user closes.
      *
+     * @return another user, to be closed on its own
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     public CuFileDriver share() {
@@ -115,27 +129,35 @@ public final class CuFileDriver implements AutoCloseable {
         return new CuFileDriver(session);
     }
 
-    /** Users of this session ({@code cuFileUseCount}); 0 once all are closed. */
+    /**
+     * Users of this session ({@code cuFileUseCount}); 0 once all are closed.
+     *
+     * @return the number of users
+     */
     public long useCount() {
         return session.users();
     }
 
-    /** True until this user closes it. */
+    /** {@return true until this user closes it} */
     public boolean isOpen() {
         return lifetime.isOpen() && session.isOpen();
     }
 
-    /** Name of the backend that serves. */
+    /** {@return name of the backend that serves} */
     public String backendName() {
         return session.backend().name();
     }
 
-    /** cuFile's version as the backend implements it ({@code cuFileGetVersion}): 1150 is 1.15. */
+    /**
+     * cuFile's version as the backend implements it ({@code cuFileGetVersion}): 1150 is 1.15.
+     *
+     * @return the version
+     */
     public int version() {
         return session.backend().getVersion();
     }
 
-    /** Allocates and copies memory. */
+    /** {@return what allocates and copies memory of all kinds that this machine has} */
     public MemoryAllocator allocator() {
         return call("MemoryAllocator", CuFileBackend::allocator);
     }
@@ -143,7 +165,9 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Opens a file and registers it ({@code cuFileHandleRegister}): for reading, unless options say otherwise.
      *
+     * @param path the file
      * @param options READ, WRITE, CREATE, CREATE_NEW, TRUNCATE_EXISTING, SYNC, DSYNC, SPARSE, {@link CuFileOpenOption}
+     * @return the registered file
      * @throws CuFileException INVALID_FILE_TYPE for what is neither a regular file nor a block device,
      *         INVALID_FILE_OPEN_FLAG for APPEND and other options, with an errno where opening failed
      */
@@ -156,6 +180,8 @@ public final class CuFileDriver implements AutoCloseable {
      * Registers an open descriptor ({@code cuFileHandleRegister}). The backend works on private duplicates: the caller may
      * close or reuse the number while the handle lives.
      *
+     * @param fd number of the descriptor in this process
+     * @return the registered file
      * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE, INVALID_FILE_OPEN_FLAG for O_APPEND,
      *         HANDLE_ALREADY_REGISTERED while another handle of this descriptor is open
      */
@@ -171,6 +197,8 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Registers memory ({@code cuFileBufRegister}).
      *
+     * @param range the memory
+     * @return the registration
      * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base address twice,
      *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation
      */
@@ -178,7 +206,13 @@ public final class CuFileDriver implements AutoCloseable {
         return registerBuffer(range, Set.of());
     }
 
-    /** Registers memory with flags for RDMA, which have no effect where there is no RDMA. */
+    /**
+     * Registers memory with flags for RDMA, which have no effect where there is no RDMA.
+     *
+     * @param range the memory
+     * @param flags RDMA flags
+     * @return the registration
+     */
     public CuFileBuffer registerBuffer(MemoryRange range, Set<BufferFlag> flags) {
         Objects.requireNonNull(range, "range");
         checkOpen("cuFileBufRegister");
@@ -189,6 +223,7 @@ public final class CuFileDriver implements AutoCloseable {
      * Sets a batch up ({@code cuFileBatchIOSetUp}).
      *
      * @param capacity entries outstanding at a time, 1 to {@code properties.io_batchsize}
+     * @return the batch
      */
     @Experimental
     public CuFileBatch batch(int capacity) {
@@ -200,6 +235,8 @@ public final class CuFileDriver implements AutoCloseable {
      * Registers a CUDA stream ({@code cuFileStreamRegister}).
      *
      * @param stream raw {@code CUstream}, 0 for the default stream
+     * @param flags what the program promises
+     * @return the registered stream
      */
     @Experimental
     public CuFileStream stream(long stream, Set<StreamFlag> flags) {
@@ -207,23 +244,27 @@ public final class CuFileDriver implements AutoCloseable {
         return CuFileStream.register(this, stream, StreamFlag.toBits(flags));
     }
 
-    /** Counters of this session. */
+    /** {@return counters of this session} */
     @Experimental
     public CuFileStatistics statistics() {
         return new CuFileStatistics(this);
     }
 
-    /** Bytes moved so far by each path. */
+    /** {@return bytes moved so far by each path} */
     public Map<IoPath, Long> bytesByPath() {
         return session.backend().bytesByPath();
     }
 
-    /** Largest amount of host memory used at one time for staging so far, in bytes. */
+    /** {@return largest amount of host memory used at one time for staging so far, in bytes} */
     public long peakStagingBytes() {
         return session.backend().peakStagingBytes();
     }
 
-    /** What the driver says of itself ({@code cuFileDriverGetProperties}). */
+    /**
+     * What the driver says of itself ({@code cuFileDriverGetProperties}).
+     *
+     * @return the properties
+     */
     public DriverProperties properties() {
         return call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
     }
@@ -273,35 +314,59 @@ public final class CuFileDriver implements AutoCloseable {
         run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
     }
 
-    /** The running value of a parameter ({@code cuFileGetParameterSizeT}). */
+    /**
+     * The running value of a parameter ({@code cuFileGetParameterSizeT}).
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     @Experimental
     public long parameter(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
         return call("cuFileGetParameterSizeT", backend -> backend.getParameterSizeT(parameter));
     }
 
-    /** The running value of a parameter ({@code cuFileGetParameterBool}). */
+    /**
+     * The running value of a parameter ({@code cuFileGetParameterBool}).
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     @Experimental
     public boolean parameter(BoolParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
         return call("cuFileGetParameterBool", backend -> backend.getParameterBool(parameter));
     }
 
-    /** The running value of a parameter ({@code cuFileGetParameterString}). */
+    /**
+     * The running value of a parameter ({@code cuFileGetParameterString}).
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     @Experimental
     public String parameter(StringParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
         return call("cuFileGetParameterString", backend -> backend.getParameterString(parameter));
     }
 
-    /** The range of a parameter ({@code cuFileGetParameterMinMaxValue}). */
+    /**
+     * The range of a parameter ({@code cuFileGetParameterMinMaxValue}).
+     *
+     * @param parameter the parameter
+     * @return the range
+     */
     @Experimental
     public ParameterRange parameterRange(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
         return call("cuFileGetParameterMinMaxValue", backend -> backend.getParameterMinMaxValue(parameter));
     }
 
-    /** The bounce-buffer slabs ({@code cuFileGetParameterPosixPoolSlabArray}). */
+    /**
+     * The bounce-buffer slabs ({@code cuFileGetParameterPosixPoolSlabArray}).
+     *
+     * @return sizes and counts
+     */
     @Experimental
     public SlabArray posixPoolSlabs() {
         return call("cuFileGetParameterPosixPoolSlabArray", CuFileBackend::getParameterPosixPoolSlabArray);
@@ -311,6 +376,7 @@ public final class CuFileDriver implements AutoCloseable {
      * Size of a GPU's BAR1 aperture in KiB, 0 where it is not known ({@code cuFileGetBARSizeInKB}).
      *
      * @param gpu ordinal of the GPU
+     * @return KiB
      * @throws CuFileException INVALID_VALUE for a GPU that is not there
      */
     @Experimental
@@ -321,26 +387,42 @@ public final class CuFileDriver implements AutoCloseable {
         return call("cuFileGetBARSizeInKB", backend -> backend.getBarSizeInKb(gpu));
     }
 
-    /** {@code cuFileDriverGetP2PFlags} of cuFile 1.16. */
+    /**
+     * {@code cuFileDriverGetP2PFlags} of cuFile 1.16.
+     *
+     * @return bits of the C call
+     */
     @Experimental
     public int p2pFlags() {
         return call("cuFileDriverGetP2PFlags", CuFileBackend::driverGetP2pFlags);
     }
 
-    /** {@code cuFileDriverSetP2PFlags} of cuFile 1.16. */
+    /**
+     * {@code cuFileDriverSetP2PFlags} of cuFile 1.16.
+     *
+     * @param flags bits of the C call
+     */
     @Experimental
     public void setP2pFlags(int flags) {
         run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(flags));
     }
 
-    /** {@code cuFileExportPCIeTopology} of cuFile 1.17. */
+    /**
+     * {@code cuFileExportPCIeTopology} of cuFile 1.17.
+     *
+     * @param file where to write it
+     */
     @Experimental
     public void exportPcieTopology(Path file) {
         Objects.requireNonNull(file, "file");
         run("cuFileExportPCIeTopology", backend -> backend.exportPcieTopology(file));
     }
 
-    /** {@code cuFileGetParameterGpuBounceBufferSlabArray} of cuFile 1.17. */
+    /**
+     * {@code cuFileGetParameterGpuBounceBufferSlabArray} of cuFile 1.17.
+     *
+     * @return sizes and counts
+     */
     @Experimental
     public SlabArray gpuBounceBufferSlabs() {
         return call("cuFileGetParameterGpuBounceBufferSlabArray", CuFileBackend::getParameterGpuBounceBufferSlabArray);

@@ -78,7 +78,13 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** Reads {@code memory.range().length()} bytes from {@code fileOffset} on; see {@link #read(IoMemory, long, long, long)}. */
+    /**
+     * Reads {@code memory.range().length()} bytes from {@code fileOffset} on; see {@link #read(IoMemory, long, long, long)}.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @return bytes read
+     */
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
     }
@@ -107,7 +113,13 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** Writes {@code memory.range().length()} bytes at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}. */
+    /**
+     * Writes {@code memory.range().length()} bytes at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}.
+     *
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @return bytes written
+     */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
     }
@@ -115,6 +127,8 @@ public final class CuFileHandle implements AutoCloseable {
     /**
      * Fills several ranges from consecutive bytes of the file ({@code cuFileReadv} of cuFile 1.19).
      *
+     * @param ranges the memory, in the order of the file
+     * @param fileOffset first byte in the file
      * @return bytes read; less than the ranges hold only at the end of the file
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
      *         function
@@ -127,6 +141,8 @@ public final class CuFileHandle implements AutoCloseable {
     /**
      * Writes several ranges to consecutive bytes of the file ({@code cuFileWritev} of cuFile 1.19).
      *
+     * @param ranges the memory, in the order of the file
+     * @param fileOffset first byte in the file
      * @return the number of bytes that the ranges hold
      * @throws CuFileException as {@link #write(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
      *         function
@@ -157,7 +173,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** The file's name when it was registered, where the kernel knows one. */
+    /** {@return the file's name when it was registered, where the kernel knows one} */
     public Optional<Path> path() {
         return file.path();
     }
@@ -165,6 +181,7 @@ public final class CuFileHandle implements AutoCloseable {
     /**
      * Bytes in the file now; of a block device its capacity.
      *
+     * @return bytes
      * @throws CuFileException with an errno where the kernel failed
      */
     public long size() {
@@ -176,7 +193,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** Which way an aligned request on this file goes now, and why. */
+    /** {@return which way an aligned request on this file goes now, and why} */
     public IoPathReport ioPath() {
         enter("ioPath", -1);
         try {
@@ -222,7 +239,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** True until {@link #close}. */
+    /** {@return true until {@link #close}} */
     public boolean isOpen() {
         return lifetime.isOpen();
     }

@@ -33,7 +33,11 @@ public final class CuFileStatistics {
         this.session = driver.session();
     }
 
-    /** Level that is counted ({@code cuFileGetStatsLevel}): 0 nothing to 3 per GPU. */
+    /**
+     * Level that is counted ({@code cuFileGetStatsLevel}): 0 nothing to 3 per GPU.
+     *
+     * @return the level
+     */
     public int level() {
         return session.backend().getStatsLevel();
     }
@@ -66,17 +70,29 @@ public final class CuFileStatistics {
         session.run("cuFileStatsReset", CuFileBackend::statsReset);
     }
 
-    /** {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set. */
+    /**
+     * {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set.
+     *
+     * @return the counters
+     */
     public StatisticsLevel1 level1() {
         return session.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
     }
 
-    /** {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set. */
+    /**
+     * {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set.
+     *
+     * @return the counters
+     */
     public StatisticsLevel2 level2() {
         return session.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
     }
 
-    /** {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set. */
+    /**
+     * {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set.
+     *
+     * @return the counters
+     */
     public StatisticsLevel3 level3() {
         return session.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
     }

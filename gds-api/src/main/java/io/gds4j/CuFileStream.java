@@ -50,7 +50,7 @@ public final class CuFileStream implements AutoCloseable {
         });
     }
 
-    /** Raw {@code CUstream}. */
+    /** {@return raw {@code CUstream}} */
     public long address() {
         return stream;
     }
@@ -132,7 +132,7 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    /** True until {@link #close}. */
+    /** {@return true until {@link #close}} */
     public boolean isOpen() {
         return lifetime.isOpen();
     }

@@ -42,67 +42,96 @@ public final class ConfigKey<T> {
         this.description = description;
     }
 
-    /** Dotted path in the file; the variable's name for what only the environment can set. */
+    /** {@return dotted path in the file; the variable's name for what only the environment can set} */
     public String name() {
         return name;
     }
 
-    /** Class of the value. */
+    /** {@return class of the value} */
     public Class<T> type() {
         return type.valueClass();
     }
 
-    /** What holds when nobody sets it: the value of the cufile.json that comes with cuFile 1.15. */
+    /**
+     * What holds when nobody sets it: the value of the cufile.json that comes with cuFile 1.15.
+     *
+     * @return the default
+     */
     public T defaultValue() {
         return defaultValue;
     }
 
-    /** One line on what it does. */
+    /** {@return one line on what it does} */
     public String description() {
         return description;
     }
 
-    /** Type and range in words, such as {@code an integer, 0 to 32}. */
+    /**
+     * Type and range in words, such as {@code an integer, 0 to 32}.
+     *
+     * @return a phrase
+     */
     public String allowed() {
         return constraint.allowed();
     }
 
-    /** True for a value that is {@link #allowed()}. */
+    /**
+     * True for a value that is {@link #allowed()}.
+     *
+     * @param value the value
+     * @return whether it is allowed
+     */
     public boolean accepts(T value) {
         return accept(value).isPresent();
     }
 
-    /** Both ends of what a number may be; empty for other types. */
+    /**
+     * Both ends of what a number may be; empty for other types.
+     *
+     * @return the range
+     */
     public Optional<ParameterRange> range() {
         return constraint.range();
     }
 
-    /** What a number counts: {@code KiB}, {@code MiB}, {@code ms}, {@code s}; empty for other types and plain counts. */
+    /**
+     * What a number counts: {@code KiB}, {@code MiB}, {@code ms}, {@code s}; empty for other types and plain counts.
+     *
+     * @return the unit
+     */
     public String unit() {
         return unit;
     }
 
-    /** Names of the environment variables that set it, usually none or one. */
+    /** {@return names of the environment variables that set it, usually none or one} */
     public List<String> environmentVariables() {
         return variables.stream().map(EnvironmentVariable::name).toList();
     }
 
-    /** The parameter by which {@code cuFileGetParameter*} and {@code cuFileSetParameter*} name it. */
+    /** {@return the parameter by which {@code cuFileGetParameter*} and {@code cuFileSetParameter*} name it} */
     public Optional<CuFileParameter> parameter() {
         return parameter;
     }
 
-    /** True if it has a meaning in compat mode; the others matter only where nvidia-fs, p2pdma or RDMA work. */
+    /**
+     * True if it has a meaning in compat mode; the others matter only where nvidia-fs, p2pdma or RDMA work.
+     *
+     * @return whether compat mode cares
+     */
     public boolean appliesToCompat() {
         return compat;
     }
 
-    /** cuFile's version that knows it: {@code 1.15} for this one and all before it. */
+    /**
+     * cuFile's version that knows it: {@code 1.15} for this one and all before it.
+     *
+     * @return the version
+     */
     public String since() {
         return since;
     }
 
-    /** False for what only the environment or the program can set. */
+    /** {@return false for what only the environment or the program can set} */
     public boolean inFile() {
         return inFile;
     }

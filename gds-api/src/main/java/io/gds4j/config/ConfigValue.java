@@ -46,7 +46,11 @@ public record ConfigValue<T>(
                 key, value, source, Optional.ofNullable(file), line, Optional.ofNullable(variable));
     }
 
-    /** Who set it, in words: {@code /etc/cufile.json:12}, {@code CUFILE_NVTX}, {@code program} or {@code default}. */
+    /**
+     * Who set it, in words: {@code /etc/cufile.json:12}, {@code CUFILE_NVTX}, {@code program} or {@code default}.
+     *
+     * @return a few words
+     */
     public String origin() {
         return switch (source) {
             case API -> "program";
@@ -56,7 +60,7 @@ public record ConfigValue<T>(
         };
     }
 
-    /** True if the value is the default one, whoever set it. */
+    /** {@return true if the value is the default one, whoever set it} */
     public boolean isDefaultValue() {
         return value.equals(key.defaultValue());
     }

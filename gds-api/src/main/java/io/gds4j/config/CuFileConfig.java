@@ -47,6 +47,7 @@ public final class CuFileConfig {
     /**
      * The environment of this process, the JSON file it names or {@code /etc/cufile.json}, and the defaults.
      *
+     * @return the configuration
      * @throws CuFileConfigException for anything that is not as it should be, with its place
      */
     public static CuFileConfig load() {
@@ -56,54 +57,77 @@ public final class CuFileConfig {
     /**
      * Like {@link #load()}, with these variables in place of the environment of this process.
      *
+     * @param environment names and values of variables
+     * @return the configuration
      * @throws CuFileConfigException for anything that is not as it should be, with its place
      */
     public static CuFileConfig load(Map<String, String> environment) {
         return builder().environment(environment).build();
     }
 
-    /** The defaults alone, whatever environment and files say. */
+    /** {@return the defaults alone, whatever environment and files say} */
     public static CuFileConfig defaults() {
         return builder().withoutEnvironment().build();
     }
 
-    /** Begins a configuration in which the program's own values win over environment, file and defaults. */
+    /**
+     * Begins a configuration in which the program's own values win over environment, file and defaults.
+     *
+     * @return a builder
+     */
     public static Builder builder() {
         return new Builder();
     }
 
-    /** The value that holds. */
+    /**
+     * The value that holds.
+     *
+     * @param <T> type of the value
+     * @param key the key
+     * @return the value
+     */
     public <T> T get(ConfigKey<T> key) {
         return value(key).value();
     }
 
-    /** Where {@link #get}'s value came from. */
+    /**
+     * Where {@link #get}'s value came from.
+     *
+     * @param key the key
+     * @return who set it
+     */
     public ConfigSource source(ConfigKey<?> key) {
         return value(key).source();
     }
 
-    /** The value that holds, with all that is known about where it came from. */
+    /**
+     * The value that holds, with all that is known about where it came from.
+     *
+     * @param <T> type of the value
+     * @param key the key
+     * @return value and origin
+     */
     @SuppressWarnings("unchecked")
     public <T> ConfigValue<T> value(ConfigKey<T> key) {
         return (ConfigValue<T>) values.get(Objects.requireNonNull(key, "key"));
     }
 
-    /** Every value, in the order of the file. */
+    /** {@return every value, in the order of the file} */
     public List<ConfigValue<?>> values() {
         return List.copyOf(values.values());
     }
 
-    /** Keys of the file that cuFile does not know, in the order of the file. */
+    /** {@return keys of the file that cuFile does not know, in the order of the file} */
     public List<UnknownKey> unknownKeys() {
         return unknown;
     }
 
-    /** What was logged when this configuration was made, one line each. */
+    /** {@return what was logged when this configuration was made, one line each} */
     public List<String> warnings() {
         return warnings;
     }
 
-    /** Whether POSIX I/O may or must serve. */
+    /** {@return whether POSIX I/O may or must serve} */
     public CompatMode compatMode() {
         if (get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return CompatMode.FORCED;
@@ -111,7 +135,7 @@ public final class CuFileConfig {
         return get(CuFileKeys.ALLOW_COMPAT_MODE) ? CompatMode.ALLOWED : CompatMode.REFUSED;
     }
 
-    /** The host bounce-buffer slabs: {@code properties.posix_pool_slab_size_kb} and {@code .._count}. */
+    /** {@return the host bounce-buffer slabs, of {@code properties.posix_pool_slab_size_kb} and {@code .._count}} */
     public SlabArray posixPoolSlabs() {
         return new SlabArray(get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB), get(CuFileKeys.POSIX_POOL_SLAB_COUNT));
     }
@@ -136,6 +160,10 @@ public final class CuFileConfig {
         /**
          * Sets a value.
          *
+         * @param <T> type of the value
+         * @param key the key
+         * @param value the value
+         * @return this builder
          * @throws CuFileConfigException INVALID_VALUE if it is not {@link ConfigKey#allowed()}
          */
         public <T> Builder set(ConfigKey<T> key, T value) {
@@ -147,13 +175,20 @@ public final class CuFileConfig {
 
         /**
          * Takes these variables in place of the environment of this process; {@code CUFILE_ENV_PATH_JSON} among them.
+         *
+         * @param variables names and values
+         * @return this builder
          */
         public Builder environment(Map<String, String> variables) {
             sources = sources.environment(variables);
             return this;
         }
 
-        /** Takes neither environment nor file: the program's values and the defaults alone. */
+        /**
+         * Takes neither environment nor file: the program's values and the defaults alone.
+         *
+         * @return this builder
+         */
         public Builder withoutEnvironment() {
             sources = ConfigSources.NONE;
             return this;
@@ -162,6 +197,9 @@ public final class CuFileConfig {
         /**
          * Reads this JSON file in place of the one that the environment names and of {@code /etc/cufile.json}. It must be
          * there.
+         *
+         * @param json the file
+         * @return this builder
          */
         public Builder file(Path json) {
             sources = sources.file(json);
@@ -177,6 +215,7 @@ public final class CuFileConfig {
         /**
          * The configuration.
          *
+         * @return the configuration
          * @throws CuFileConfigException for anything that is not as it should be, with its place
          */
         public CuFileConfig build() {

@@ -26,9 +26,13 @@ public final class CuFileConfigException extends CuFileException {
     private static final long serialVersionUID = 1L;
     private static final int LONGEST_VALUE = 120;
 
+    /** The key, or null. */
     private final @Nullable String key;
+    /** The JSON file, or null. */
     private final transient @Nullable Path file;
+    /** Line in the file, or 0. */
     private final int line;
+    /** Column in the line, or 0. */
     private final int column;
 
     private CuFileConfigException(
@@ -134,23 +138,23 @@ public final class CuFileConfigException extends CuFileException {
         return text.length() <= LONGEST_VALUE ? text : text.substring(0, LONGEST_VALUE) + "..";
     }
 
-    /** The key, where the failure concerns one. */
+    /** {@return the key, where the failure concerns one} */
     public Optional<String> key() {
         return Optional.ofNullable(key);
     }
 
-    /** The JSON file, where the failure is in one. */
+    /** {@return the JSON file, where the failure is in one} */
     @Override
     public Optional<Path> path() {
         return Optional.ofNullable(file);
     }
 
-    /** Line in the file, counted from 1; 0 where there is none. */
+    /** {@return line in the file, counted from 1; 0 where there is none} */
     public int line() {
         return line;
     }
 
-    /** Column in the line, counted from 1; 0 where there is none. */
+    /** {@return column in the line, counted from 1; 0 where there is none} */
     public int column() {
         return column;
     }

@@ -483,12 +483,17 @@ public final class CuFileKeys {
     private CuFileKeys() {
     }
 
-    /** Every key, in the order of the file. */
+    /** {@return every key, in the order of the file} */
     public static List<ConfigKey<?>> all() {
         return ALL;
     }
 
-    /** The key of this dotted name; empty if cuFile has none. */
+    /**
+     * The key of this dotted name; empty if cuFile has none.
+     *
+     * @param name dotted path in the file
+     * @return the key; empty if cuFile has none
+     */
     public static Optional<ConfigKey<?>> named(String name) {
         return Optional.ofNullable(BY_NAME.get(name));
     }

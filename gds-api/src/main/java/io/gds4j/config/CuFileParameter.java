@@ -6,12 +6,12 @@ package io.gds4j.config;
  * @since 0.1
  */
 public sealed interface CuFileParameter permits SizeParameter, BoolParameter, StringParameter {
-    /** Its number within its C enum. */
+    /** {@return its number within its C enum} */
     int index();
 
-    /** Its C name, such as {@code CUFILE_PARAM_EXECUTION_MAX_IO_THREADS}. */
+    /** {@return its C name, such as {@code CUFILE_PARAM_EXECUTION_MAX_IO_THREADS}} */
     String cName();
 
-    /** The key it stands for. */
+    /** {@return the key it stands for} */
     ConfigKey<?> key();
 }

@@ -22,7 +22,11 @@ public final class DefaultConfigFile {
     private DefaultConfigFile() {
     }
 
-    /** The text; parsed, it yields the defaults. */
+    /**
+     * The text; parsed, it yields the defaults.
+     *
+     * @return the text of a file
+     */
     public static String text() {
         DefaultConfigFile file = new DefaultConfigFile();
         file.out.append(

@@ -61,6 +61,8 @@ public enum SizeParameter implements CuFileParameter {
      * What {@code cuFileGetParameterMinMaxValue} of cuFile 1.15 answers on an H200; empty for {@link #PROFILE_STATS}, where it
      * answers {@code CU_FILE_INVALID_VALUE}. The maximum of the two device sizes is that GPU's BAR1 aperture; cufile.json may
      * ask for more, see {@link ConfigKey#range()}.
+     *
+     * @return the range
      */
     public Optional<ParameterRange> range() {
         return Optional.ofNullable(range);

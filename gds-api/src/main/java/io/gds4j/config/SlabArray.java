@@ -39,7 +39,7 @@ public record SlabArray(List<Long> sizesKb, List<Long> counts) {
         return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileSetParameterPosixPoolSlabArray", detail);
     }
 
-    /** Bytes of all slabs together. */
+    /** {@return bytes of all slabs together} */
     public long totalBytes() {
         long kb = 0;
         for (int i = 0; i < sizesKb.size(); i++) {

@@ -27,16 +27,28 @@ import org.jspecify.annotations.Nullable;
 public class CuFileException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
+    /** cuFile's code. */
     private final CuFileError error;
+    /** The kernel's errno, or 0. */
     private final int errno;
+    /** The C function. */
     private final String function;
+    /** The file, or null. */
     private final transient @Nullable Path path;
+    /** First byte of the request within the file, or negative. */
     private final long fileOffset;
+    /** Bytes asked for, or negative. */
     private final long size;
+    /** The contiguous count. */
     private final long bytesTransferred;
+    /** What went wrong. */
     private final String detail;
 
-    /** For subclasses; programs use {@link #of} or {@link #builder}. */
+    /**
+     * For subclasses; programs use {@link #of} or {@link #builder}.
+     *
+     * @param builder what is known about the failure
+     */
     protected CuFileException(Builder builder) {
         super(builder.message(), builder.cause);
         this.error = builder.error;
@@ -49,42 +61,54 @@ public class CuFileException extends RuntimeException {
         this.detail = builder.detail;
     }
 
-    /** A failure without a file, such as a bad argument. */
+    /**
+     * A failure without a file, such as a bad argument.
+     *
+     * @param error cuFile's code
+     * @param function the C function
+     * @param detail a sentence on what went wrong
+     * @return the exception
+     */
     public static CuFileException of(CuFileError error, String function, String detail) {
         return builder(function).error(error).detail(detail).build();
     }
 
-    /** Begins the description of a failure of the named cuFile function (C name, for example {@code cuFileRead}). */
+    /**
+     * Begins the description of a failure.
+     *
+     * @param function C name of the cuFile function, for example {@code cuFileRead}
+     * @return a builder
+     */
     public static Builder builder(String function) {
         return new Builder(function);
     }
 
-    /** cuFile's code. */
+    /** {@return cuFile's code} */
     public CuFileError error() {
         return error;
     }
 
-    /** The kernel's errno, where a system call failed (see {@link Errno}). */
+    /** {@return the kernel's errno, where a system call failed (see {@link Errno})} */
     public OptionalInt errno() {
         return errno == 0 ? OptionalInt.empty() : OptionalInt.of(errno);
     }
 
-    /** The C name of the cuFile function that failed. */
+    /** {@return the C name of the cuFile function that failed} */
     public String function() {
         return function;
     }
 
-    /** The file, where there is one and its name is known. */
+    /** {@return the file, where there is one and its name is known} */
     public Optional<Path> path() {
         return Optional.ofNullable(path);
     }
 
-    /** First byte of the request within the file. */
+    /** {@return first byte of the request within the file} */
     public OptionalLong fileOffset() {
         return fileOffset < 0 ? OptionalLong.empty() : OptionalLong.of(fileOffset);
     }
 
-    /** Bytes asked for. */
+    /** {@return bytes asked for} */
     public OptionalLong size() {
         return size < 0 ? OptionalLong.empty() : OptionalLong.of(size);
     }
@@ -92,12 +116,14 @@ public class CuFileException extends RuntimeException {
     /**
      * Bytes that were certainly moved, counted from the request's first byte without a gap. Later bytes are unspecified
      * after a failure: parallel pieces may have moved some of them.
+     *
+     * @return the contiguous count
      */
     public long bytesTransferred() {
         return bytesTransferred;
     }
 
-    /** What went wrong, without code, file and range; the last part of {@link #getMessage()}. */
+    /** {@return what went wrong, without code, file and range} */
     public String detail() {
         return detail;
     }
@@ -118,61 +144,102 @@ public class CuFileException extends RuntimeException {
             this.function = Objects.requireNonNull(function, "function");
         }
 
-        /** cuFile's code; {@link CuFileError#INTERNAL_ERROR} unless set. */
+        /**
+         * Sets the code, which is INTERNAL_ERROR otherwise.
+         *
+         * @param error cuFile's code
+         * @return this builder
+         */
         public Builder error(CuFileError error) {
             this.error = Objects.requireNonNull(error, "error");
             return this;
         }
 
-        /** A positive errno value. */
+        /**
+         * Sets the errno.
+         *
+         * @param errno a positive errno value, 0 for none
+         * @return this builder
+         */
         public Builder errno(int errno) {
             this.errno = errno;
             return this;
         }
 
-        /** The file's name. */
+        /**
+         * Sets the file.
+         *
+         * @param path the file's name
+         * @return this builder
+         */
         public Builder path(Path path) {
             this.path = Objects.requireNonNull(path, "path");
             return this;
         }
 
-        /** The file's name, if known. */
+        /**
+         * Sets the file, if it is known.
+         *
+         * @param path the file's name
+         * @return this builder
+         */
         public Builder path(Optional<Path> path) {
             this.path = path.orElse(null);
             return this;
         }
 
-        /** Offset in the file and number of bytes asked for. */
+        /**
+         * Sets the range; a negative number is one that is not known.
+         *
+         * @param fileOffset first byte of the request within the file
+         * @param size bytes asked for
+         * @return this builder
+         */
         public Builder range(long fileOffset, long size) {
             this.fileOffset = fileOffset;
             this.size = size;
             return this;
         }
 
-        /** The contiguous number of bytes moved before the failure. */
+        /**
+         * Sets how much was moved before the failure.
+         *
+         * @param bytes the contiguous count
+         * @return this builder
+         */
         public Builder transferred(long bytes) {
             this.bytesTransferred = bytes;
             return this;
         }
 
-        /** A sentence on what went wrong. */
+        /**
+         * Sets what went wrong. Control characters are escaped: the message is one line.
+         *
+         * @param detail a sentence
+         * @return this builder
+         */
         public Builder detail(String detail) {
             this.detail = oneLine(Objects.requireNonNull(detail, "detail"));
             return this;
         }
 
-        /** The failure behind this one. */
+        /**
+         * Sets the failure behind this one.
+         *
+         * @param cause the failure
+         * @return this builder
+         */
         public Builder cause(Throwable cause) {
             this.cause = cause;
             return this;
         }
 
-        /** The exception. */
+        /** {@return the exception} */
         public CuFileException build() {
             return new CuFileException(this);
         }
 
-        /** The same failure as an interruption; see {@link CuFileInterruptedException}. */
+        /** {@return the same failure as an interruption} */
         public CuFileInterruptedException buildInterrupted() {
             return new CuFileInterruptedException(this);
         }

@@ -8,38 +8,71 @@ import java.util.Map;
  * @since 0.1
  */
 public final class Errno {
+    /** Operation not permitted. */
     public static final int EPERM = 1;
+    /** No such file or directory. */
     public static final int ENOENT = 2;
+    /** Interrupted system call. */
     public static final int EINTR = 4;
+    /** Input/output error. */
     public static final int EIO = 5;
+    /** Bad file descriptor, or not open for this. */
     public static final int EBADF = 9;
+    /** Temporarily unavailable. */
     public static final int EAGAIN = 11;
+    /** Out of memory. */
     public static final int ENOMEM = 12;
+    /** Permission denied. */
     public static final int EACCES = 13;
+    /** Bad address. */
     public static final int EFAULT = 14;
+    /** Device or resource busy. */
     public static final int EBUSY = 16;
+    /** File exists. */
     public static final int EEXIST = 17;
+    /** No such device. */
     public static final int ENODEV = 19;
+    /** Not a directory. */
     public static final int ENOTDIR = 20;
+    /** Is a directory. */
     public static final int EISDIR = 21;
+    /** Invalid argument. */
     public static final int EINVAL = 22;
+    /** Too many open files in the system. */
     public static final int ENFILE = 23;
+    /** Too many open files in this process. */
     public static final int EMFILE = 24;
+    /** Not supported by this device. */
     public static final int ENOTTY = 25;
+    /** File is being executed. */
     public static final int ETXTBSY = 26;
+    /** File too large. */
     public static final int EFBIG = 27;
+    /** No space left on device. */
     public static final int ENOSPC = 28;
+    /** Cannot seek. */
     public static final int ESPIPE = 29;
+    /** Read-only file system. */
     public static final int EROFS = 30;
+    /** Broken pipe. */
     public static final int EPIPE = 32;
+    /** File name too long. */
     public static final int ENAMETOOLONG = 36;
+    /** Not implemented by this kernel. */
     public static final int ENOSYS = 38;
+    /** Too many symbolic links. */
     public static final int ELOOP = 40;
+    /** Value too large. */
     public static final int EOVERFLOW = 75;
+    /** Operation not supported. */
     public static final int EOPNOTSUPP = 95;
+    /** Timed out. */
     public static final int ETIMEDOUT = 110;
+    /** Stale file handle. */
     public static final int ESTALE = 116;
+    /** Disk quota exceeded. */
     public static final int EDQUOT = 122;
+    /** Operation cancelled. */
     public static final int ECANCELED = 125;
 
     private record Entry(String name, String text) {
@@ -87,13 +120,23 @@ public final class Errno {
         return Map.entry(value, new Entry(name, text));
     }
 
-    /** The symbolic name, such as {@code ENOSPC}; {@code errno N} for a value outside the table. */
+    /**
+     * Names an errno.
+     *
+     * @param errno a positive errno value
+     * @return the symbolic name, such as {@code ENOSPC}; {@code errno N} for a value outside the table
+     */
     public static String name(int errno) {
         Entry entry = TABLE.get(errno);
         return entry == null ? "errno " + errno : entry.name();
     }
 
-    /** A short text, such as {@code no space left on device}; the name for a value outside the table. */
+    /**
+     * Describes an errno.
+     *
+     * @param errno a positive errno value
+     * @return a short text, such as {@code no space left on device}; the name for a value outside the table
+     */
     public static String text(int errno) {
         Entry entry = TABLE.get(errno);
         return entry == null ? "errno " + errno : entry.text();

@@ -26,7 +26,11 @@ public final class InFlight {
     public InFlight() {
     }
 
-    /** Counts one user in; false once closing has begun. */
+    /**
+     * Counts one user in; false once closing has begun.
+     *
+     * @return whether it is in
+     */
     public boolean enter() {
         int now = state.get();
         while (now >= 0) {
@@ -49,12 +53,12 @@ public final class InFlight {
         }
     }
 
-    /** True once {@link #close} has begun. */
+    /** {@return true once {@link #close} has begun} */
     public boolean isClosed() {
         return state.get() < 0;
     }
 
-    /** Users inside now. */
+    /** {@return users inside now} */
     public int users() {
         return state.get() & ~CLOSED;
     }
@@ -93,7 +97,14 @@ public final class InFlight {
         return state.compareAndSet(0, CLOSED);
     }
 
-    /** The exception for a resource that {@link #enter} refused. */
+    /**
+     * The exception for a resource that {@link #enter} refused.
+     *
+     * @param error the code
+     * @param function the C function
+     * @param what names it in messages
+     * @return the exception
+     */
     public static CuFileException closed(CuFileError error, String function, String what) {
         return CuFileException.of(error, function, what + " is closed");
     }

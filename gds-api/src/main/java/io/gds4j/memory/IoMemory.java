@@ -6,6 +6,6 @@ package io.gds4j.memory;
  * @since 0.1
  */
 public sealed interface IoMemory permits MemoryRange, RegisteredMemory {
-    /** The addresses behind this memory. */
+    /** {@return the addresses behind this memory} */
     MemoryRange range();
 }

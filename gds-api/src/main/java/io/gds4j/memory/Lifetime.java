@@ -38,8 +38,10 @@ public final class Lifetime {
     /**
      * Begins the lifetime of {@code owner}.
      *
+     * @param owner the object
      * @param what names it in messages
      * @param release called exactly once; must refer to nothing that refers to {@code owner}
+     * @return the lifetime
      */
     public static Lifetime of(Object owner, String what, Runnable release) {
         Lifetime lifetime = new Lifetime(what, release);
@@ -48,18 +50,20 @@ public final class Lifetime {
         return lifetime;
     }
 
-    /** What it is called in messages. */
+    /** {@return what it is called in messages} */
     public String what() {
         return what;
     }
 
-    /** True until closing has begun. */
+    /** {@return true until closing has begun} */
     public boolean isOpen() {
         return !calls.isClosed();
     }
 
     /**
      * Begins a call that this thread will end by {@link #exit}, innermost first; false once closing has begun.
+     *
+     * @return whether it began
      */
     public boolean enter() {
         if (!calls.enter()) {
@@ -75,12 +79,16 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /** True inside a call of this thread. */
+    /** {@return true inside a call of this thread} */
     public boolean isHeldByThisThread() {
         return HeldByThread.contains(this);
     }
 
-    /** Begins a use that some other thread may end by {@link #letGo}; false once closing has begun. */
+    /**
+     * Begins a use that some other thread may end by {@link #letGo}; false once closing has begun.
+     *
+     * @return whether it began
+     */
     public boolean hold() {
         return calls.enter();
     }
@@ -90,7 +98,11 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /** Begins a use that keeps it from being closed; false once closing has begun. */
+    /**
+     * Begins a use that keeps it from being closed; false once closing has begun.
+     *
+     * @return whether it began
+     */
     public boolean claim() {
         return claims.enter();
     }
@@ -100,7 +112,7 @@ public final class Lifetime {
         claims.exit();
     }
 
-    /** True while somebody has a claim. */
+    /** {@return true while somebody has a claim} */
     public boolean isClaimed() {
         return claims.users() > 0;
     }

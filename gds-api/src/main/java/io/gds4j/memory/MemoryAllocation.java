@@ -36,13 +36,24 @@ public final class MemoryAllocation implements AutoCloseable {
      * @param raw the memory, made by {@link MemoryRange#ofAddress} or {@link MemoryRange#ofSegment}; a segment's scope must
      *        live until {@code free} is called
      * @param free called exactly once, by {@link #close()} or by a cleaner thread; must not refer to the allocation
+     * @return the allocation
      */
     public static MemoryAllocation of(MemoryRange raw, Runnable free) {
         Objects.requireNonNull(free, "free");
         return new MemoryAllocation(raw, free);
     }
 
-    /** Like {@link #of(MemoryRange, Runnable)}, put together from its parts. */
+    /**
+     * Like {@link #of(MemoryRange, Runnable)}, put together from its parts.
+     *
+     * @param address first byte
+     * @param length bytes
+     * @param kind the kind of memory
+     * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
+     * @param segment a view of host memory, or null
+     * @param free gives the memory back
+     * @return the allocation
+     */
     public static MemoryAllocation of(
             long address, long length, MemoryKind kind, int device, @Nullable MemorySegment segment, Runnable free) {
         return of(
@@ -52,12 +63,12 @@ public final class MemoryAllocation implements AutoCloseable {
                 free);
     }
 
-    /** All of it. */
+    /** {@return all of it} */
     public MemoryRange range() {
         return range;
     }
 
-    /** True until {@link #close()}. */
+    /** {@return true until {@link #close()}} */
     public boolean isOpen() {
         return lifetime.isOpen();
     }

@@ -11,12 +11,20 @@ import java.lang.foreign.MemorySegment;
  * @since 0.1
  */
 public interface MemoryAllocator {
-    /** True if this machine can allocate memory of this kind. Creates no CUDA context for host kinds. */
+    /**
+     * True if this machine can allocate memory of this kind. Creates no CUDA context for host kinds.
+     *
+     * @param kind the kind of memory
+     * @return whether it can
+     */
     boolean supports(MemoryKind kind);
 
     /**
      * Allocates on GPU 0 or on the host.
      *
+     * @param kind the kind of memory
+     * @param size bytes
+     * @return the memory, to be closed
      * @see #allocate(MemoryKind, long, int)
      */
     default MemoryAllocation allocate(MemoryKind kind, long size) {
@@ -27,8 +35,10 @@ public interface MemoryAllocator {
      * Allocates {@code size} bytes. Host memory starts on a page boundary and reads as zero, HOST_HUGEPAGE on a 2 MiB
      * boundary; GPU memory starts on a 256-byte boundary or better, with unspecified content.
      *
+     * @param kind the kind of memory
      * @param size bytes, 1 or more
      * @param device ordinal of the GPU; ignored for host kinds that need none
+     * @return the memory, to be closed
      * @throws io.gds4j.error.CuFileException INVALID_VALUE for a size below 1, CUDA_MEMORY_TYPE_INVALID for a kind that
      *         this machine lacks, DEVICE_NOT_FOUND for a GPU it lacks, NOMEM_ERROR when there is too little memory
      */
@@ -37,6 +47,8 @@ public interface MemoryAllocator {
     /**
      * Copies {@code to.byteSize()} bytes from the start of {@code from} into host memory (native or array).
      *
+     * @param from the memory to copy from
+     * @param to host memory, native or array
      * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code from} is shorter
      */
     void copyToHost(MemoryRange from, MemorySegment to);
@@ -44,6 +56,8 @@ public interface MemoryAllocator {
     /**
      * Copies {@code from.byteSize()} bytes of host memory (native or array) to the start of {@code to}.
      *
+     * @param from host memory, native or array
+     * @param to the memory to copy to
      * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code to} is shorter
      */
     void copyFromHost(MemorySegment from, MemoryRange to);
@@ -51,13 +65,26 @@ public interface MemoryAllocator {
     /**
      * Copies {@code from.length()} bytes to the start of {@code to}, between any two kinds and devices. Complete on return.
      *
+     * @param from source
+     * @param to target
      * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if {@code to} is shorter
      */
     void copy(MemoryRange from, MemoryRange to);
 
-    /** Sets every byte of the range. */
+    /**
+     * Sets every byte of the range.
+     *
+     * @param range the memory
+     * @param value what each byte becomes
+     */
     void fill(MemoryRange range, byte value);
 
-    /** Bytes that an allocation of this kind could take now, as the driver or the kernel estimates it. */
+    /**
+     * Bytes that an allocation of this kind could take now, as the driver or the kernel estimates it.
+     *
+     * @param kind the kind of memory
+     * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
+     * @return bytes
+     */
     long available(MemoryKind kind, int device);
 }

@@ -27,12 +27,12 @@ public enum MemoryKind {
         this.cuda = cuda;
     }
 
-    /** True for kinds that only a GPU's driver can allocate and that the host may not simply dereference. */
+    /** {@return true for memory that a GPU's driver allocates and that the host may not simply dereference} */
     public boolean isCuda() {
         return cuda;
     }
 
-    /** True for memory that the host addresses directly without the driver's help. */
+    /** {@return true for memory that the host addresses directly without the driver's help} */
     public boolean isHost() {
         return !cuda;
     }

@@ -53,6 +53,8 @@ public final class MemoryRange implements IoMemory {
      *
      * @param address first byte, not 0
      * @param length bytes, 0 or more
+     * @param kind the kind of memory
+     * @return the range
      * @throws CuFileException INVALID_VALUE if the address is 0, the length negative, or the end wraps around
      */
     public static MemoryRange ofAddress(long address, long length, MemoryKind kind) {
@@ -62,7 +64,11 @@ public final class MemoryRange implements IoMemory {
     /**
      * Like {@link #ofAddress(long, long, MemoryKind)}, for memory of a given GPU.
      *
+     * @param address first byte
+     * @param length bytes
+     * @param kind the kind of memory
      * @param device ordinal of the GPU, or {@link #NO_DEVICE} for host memory
+     * @return the range
      */
     public static MemoryRange ofAddress(long address, long length, MemoryKind kind, int device) {
         Objects.requireNonNull(kind, "kind");
@@ -85,6 +91,8 @@ public final class MemoryRange implements IoMemory {
      * Wraps a native segment of host memory. Its arena must stay open until I/O on it has ended: a closed arena is an
      * error, never a crash.
      *
+     * @param segment native memory
+     * @return the range
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for a segment over a Java array, CUDA_POINTER_INVALID for one that
      *         is closed, INVALID_VALUE for the null segment
      */
@@ -95,7 +103,9 @@ public final class MemoryRange implements IoMemory {
     /**
      * Like {@link #ofSegment(MemorySegment)}, for host memory that is more than plain.
      *
+     * @param segment native memory
      * @param kind HOST, HOST_HUGEPAGE, or HOST_PINNED for memory that is pinned
+     * @return the range
      * @throws CuFileException INVALID_VALUE for other kinds, and as {@link #ofSegment(MemorySegment)}
      */
     public static MemoryRange ofSegment(MemorySegment segment, MemoryKind kind) {
@@ -124,37 +134,41 @@ public final class MemoryRange implements IoMemory {
         return this;
     }
 
-    /** First byte, as the CPU or the GPU sees it. */
+    /** {@return first byte, as the CPU or the GPU sees it} */
     public long address() {
         return address;
     }
 
-    /** Bytes. */
+    /** {@return bytes} */
     public long length() {
         return length;
     }
 
-    /** Where the memory lives. */
+    /** {@return where the memory lives} */
     public MemoryKind kind() {
         return kind;
     }
 
-    /** Ordinal of the GPU, or {@link #NO_DEVICE} for host memory. */
+    /** {@return ordinal of the GPU, or {@link #NO_DEVICE} for host memory} */
     public int device() {
         return device;
     }
 
-    /** The segment that this host range was made of, sliced as the range is; its scope guards accesses. */
+    /** {@return the segment that this host range was made of, sliced as the range is; its scope guards accesses} */
     public Optional<MemorySegment> segment() {
         return Optional.ofNullable(segment);
     }
 
-    /** The allocation that owns these bytes; empty for foreign memory. */
+    /** {@return the allocation that owns these bytes; empty for foreign memory} */
     public Optional<MemoryAllocation> owner() {
         return Optional.ofNullable(owner);
     }
 
-    /** False for a range over a read-only segment: a file can be written from it but not read into it. */
+    /**
+     * False for a range over a read-only segment: a file can be written from it but not read into it.
+     *
+     * @return whether bytes may be read into it
+     */
     public boolean isWritable() {
         return segment == null || !segment.isReadOnly();
     }
@@ -162,6 +176,9 @@ public final class MemoryRange implements IoMemory {
     /**
      * The part that starts {@code offset} bytes in.
      *
+     * @param offset first byte of the part
+     * @param length bytes
+     * @return the part
      * @throws CuFileException CUDA_POINTER_RANGE_ERROR if it is not wholly inside
      */
     public MemoryRange slice(long offset, long length) {
@@ -236,6 +253,8 @@ public final class MemoryRange implements IoMemory {
      * False for memory whose arena the program could close while I/O that nobody waits for is still using it: segments of
      * shared and confined arenas. True for segments of the global and of automatic arenas, for allocations, which wait for
      * their I/O, and for raw addresses, which the caller vouches for.
+     *
+     * @return whether nobody can close it meanwhile
      */
     public boolean outlivesCall() {
         return owner != null || segment == null || ArenaKind.isNeverClosed(segment);

@@ -8,6 +8,6 @@ package io.gds4j.memory;
  * @since 0.1
  */
 public non-sealed interface RegisteredMemory extends IoMemory {
-    /** True until the registration is closed. */
+    /** {@return true until the registration is closed} */
     boolean isOpen();
 }

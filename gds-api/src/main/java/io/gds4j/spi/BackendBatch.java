@@ -6,6 +6,6 @@ package io.gds4j.spi;
  * @since 0.1
  */
 public interface BackendBatch {
-    /** Entries that may be outstanding at a time. */
+    /** {@return entries that may be outstanding at a time} */
     int capacity();
 }

@@ -11,26 +11,32 @@ import java.util.Optional;
  * @since 0.1
  */
 public interface BackendFile {
-    /** The file's name when it was registered, where the kernel knows one. */
+    /** {@return the file's name when it was registered, where the kernel knows one} */
     Optional<Path> path();
 
-    /** Open for reading. */
+    /** {@return whether it is open for reading} */
     boolean isReadable();
 
-    /** Open for writing. */
+    /** {@return whether it is open for writing} */
     boolean isWritable();
 
-    /** Bytes in the file now (of a block device: its capacity). */
+    /** {@return bytes in the file now, of a block device its capacity} */
     long size();
 
-    /** Which way its I/O goes and why. */
+    /** {@return which way its I/O goes and why} */
     IoPathReport ioPath();
 
     /**
      * Makes what was written durable: {@code fsync}, or {@code fdatasync} without {@code metadata}.
+     *
+     * @param metadata also times and other metadata
      */
     void force(boolean metadata);
 
-    /** Sets the file's length, cutting it or adding a hole. */
+    /**
+     * Sets the file's length, cutting it or adding a hole.
+     *
+     * @param size bytes
+     */
     void truncate(long size);
 }

@@ -3,6 +3,8 @@ package io.gds4j.spi;
 /**
  * The fate of one entry of a batch ({@code CUfileIOEvents_t}).
  *
+ * @param cookie the entry's own
+ * @param status how it ended
  * @param result bytes moved, or a negative errno or a negative cuFile code
  * @since 0.1
  */

@@ -5,7 +5,12 @@ import io.gds4j.memory.MemoryRange;
 /**
  * One entry of a batch ({@code CUfileIOParams_t}).
  *
+ * @param file the file
  * @param write write the memory to the file; otherwise read the file into the memory
+ * @param memory what is written or filled
+ * @param size bytes
+ * @param fileOffset first byte in the file
+ * @param bufferOffset first byte in the memory
  * @param cookie comes back with the entry's event
  * @since 0.1
  */

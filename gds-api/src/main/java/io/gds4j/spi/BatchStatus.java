@@ -27,7 +27,7 @@ public enum BatchStatus {
         this.value = value;
     }
 
-    /** cuFile's number. */
+    /** {@return cuFile's number} */
     public int value() {
         return value;
     }

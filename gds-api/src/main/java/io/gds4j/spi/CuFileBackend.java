@@ -29,19 +29,28 @@ import java.util.Optional;
  * {@link CuFileException} that names the C function; nothing is returned as a status. The object API checks arguments
  * first, yet a backend must survive any that reach it.
  *
+ * <p>
+ * What the object API keeps to: {@code driverOpen} and {@code driverClose} come in pairs; between the last
+ * {@code driverClose} and the next {@code driverOpen} only {@code name}, {@code getVersion}, {@code bytesByPath},
+ * {@code peakStagingBytes} and the level of statistics are called. A file or range is deregistered exactly once, after every
+ * {@code read} and {@code write} that uses it has returned, and before the driver closes; batches and streams before the files
+ * and ranges. The memory of a {@code read} or {@code write} stays as long as the call lasts, that of a batch entry until its
+ * event has been taken or the batch destroyed. For stream-ordered I/O nobody but the backend knows when it is over: it
+ * {@linkplain MemoryRange#retain retains} the memory, and {@code handleDeregister} waits for the file's operations.
+ *
  * @since 0.1
  */
 public interface CuFileBackend {
-    /** The provider's name. */
+    /** {@return the provider's name} */
     String name();
 
-    /** Allocates and copies memory of the kinds that this backend can move bytes to and from. */
+    /** {@return what allocates and copies memory of the kinds that this backend can move bytes to and from} */
     MemoryAllocator allocator();
 
-    /** Bytes moved so far by each path; paths without bytes may be absent. */
+    /** {@return bytes moved so far by each path; paths without bytes may be absent} */
     Map<IoPath, Long> bytesByPath();
 
-    /** Largest amount of host memory used at one time for staging so far, in bytes. */
+    /** {@return largest amount of host memory used at one time for staging so far, in bytes} */
     long peakStagingBytes();
 
     // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver
@@ -49,18 +58,26 @@ public interface CuFileBackend {
     /**
      * {@code cuFileHandleRegister}; opens the driver if it is closed.
      *
+     * @param source what to register
+     * @return the registered file
      * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE for what is neither file nor block
      *         device, INVALID_FILE_OPEN_FLAG for O_APPEND, HANDLE_ALREADY_REGISTERED for a descriptor registered twice;
      *         with an errno where opening failed
      */
     BackendFile handleRegister(FileSource source);
 
-    /** {@code cuFileHandleDeregister}; ignores a file that is not registered. */
+    /**
+     * {@code cuFileHandleDeregister}; ignores a file that is not registered.
+     *
+     * @param file the file
+     */
     void handleDeregister(BackendFile file);
 
     /**
      * {@code cuFileBufRegister}; opens the driver if it is closed.
      *
+     * @param range the memory
+     * @param flags bits of the C call
      * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base twice,
      *         CUDA_POINTER_RANGE_ERROR past the allocation
      */
@@ -69,6 +86,7 @@ public interface CuFileBackend {
     /**
      * {@code cuFileBufDeregister}: by the exact base address.
      *
+     * @param range the memory
      * @throws CuFileException MEMORY_NOT_REGISTERED for another address, DRIVER_CLOSING while the driver is closed
      */
     void bufDeregister(MemoryRange range);
@@ -76,6 +94,11 @@ public interface CuFileBackend {
     /**
      * {@code cuFileRead}: fills {@code base} from {@code bufferOffset} on.
      *
+     * @param file the file
+     * @param base the memory
+     * @param size bytes
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
      * @return bytes read; less than {@code size} only at the end of the file
      */
     long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
@@ -83,6 +106,11 @@ public interface CuFileBackend {
     /**
      * {@code cuFileWrite}: writes from {@code bufferOffset} of {@code base}.
      *
+     * @param file the file
+     * @param base the memory
+     * @param size bytes
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
      * @return {@code size}
      */
     long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
@@ -97,130 +125,246 @@ public interface CuFileBackend {
      */
     void driverClose();
 
-    /** {@code cuFileDriverGetProperties}; opens the driver if it is closed. */
+    /**
+     * {@code cuFileDriverGetProperties}; opens the driver if it is closed.
+     *
+     * @return the properties
+     */
     DriverProperties driverGetProperties();
 
-    /** {@code cuFileDriverSetPollMode}. */
+    /**
+     * {@code cuFileDriverSetPollMode}.
+     *
+     * @param poll whether to poll
+     * @param pollThresholdKb for requests up to so many KiB
+     */
     void driverSetPollMode(boolean poll, long pollThresholdKb);
 
-    /** {@code cuFileDriverSetMaxDirectIOSize}: 64 to 16384 KiB, a multiple of 64. */
+    /**
+     * {@code cuFileDriverSetMaxDirectIOSize}: 64 to 16384 KiB, a multiple of 64.
+     *
+     * @param maxDirectIoSizeKb KiB
+     */
     void driverSetMaxDirectIoSize(long maxDirectIoSizeKb);
 
-    /** {@code cuFileDriverSetMaxCacheSize}. */
+    /**
+     * {@code cuFileDriverSetMaxCacheSize}.
+     *
+     * @param maxCacheSizeKb KiB
+     */
     void driverSetMaxCacheSize(long maxCacheSizeKb);
 
-    /** {@code cuFileDriverSetMaxPinnedMemSize}. */
+    /**
+     * {@code cuFileDriverSetMaxPinnedMemSize}.
+     *
+     * @param maxPinnedSizeKb KiB
+     */
     void driverSetMaxPinnedMemSize(long maxPinnedSizeKb);
 
     // ---- cuFile 1.4
 
-    /** {@code cuFileUseCount}: users of the open driver, 0 when closed. */
+    /**
+     * {@code cuFileUseCount}: users of the open driver, 0 when closed.
+     *
+     * @return the number of users
+     */
     default long useCount() {
         throw unsupported("cuFileUseCount", "1.4");
     }
 
     // ---- cuFile 1.6
 
-    /** {@code cuFileBatchIOSetUp}: a batch of up to {@code capacity} outstanding entries. */
+    /**
+     * {@code cuFileBatchIOSetUp}: a batch of up to {@code capacity} outstanding entries.
+     *
+     * @param capacity entries outstanding at a time
+     * @return the batch
+     */
     default BackendBatch batchIoSetUp(int capacity) {
         throw unsupported("cuFileBatchIOSetUp", "1.6");
     }
 
-    /** {@code cuFileBatchIOSubmit}: submits all entries or none. */
+    /**
+     * {@code cuFileBatchIOSubmit}: submits all entries or none.
+     *
+     * @param batch the batch
+     * @param requests what to do
+     * @param flags bits of the C call
+     */
     default void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
         throw unsupported("cuFileBatchIOSubmit", "1.6");
     }
 
-    /** {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on timeout. */
+    /**
+     * {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on timeout.
+     *
+     * @param batch the batch
+     * @param minimum events to wait for
+     * @param maximum events to return at most
+     * @param timeout how long to wait at most; for ever if empty
+     * @return the events; each entry is reported once
+     */
     default List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum,
             Optional<Duration> timeout) {
         throw unsupported("cuFileBatchIOGetStatus", "1.6");
     }
 
-    /** {@code cuFileBatchIOCancel}: cancels entries that have not begun. */
+    /**
+     * {@code cuFileBatchIOCancel}: cancels entries that have not begun.
+     *
+     * @param batch the batch
+     */
     default void batchIoCancel(BackendBatch batch) {
         throw unsupported("cuFileBatchIOCancel", "1.6");
     }
 
-    /** {@code cuFileBatchIODestroy}: cancels, waits and frees. */
+    /**
+     * {@code cuFileBatchIODestroy}: cancels, waits and frees.
+     *
+     * @param batch the batch
+     */
     default void batchIoDestroy(BackendBatch batch) {
         throw unsupported("cuFileBatchIODestroy", "1.6");
     }
 
     // ---- cuFile 1.7
 
-    /** {@code cuFileReadAsync}: a read in the order of a CUDA stream. */
+    /**
+     * {@code cuFileReadAsync}: a read in the order of a CUDA stream.
+     *
+     * @param request what to do
+     */
     default void readAsync(StreamRequest request) {
         throw unsupported("cuFileReadAsync", "1.7");
     }
 
-    /** {@code cuFileWriteAsync}: a write in the order of a CUDA stream. */
+    /**
+     * {@code cuFileWriteAsync}: a write in the order of a CUDA stream.
+     *
+     * @param request what to do
+     */
     default void writeAsync(StreamRequest request) {
         throw unsupported("cuFileWriteAsync", "1.7");
     }
 
-    /** {@code cuFileStreamRegister}: tells what will be fixed on this stream: 1 buffer offset, 2 file offset, 4 size, 8 page-aligned. */
+    /**
+     * {@code cuFileStreamRegister}: tells what will be fixed on this stream: 1 buffer offset, 2 file offset, 4 size, 8 page-aligned.
+     *
+     * @param stream raw {@code CUstream}, 0 for the default stream
+     * @param flags bits of the C call
+     */
     default void streamRegister(long stream, int flags) {
         throw unsupported("cuFileStreamRegister", "1.7");
     }
 
-    /** {@code cuFileStreamDeregister}: undoes streamRegister. */
+    /**
+     * {@code cuFileStreamDeregister}: undoes streamRegister.
+     *
+     * @param stream raw {@code CUstream}, 0 for the default stream
+     */
     default void streamDeregister(long stream) {
         throw unsupported("cuFileStreamDeregister", "1.7");
     }
 
     // ---- cuFile 1.8
 
-    /** {@code cuFileGetVersion}: 1000 times the major plus 10 times the minor version of cuFile that is implemented. */
+    /**
+     * {@code cuFileGetVersion}: 1000 times the major plus 10 times the minor version of cuFile that is implemented.
+     *
+     * @return 1150 for 1.15
+     */
     default int getVersion() {
         throw unsupported("cuFileGetVersion", "1.8");
     }
 
     // ---- cuFile 1.14
 
-    /** {@code cuFileGetParameterSizeT}: the running value, or the staged one while closed. */
+    /**
+     * {@code cuFileGetParameterSizeT}: the running value, or the staged one while closed.
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     default long getParameterSizeT(SizeParameter parameter) {
         throw unsupported("cuFileGetParameterSizeT", "1.14");
     }
 
-    /** {@code cuFileGetParameterBool}: the running value, or the staged one while closed. */
+    /**
+     * {@code cuFileGetParameterBool}: the running value, or the staged one while closed.
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     default boolean getParameterBool(BoolParameter parameter) {
         throw unsupported("cuFileGetParameterBool", "1.14");
     }
 
-    /** {@code cuFileGetParameterString}: the running value, or the staged one while closed. */
+    /**
+     * {@code cuFileGetParameterString}: the running value, or the staged one while closed.
+     *
+     * @param parameter the parameter
+     * @return the value
+     */
     default String getParameterString(StringParameter parameter) {
         throw unsupported("cuFileGetParameterString", "1.14");
     }
 
-    /** {@code cuFileSetParameterSizeT}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    /**
+     * {@code cuFileSetParameterSizeT}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
+     *
+     * @param parameter the parameter
+     * @param value the value
+     */
     default void setParameterSizeT(SizeParameter parameter, long value) {
         throw unsupported("cuFileSetParameterSizeT", "1.14");
     }
 
-    /** {@code cuFileSetParameterBool}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    /**
+     * {@code cuFileSetParameterBool}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
+     *
+     * @param parameter the parameter
+     * @param value the value
+     */
     default void setParameterBool(BoolParameter parameter, boolean value) {
         throw unsupported("cuFileSetParameterBool", "1.14");
     }
 
-    /** {@code cuFileSetParameterString}: stages a value for the next open; DRIVER_ALREADY_OPEN while open. */
+    /**
+     * {@code cuFileSetParameterString}: stages a value for the next open; DRIVER_ALREADY_OPEN while open.
+     *
+     * @param parameter the parameter
+     * @param value the value
+     */
     default void setParameterString(StringParameter parameter, String value) {
         throw unsupported("cuFileSetParameterString", "1.14");
     }
 
     // ---- cuFile 1.15
 
-    /** {@code cuFileGetParameterMinMaxValue}: the range of a parameter. */
+    /**
+     * {@code cuFileGetParameterMinMaxValue}: the range of a parameter.
+     *
+     * @param parameter the parameter
+     * @return the range
+     */
     default ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
         throw unsupported("cuFileGetParameterMinMaxValue", "1.15");
     }
 
-    /** {@code cuFileSetStatsLevel}: 0 to 3. */
+    /**
+     * {@code cuFileSetStatsLevel}: 0 to 3.
+     *
+     * @param level 0 to 3
+     */
     default void setStatsLevel(int level) {
         throw unsupported("cuFileSetStatsLevel", "1.15");
     }
 
-    /** {@code cuFileGetStatsLevel}: 0 to 3. */
+    /**
+     * {@code cuFileGetStatsLevel}: 0 to 3.
+     *
+     * @return the level
+     */
     default int getStatsLevel() {
         throw unsupported("cuFileGetStatsLevel", "1.15");
     }
@@ -240,73 +384,134 @@ public interface CuFileBackend {
         throw unsupported("cuFileStatsReset", "1.15");
     }
 
-    /** {@code cuFileGetStatsL1}: API counters. */
+    /**
+     * {@code cuFileGetStatsL1}: API counters.
+     *
+     * @return the counters
+     */
     default StatisticsLevel1 getStatsL1() {
         throw unsupported("cuFileGetStatsL1", "1.15");
     }
 
-    /** {@code cuFileGetStatsL2}: API counters and histograms. */
+    /**
+     * {@code cuFileGetStatsL2}: API counters and histograms.
+     *
+     * @return the counters
+     */
     default StatisticsLevel2 getStatsL2() {
         throw unsupported("cuFileGetStatsL2", "1.15");
     }
 
-    /** {@code cuFileGetStatsL3}: API counters, histograms and counters of each GPU. */
+    /**
+     * {@code cuFileGetStatsL3}: API counters, histograms and counters of each GPU.
+     *
+     * @return the counters
+     */
     default StatisticsLevel3 getStatsL3() {
         throw unsupported("cuFileGetStatsL3", "1.15");
     }
 
-    /** {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 where it is not known. */
+    /**
+     * {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 where it is not known.
+     *
+     * @param gpu ordinal of the GPU
+     * @return KiB
+     */
     default long getBarSizeInKb(int gpu) {
         throw unsupported("cuFileGetBARSizeInKB", "1.15");
     }
 
-    /** {@code cuFileSetParameterPosixPoolSlabArray}: stages the bounce-buffer slabs for the next open. */
+    /**
+     * {@code cuFileSetParameterPosixPoolSlabArray}: stages the bounce-buffer slabs for the next open.
+     *
+     * @param slabs sizes and counts
+     */
     default void setParameterPosixPoolSlabArray(SlabArray slabs) {
         throw unsupported("cuFileSetParameterPosixPoolSlabArray", "1.15");
     }
 
-    /** {@code cuFileGetParameterPosixPoolSlabArray}: the bounce-buffer slabs. */
+    /**
+     * {@code cuFileGetParameterPosixPoolSlabArray}: the bounce-buffer slabs.
+     *
+     * @return sizes and counts
+     */
     default SlabArray getParameterPosixPoolSlabArray() {
         throw unsupported("cuFileGetParameterPosixPoolSlabArray", "1.15");
     }
 
     // ---- cuFile 1.16
 
-    /** {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used. */
+    /**
+     * {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used.
+     *
+     * @param flags bits of the C call
+     */
     default void driverSetP2pFlags(int flags) {
         throw unsupported("cuFileDriverSetP2PFlags", "1.16");
     }
 
-    /** {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used. */
+    /**
+     * {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used.
+     *
+     * @return bits of the C call
+     */
     default int driverGetP2pFlags() {
         throw unsupported("cuFileDriverGetP2PFlags", "1.16");
     }
 
     // ---- cuFile 1.17
 
-    /** {@code cuFileExportPCIeTopology}: writes the PCIe topology for static routing. */
+    /**
+     * {@code cuFileExportPCIeTopology}: writes the PCIe topology for static routing.
+     *
+     * @param file where to write it
+     */
     default void exportPcieTopology(Path file) {
         throw unsupported("cuFileExportPCIeTopology", "1.17");
     }
 
-    /** {@code cuFileSetParameterGpuBounceBufferSlabArray}: stages the GPU bounce-buffer slabs for the next open. */
+    /**
+     * {@code cuFileSetParameterGpuBounceBufferSlabArray}: stages the GPU bounce-buffer slabs for the next open.
+     *
+     * @param slabs sizes and counts
+     */
     default void setParameterGpuBounceBufferSlabArray(SlabArray slabs) {
         throw unsupported("cuFileSetParameterGpuBounceBufferSlabArray", "1.17");
     }
 
-    /** {@code cuFileGetParameterGpuBounceBufferSlabArray}: the GPU bounce-buffer slabs. */
+    /**
+     * {@code cuFileGetParameterGpuBounceBufferSlabArray}: the GPU bounce-buffer slabs.
+     *
+     * @return sizes and counts
+     */
     default SlabArray getParameterGpuBounceBufferSlabArray() {
         throw unsupported("cuFileGetParameterGpuBounceBufferSlabArray", "1.17");
     }
 
     // ---- cuFile 1.19
 
-    /** {@code cuFileReadv}: fills several ranges from consecutive bytes of the file. */
+    /**
+     * {@code cuFileReadv}: fills several ranges from consecutive bytes of the file.
+     *
+     * @param file the file
+     * @param ranges the memory, in the order of the file
+     * @param fileOffset first byte in the file
+     * @param flags bits of the C call
+     * @return bytes read
+     */
     default long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         throw unsupported("cuFileReadv", "1.19");
     }
 
-    /** {@code cuFileWritev}: writes several ranges to consecutive bytes of the file. */
+    /**
+     * {@code cuFileWritev}: writes several ranges to consecutive bytes of the file.
+     *
+     * @param file the file
+     * @param ranges the memory, in the order of the file
+     * @param fileOffset first byte in the file
+     * @param flags bits of the C call
+     * @return bytes written
+     */
     default long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         throw unsupported("cuFileWritev", "1.19");
     }

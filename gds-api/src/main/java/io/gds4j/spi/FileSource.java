@@ -17,6 +17,7 @@ public sealed interface FileSource {
      * @param fd number of the descriptor in this process
      */
     record Descriptor(int fd) implements FileSource {
+        /** Refuses a negative number. */
         public Descriptor {
             if (fd < 0) {
                 throw CuFileException.of(

@@ -4,6 +4,35 @@ package io.gds4j.statistics;
  * Counters of one GPU ({@code CUfilePerGpuStats_t}). Bytes, calls, percent.
  *
  * @param uuid the GPU's identifier, 32 hexadecimal digits
+ * @param readBytes bytes read
+ * @param readBytesPerSecond bytes read in the last second
+ * @param readUtilization share of time in which reads were in flight, percent
+ * @param readDurationMicros that time, microseconds
+ * @param totalReads reads
+ * @param p2pReads reads by p2pdma
+ * @param nvfsReads reads by nvidia-fs
+ * @param posixReads reads by POSIX I/O
+ * @param unalignedReads reads with an unaligned offset, size or address
+ * @param dynamicRoutingReads reads that went around by dynamic routing
+ * @param sparseRegions holes met
+ * @param inlineRegions inline extents met
+ * @param readErrors reads that failed
+ * @param writeBytes bytes written
+ * @param writeBytesPerSecond bytes written in the last second
+ * @param writeUtilization share of time in which writes were in flight, percent
+ * @param writeDurationMicros that time, microseconds
+ * @param totalWrites writes
+ * @param p2pWrites writes by p2pdma
+ * @param nvfsWrites writes by nvidia-fs
+ * @param posixWrites writes by POSIX I/O
+ * @param unalignedWrites writes with an unaligned offset, size or address
+ * @param dynamicRoutingWrites writes that went around by dynamic routing
+ * @param writeErrors writes that failed
+ * @param bufferRegistrations registrations of memory
+ * @param bufferRegistrationsOk those that succeeded
+ * @param bufferRegistrationErrors those that failed
+ * @param bufferDeregistrations deregistrations of memory
+ * @param registeredBytes bytes registered now
  * @since 0.1
  */
 public record GpuStatistics(

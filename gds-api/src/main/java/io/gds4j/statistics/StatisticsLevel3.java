@@ -5,9 +5,12 @@ import java.util.List;
 /**
  * Level 2 and counters of each GPU ({@code CUfileStatsLevel3_t}).
  *
+ * @param detailed level 2
+ * @param gpus one entry a GPU
  * @since 0.1
  */
 public record StatisticsLevel3(StatisticsLevel2 detailed, List<GpuStatistics> gpus) {
+    /** Copies the list. */
     public StatisticsLevel3 {
         gpus = List.copyOf(gpus);
     }
