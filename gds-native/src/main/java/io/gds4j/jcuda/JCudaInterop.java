@@ -1,0 +1,143 @@
+package io.gds4j.jcuda;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cuda.CudaPointer;
+import io.gds4j.ffi.cuda.CudaPointers;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import jcuda.Pointer;
+import jcuda.driver.CUdeviceptr;
+import jcuda.driver.CUstream;
+
+/**
+ * JCuda's pointers and streams as gds4j takes them, and back.
+ *
+ * <pre>{@code
+ * JCudaNatives.loadDriver();
+ * CUdeviceptr pointer = new CUdeviceptr();
+ * cuMemAlloc(pointer, size);
+ * handle.read(JCudaInterop.memory(pointer, size), 0);
+ * cuMemcpyDtoH(Pointer.to(array), JCudaInterop.pointer(allocation.range()), array.length);
+ * }</pre>
+ *
+ * Memory stays its owner's: nothing here keeps it allocated. Thread-safe. gds4j makes no call through JCuda, so
+ * {@code JCudaDriver.setExceptionsEnabled} changes nothing.
+ *
+ * @since 0.1
+ */
+@SuppressWarnings("exports") // who calls this has JCuda; who does not must not need it
+public final class JCudaInterop {
+    private static final String MEMORY = "JCudaInterop.memory";
+
+    private JCudaInterop() {
+    }
+
+    /**
+     * GPU memory that JCuda allocated, from the pointer's byte offset on. Kind and GPU are the driver's answer.
+     *
+     * @param pointer of {@code cuMemAlloc} or any other function that allocates GPU memory
+     * @param length bytes, 0 or more
+     * @throws CuFileException CUDA_POINTER_INVALID for a pointer that the driver does not know, CUDA_POINTER_RANGE_ERROR for
+     *         a length past the end of its allocation, INVALID_VALUE for a null pointer or a negative length,
+     *         CUDA_DRIVER_ERROR on a machine without a driver
+     */
+    public static MemoryRange memory(CUdeviceptr pointer, long length) {
+        CudaAvailability.Available cuda = JCudaNatives.requireDriver(MEMORY, CudaDriver.detect());
+        return memory(new CudaPointers(cuda.driver()), JCudaPointers.address(pointer), length);
+    }
+
+    static MemoryRange memory(CudaPointers pointers, long address, long length) {
+        if (address == 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, MEMORY, "the pointer is null");
+        }
+        CudaPointer found = pointers.classify(address);
+        if (found.type() == CudaPointer.Type.UNKNOWN) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID,
+                    MEMORY,
+                    "the CUDA driver does not know the address 0x%x".formatted(address));
+        }
+        if (length >= 0 && !found.holds(length)) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    MEMORY,
+                    "%d bytes from 0x%x on reach past the allocation of %d bytes at 0x%x"
+                            .formatted(length, address, found.rangeSize(), found.rangeStart()));
+        }
+        MemoryKind kind = kind(found);
+        return MemoryRange.ofAddress(
+                address, length, kind, kind.isCuda() ? Math.max(0, found.device()) : MemoryRange.NO_DEVICE);
+    }
+
+    /**
+     * Host memory that JCuda allocated or knows the address of: that of {@code cuMemHostAlloc}, or of
+     * {@link #hostPointer}.
+     *
+     * @param pointer of native memory
+     * @param length bytes, 0 or more
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for a pointer to a Java array or buffer: use
+     *         {@code MemoryRange.ofSegment(MemorySegment.ofBuffer(buffer))} with a direct buffer instead
+     */
+    public static MemoryRange hostMemory(Pointer pointer, long length) {
+        if (pointer instanceof CUdeviceptr device) {
+            return memory(device, length);
+        }
+        long address = JCudaPointers.hostAddress(pointer);
+        if (address == 0) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    "JCudaInterop.hostMemory",
+                    "not a pointer to native memory; take MemorySegment.ofBuffer of a direct buffer instead");
+        }
+        boolean pinned = CudaDriver.detect() instanceof CudaAvailability.Available cuda
+                && new CudaPointers(cuda.driver()).classify(address).type() == CudaPointer.Type.PINNED_HOST;
+        return MemoryRange.ofAddress(address, length, pinned ? MemoryKind.HOST_PINNED : MemoryKind.HOST);
+    }
+
+    /**
+     * The range's first byte as JCuda takes it.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for host memory: see {@link #hostPointer}
+     */
+    public static CUdeviceptr pointer(MemoryRange range) {
+        if (!range.kind().isCuda()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, "JCudaInterop.pointer", "not GPU memory: " + range);
+        }
+        return JCudaPointers.devicePointer(range.address());
+    }
+
+    /**
+     * The first byte of a host range as JCuda takes it.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for GPU memory: see {@link #pointer}
+     */
+    public static Pointer hostPointer(MemoryRange range) {
+        if (!range.kind().isHost()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, "JCudaInterop.hostPointer", "not host memory: " + range);
+        }
+        return JCudaPointers.hostPointer(range.address());
+    }
+
+    /** The stream's handle; 0 for one that was not created, which is the default stream. */
+    public static long stream(CUstream stream) {
+        return JCudaPointers.handle(stream);
+    }
+
+    private static MemoryKind kind(CudaPointer found) {
+        return switch (found.type()) {
+            case MANAGED -> MemoryKind.CUDA_MANAGED;
+            case PINNED_HOST, UNKNOWN -> MemoryKind.HOST_PINNED;
+            case DEVICE -> {
+                if (found.context() != 0) {
+                    yield MemoryKind.CUDA_DEVICE;
+                }
+                yield found.pool() != 0 ? MemoryKind.CUDA_POOL : MemoryKind.CUDA_VMM;
+            }
+        };
+    }
+}

@@ -1,0 +1,79 @@
+package io.gds4j.jcuda;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.channels.Channels;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * A library from a jar, in a folder that is new, has an unguessable name and belongs to this user alone: nobody else can put a
+ * file there, or see one half written. Closing removes both; a library that is loaded stays loaded.
+ */
+final class UnpackedLibrary implements AutoCloseable {
+    private final Path folder;
+    private final Path file;
+
+    private UnpackedLibrary(Path folder, Path file) {
+        this.folder = folder;
+        this.file = file;
+    }
+
+    /**
+     * Unpacks a resource under its own file name.
+     *
+     * @param classes class loader that sees it
+     * @param resource its name, slashes between the parts
+     * @param parent existing folder in which to make the new one
+     * @return empty if there is no such resource
+     * @throws IOException if it cannot be written; nothing is left then
+     */
+    static Optional<UnpackedLibrary> of(ClassLoader classes, String resource, Path parent) throws IOException {
+        try (InputStream bytes = classes.getResourceAsStream(resource)) {
+            if (bytes == null) {
+                return Optional.empty();
+            }
+            Path folder = Files.createTempDirectory(
+                    parent,
+                    "gds4j-jcuda-",
+                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Path name = Path.of(resource).getFileName();
+            UnpackedLibrary unpacked = new UnpackedLibrary(folder, folder.resolve(name));
+            try {
+                unpacked.write(bytes);
+            } catch (IOException e) {
+                unpacked.close();
+                throw e;
+            }
+            return Optional.of(unpacked);
+        }
+    }
+
+    Path folder() {
+        return folder;
+    }
+
+    Path file() {
+        return file;
+    }
+
+    private void write(InputStream bytes) throws IOException {
+        try (SeekableByteChannel channel = Files.newByteChannel(
+                file,
+                Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("r-x------")))) {
+            bytes.transferTo(Channels.newOutputStream(channel));
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        Files.deleteIfExists(file);
+        Files.deleteIfExists(folder);
+    }
+}
