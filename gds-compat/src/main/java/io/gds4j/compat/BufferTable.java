@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * Registered buffers by base address. Registration costs nothing here: there is no device to map the memory for. It is kept so
@@ -15,10 +16,15 @@ final class BufferTable {
     private static final long KIB = 1024;
 
     private final Map<Long, MemoryRange> byBase = new HashMap<>();
+    private final Consumer<MemoryRange> bounds;
     private final long maxDeviceBytes;
     private long deviceBytes;
 
-    BufferTable(long maxDevicePinnedKb) {
+    /**
+     * @param bounds throws for a range that reaches past its allocation
+     */
+    BufferTable(long maxDevicePinnedKb, Consumer<MemoryRange> bounds) {
+        this.bounds = bounds;
         this.maxDeviceBytes = maxDevicePinnedKb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : maxDevicePinnedKb * KIB;
     }
 
@@ -26,6 +32,7 @@ final class BufferTable {
         if (range.length() == 0) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, REGISTER, "the range is empty");
         }
+        bounds.accept(range);
         if (byBase.containsKey(range.address())) {
             throw CuFileException.of(
                     CuFileError.MEMORY_ALREADY_REGISTERED,

@@ -27,7 +27,7 @@ final class CompatBackend implements CuFileBackend {
     private final Posix posix;
     private final CuFileConfig config;
     private final Optional<CudaContexts> contexts;
-    private final MemoryAllocator allocator;
+    private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
     private final DriverLimits limits;
 
@@ -151,6 +151,7 @@ final class CompatBackend implements CuFileBackend {
         }
         if (last != null) {
             last.close();
+            allocator.close();
         }
     }
 

@@ -20,6 +20,7 @@ import java.util.HashSet;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /**
  * Everything that lives while the driver is open: descriptors, registrations, slabs, threads. Made by the first open, closed by
@@ -50,7 +51,7 @@ final class CompatSession {
         this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
-        this.buffers = new BufferTable(config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB));
+        this.buffers = new BufferTable(config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB), bounds(contexts));
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(posix, pinning, config);
@@ -59,6 +60,12 @@ final class CompatSession {
         this.engine = new TransferEngine(config, heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
+    }
+
+    private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {
+        return contexts.map(AllocationBounds::new).<Consumer<MemoryRange>>map(known -> known::check).orElse(range -> {
+            // host memory: nobody knows where an allocation ends
+        });
     }
 
     long peakStagingBytes() {

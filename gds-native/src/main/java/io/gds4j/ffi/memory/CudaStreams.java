@@ -82,7 +82,7 @@ final class CudaStreams implements AutoCloseable {
             if (contexts.enter(context) == Cuda.SUCCESS) {
                 try {
                     if (contexts.idOf(context) == idle.contextId()) {
-                        idle.streams().forEach(cuda::streamDestroy);
+                        destroyAll(idle.streams());
                     }
                 } finally {
                     contexts.leave();
@@ -90,5 +90,14 @@ final class CudaStreams implements AutoCloseable {
             }
         });
         idleByContext.clear();
+    }
+
+    /** Taking each out first: another thread may be looking for one. */
+    private void destroyAll(Queue<Long> streams) {
+        Long stream = streams.poll();
+        while (stream != null) {
+            cuda.streamDestroy(stream);
+            stream = streams.poll();
+        }
     }
 }

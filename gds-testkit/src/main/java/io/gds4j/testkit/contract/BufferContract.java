@@ -97,7 +97,7 @@ public abstract class BufferContract extends BackendContract {
     }
 
     @ParameterizedTest
-    @MethodSource("cudaKindsOrNone")
+    @MethodSource("kindsWithBounds")
     void rangePastItsAllocationIsRefused(MemoryKind kind) {
         if (!kind.isCuda()) {
             try (MemoryAllocation memory = allocator().allocate(kind, PAGE)) {
@@ -122,9 +122,14 @@ public abstract class BufferContract extends BackendContract {
         }
     }
 
-    /** CUDA kinds, for which the driver knows every allocation; where there are none, the kinds whose ranges know it. */
-    final Stream<MemoryKind> cudaKindsOrNone() {
-        return cudaKinds().findAny().isPresent() ? cudaKinds() : kinds();
+    /**
+     * CUDA kinds whose allocations the driver knows (of mapped memory it knows single mappings); where there are none, the
+     * kinds whose ranges know.
+     */
+    final Stream<MemoryKind> kindsWithBounds() {
+        return cudaKinds().findAny().isPresent()
+                ? cudaKinds().filter(kind -> kind != MemoryKind.CUDA_VMM)
+                : kinds();
     }
 
     @ParameterizedTest

@@ -1,0 +1,43 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+
+/**
+ * Asks the CUDA driver where an allocation ends, before a range of raw addresses in it is registered. Ranges of an allocator
+ * cannot reach past theirs. Of mapped memory the driver knows single mappings, across which a range may well reach.
+ */
+final class AllocationBounds {
+    private static final String REGISTER = "cuFileBufRegister";
+
+    private final CudaContexts contexts;
+
+    AllocationBounds(CudaContexts contexts) {
+        this.contexts = contexts;
+    }
+
+    /**
+     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if the range reaches past its allocation, CUDA_POINTER_INVALID if the
+     *         driver does not know the address
+     */
+    void check(MemoryRange range) {
+        MemoryKind kind = range.kind();
+        if (kind.isHost() || kind == MemoryKind.CUDA_VMM || range.owner().isPresent()) {
+            return;
+        }
+        long context = contexts.contextOf(range.address(), range.device());
+        long[] baseAndSize = new long[2];
+        int result = contexts.in(context, () -> contexts.cuda().memGetAddressRange(baseAndSize, range.address()));
+        long before = range.address() - baseAndSize[0];
+        if (result == Cuda.SUCCESS && range.length() > baseAndSize[1] - before) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    REGISTER,
+                    "%s reaches past its allocation of %d bytes".formatted(range, baseAndSize[1]));
+        }
+    }
+}

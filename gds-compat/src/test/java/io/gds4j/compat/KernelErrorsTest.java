@@ -1,0 +1,134 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Whatever the kernel says reaches the program as the kernel said it. */
+class KernelErrorsTest {
+    @ParameterizedTest
+    @CsvSource({
+            "ENOSPC, 28, IO_ERROR",
+            "EDQUOT, 122, IO_ERROR",
+            "EFBIG, 27, IO_ERROR",
+            "EIO, 5, IO_ERROR",
+            "ESTALE, 116, IO_ERROR",
+            "EPERM, 1, PERMISSION_DENIED",
+            "EROFS, 30, PERMISSION_DENIED",
+            "ENOMEM, 12, NOMEM_ERROR"
+    })
+    void errnoOfAWriteIsKept(String name, int errno, CuFileError error) {
+        for (boolean direct : new boolean[]{false, true}) {
+            try (Rig rig = Rig.onHost()) {
+                GuardedFile file = rig.file(Rig.PIECE);
+                GuardedMemory memory = rig.host(Rig.PIECE);
+                var fault = rig.posix().on(PosixCall.PWRITE);
+                (direct ? fault.direct() : fault.buffered()).fails(errno);
+                try (CuFileHandle handle = rig.open(file)) {
+                    CuFileException failure =
+                            Failures.expect(error, errno, () -> handle.write(memory.range(), Rig.PIECE - 5, 0, 0));
+                    assertThat(failure).hasMessageContaining(name).hasMessageContaining("cuFileWrite");
+                    assertThat(failure.path()).contains(file.path());
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"EIO, 5, IO_ERROR", "ESTALE, 116, IO_ERROR", "EACCES, 13, PERMISSION_DENIED", "ENOMEM, 12, NOMEM_ERROR"
+    })
+    void errnoOfAReadIsKept(String name, int errno, CuFileError error) {
+        for (boolean direct : new boolean[]{false, true}) {
+            try (Rig rig = Rig.onHost()) {
+                GuardedFile file = rig.file(Rig.PIECE);
+                GuardedMemory memory = rig.host(Rig.PIECE);
+                var fault = rig.posix().on(PosixCall.PREAD);
+                (direct ? fault.direct() : fault.buffered()).fails(errno);
+                try (CuFileHandle handle = rig.open(file)) {
+                    CuFileException failure =
+                            Failures.expect(error, errno, () -> handle.read(memory.range(), Rig.PIECE - 5, 0, 0));
+                    assertThat(failure).hasMessageContaining(name).hasMessageContaining("cuFileRead");
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"FSYNC, true", "FDATASYNC, false"})
+    void errnoOfAForceIsKept(PosixCall call, boolean metadata) {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(100))) {
+            rig.posix().on(call).fails(Errno.EIO);
+            CuFileException failure = Failures.expectErrno(Errno.EIO, () -> handle.force(metadata));
+            assertThat(failure.function()).isEqualTo(metadata ? "fsync" : "fdatasync");
+            handle.force(metadata);
+            assertThat(rig.posix().calls(call)).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void errnoOfATruncateIsKept() {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(100))) {
+            rig.posix().on(PosixCall.FTRUNCATE).fails(Errno.EFBIG);
+            Failures.expectErrno(Errno.EFBIG, () -> handle.truncate(1 << 20));
+        }
+    }
+
+    @Test
+    void errnoOfAnOpenIsKept() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(100);
+            rig.posix().on(PosixCall.OPEN).fails(Errno.EACCES);
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> rig.open(file));
+        }
+    }
+
+    @Test
+    void statusThatCannotBeReadClosesWhatWasOpened() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(100);
+            rig.posix().on(PosixCall.STATX).nth(2).fails(Errno.EIO);
+            Failures.expectErrno(Errno.EIO, () -> rig.open(file));
+            assertThat(rig.posix().openDescriptors()).isZero();
+        }
+    }
+
+    @Test
+    void hostMemoryThatCannotBeMappedIsNoMemory() {
+        try (Rig rig = Rig.onHost()) {
+            rig.posix().on(PosixCall.MMAP).fails(Errno.ENOMEM);
+            Failures.expect(
+                    CuFileError.NOMEM_ERROR, () -> rig.driver().allocator().allocate(MemoryKind.HOST, Rig.PIECE));
+            try (MemoryAllocation memory = rig.driver().allocator().allocate(MemoryKind.HOST, Rig.PIECE)) {
+                assertThat(memory.isOpen()).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void hugePagesThatTheKernelRefusesAreOrdinaryPages() {
+        try (Rig rig = Rig.onHost()) {
+            rig.posix().on(PosixCall.MADVISE).always().fails(Errno.EINVAL);
+            GuardedFile file = rig.file(Rig.PIECE);
+            GuardedMemory memory = rig.memory(MemoryKind.HOST_HUGEPAGE, Rig.PIECE);
+            try (CuFileHandle handle = rig.open(file)) {
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(Rig.PIECE);
+            }
+            memory.expect(0, file.expected(0, Rig.PIECE));
+            memory.verify();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.ffi.posix.PosixRequest;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * A driver over faulty system calls and, if asked, a fake GPU. Closing it checks that nothing is left open, mapped or alive.
+ */
+final class Rig implements AutoCloseable {
+    static final int PAGE = 4096;
+    /** Bytes of a piece: the largest slab. */
+    static final int PIECE = 64 << 10;
+
+    private final FaultyPosix posix;
+    private final FakeCuda cuda = new FakeCuda();
+    private final CuFileDriver driver;
+    private final List<Path> files = new ArrayList<>();
+    private final List<GuardedMemory> memories = new ArrayList<>();
+
+    private Rig(CuFileConfig config, Posix real, boolean gpu) {
+        this.posix = new FaultyPosix(real);
+        CudaAvailability availability =
+                gpu ? cuda.available() : new CudaAvailability.Unavailable("no driver in this test", "none");
+        this.driver = CuFileDriver.open(new CompatBackend(config, posix, availability));
+    }
+
+    private static CuFileConfig config(Consumer<CuFileConfig.Builder> more) {
+        CuFileConfig.Builder builder = CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, (long) PIECE >> 10))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 8L))
+                .set(CuFileKeys.MAX_IO_THREADS, 0L)
+                // Files that a test has just written are in the page cache, and would be read from there.
+                .set(CuFileKeys.FORCE_ODIRECT_MODE, true);
+        more.accept(builder);
+        return builder.build();
+    }
+
+    /** One thread, small pieces, everything past the page cache that can go there; host memory. */
+    static Rig onHost() {
+        return onHost(builder -> {
+        });
+    }
+
+    static Rig onHost(Consumer<CuFileConfig.Builder> more) {
+        return new Rig(config(more), FfmPosix.instance(), false);
+    }
+
+    /** The same with several threads. */
+    static Rig withWorkers() {
+        return onHost(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
+    }
+
+    /** The same over system calls that a test answers itself. */
+    static Rig over(Posix real) {
+        return new Rig(config(builder -> {
+        }), real, false);
+    }
+
+    static Rig withWorkersOver(Posix real) {
+        return new Rig(config(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L)), real, false);
+    }
+
+    /** The same with a fake GPU. */
+    static Rig onGpu() {
+        return onGpu(builder -> {
+        });
+    }
+
+    static Rig onGpu(Consumer<CuFileConfig.Builder> more) {
+        return new Rig(config(more), FfmPosix.instance(), true);
+    }
+
+    FaultyPosix posix() {
+        return posix;
+    }
+
+    FakeCuda cuda() {
+        return cuda;
+    }
+
+    CuFileDriver driver() {
+        return driver;
+    }
+
+    GuardedFile file(int size) {
+        try {
+            Path path = Files.createTempFile(TestFolder.onDisk(), "rig", ".bin");
+            files.add(path);
+            return GuardedFile.create(path, size, size + 17L);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    CuFileHandle open(GuardedFile file) {
+        return driver.openFile(
+                file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+    }
+
+    GuardedMemory memory(MemoryKind kind, int length) {
+        GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, length);
+        memories.add(memory);
+        return memory;
+    }
+
+    GuardedMemory host(int length) {
+        return memory(MemoryKind.HOST, length);
+    }
+
+    /** Reads so far that went past the page cache, or did not. */
+    List<PosixRequest> reads(boolean direct) {
+        return io(PosixCall.PREAD, direct);
+    }
+
+    List<PosixRequest> writes(boolean direct) {
+        return io(PosixCall.PWRITE, direct);
+    }
+
+    private List<PosixRequest> io(PosixCall call, boolean direct) {
+        return posix.io().stream()
+                .filter(request -> request.call() == call && request.isDirect() == direct)
+                .toList();
+    }
+
+    @Override
+    public void close() {
+        memories.forEach(GuardedMemory::close);
+        driver.close();
+        try {
+            for (Path path : files) {
+                Files.deleteIfExists(path);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        assertThat(posix.leaks()).as("descriptors and mappings left").isEmpty();
+        assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
+        assertThat(cuda.leaks()).as("CUDA objects left").isEmpty();
+    }
+}
