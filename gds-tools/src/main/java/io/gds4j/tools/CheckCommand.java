@@ -36,7 +36,7 @@ final class CheckCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
-    @Parameters(arity = "0..*", paramLabel = "PATH",
+    @Parameters(arity = "0..*", paramLabel = "PATH", converter = PathConverter.class,
             description = "Files, folders or block devices to look at.")
     private List<Path> paths = new ArrayList<>();
 

@@ -49,6 +49,7 @@ final class DemoCommand implements Callable<Integer> {
     @Option(
             names = {"-d", "--dir"},
             paramLabel = "DIR",
+            converter = PathConverter.class,
             description = "Folder for the checkpoint, which is always removed again. Default: target/ of the project.")
     private @Nullable Path dir;
 

@@ -109,6 +109,7 @@ public final class GdsCommand implements Runnable {
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
                 .setUsageHelpLongOptionsMaxWidth(30)
+                .setExpandAtFiles(false)
                 .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
                 .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)));
         return line.execute(args);

@@ -56,7 +56,7 @@ final class HelpCommand implements Callable<Integer> {
     public Integer call() {
         CommandLine gds = spec.parent().commandLine();
         if (topic == null) {
-            gds.usage(gds.getOut());
+            usage(gds);
         } else if (EXIT_CODES.equals(topic)) {
             exitCodes();
         } else {
@@ -67,9 +67,20 @@ final class HelpCommand implements Callable<Integer> {
                         "no help on '%s'; there are: %s, %s"
                                 .formatted(topic, String.join(", ", gds.getSubcommands().keySet()), EXIT_CODES));
             }
-            command.usage(gds.getOut());
+            usage(command);
         }
         return ExitStatus.DONE.code();
+    }
+
+    private void usage(CommandLine command) {
+        if (output.manner().json()) {
+            Map<String, Object> object = new LinkedHashMap<>();
+            object.put("schema", Schemas.of("help"));
+            object.put("text", command.getUsageMessage(CommandLine.Help.Ansi.OFF));
+            terminal.out().println(Json.line(object));
+        } else {
+            command.usage(command.getOut());
+        }
     }
 
     private void exitCodes() {

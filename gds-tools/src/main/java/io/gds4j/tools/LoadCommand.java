@@ -41,6 +41,7 @@ final class LoadCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "PATH",
+            converter = PathConverter.class,
             description = "A .safetensors file, a model.safetensors.index.json, or a folder that holds either.")
     @SuppressWarnings("NullAway.Init")
     private Path path;

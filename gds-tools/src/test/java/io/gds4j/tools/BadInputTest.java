@@ -29,7 +29,8 @@ class BadInputTest {
         void make(Path path) throws IOException;
     }
 
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     static Stream<Arguments> brokenCheckpoints() {
         return Stream.of(
@@ -108,6 +109,7 @@ class BadInputTest {
                     load FILE --backend fast           | 'fast' is no backend: allowed are auto, compat, libcufile
                     load FILE --tensor [               | '[' is no regular expression
                     load FILE --tensor                 | Missing required parameter for option '--tensor'
+                    load FILE --quiet --quiet          | should be specified only once
                     load FILE FILE                     | Unmatched argument at index 2
                     load FILE --verfy                  | did you mean --verify
                     demo --size many                   | 'many' is not a size

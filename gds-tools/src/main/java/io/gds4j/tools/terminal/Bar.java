@@ -17,6 +17,8 @@ final class Bar implements Progress {
 
     private final ProgressBar bar;
     private final long start = System.nanoTime();
+    /** A signal must not leave half a bar in front of the shell's prompt. */
+    private final Thread hook = new Thread(this::wipe, "gds-progress-wipe");
     private final AtomicLong nextUpdate = new AtomicLong(start + UPDATE_NANOS);
 
     Bar(Terminal terminal, String task, long total) {
@@ -32,6 +34,7 @@ final class Bar implements Progress {
                 .hideEta()
                 .clearDisplayOnFinish()
                 .build();
+        Runtime.getRuntime().addShutdownHook(hook);
     }
 
     @Override
@@ -46,6 +49,15 @@ final class Bar implements Progress {
 
     @Override
     public void close() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // The process ends and the hook wipes, too: once more does no harm.
+        }
+        wipe();
+    }
+
+    private void wipe() {
         bar.close();
     }
 

@@ -7,6 +7,7 @@ import java.io.PrintStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -56,13 +57,19 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
 
     /** Width in characters, within what is readable. */
     public int columns() {
-        return Math.clamp(number(environment.get("COLUMNS")), MIN_COLUMNS, MAX_COLUMNS);
+        OptionalInt columns = number(environment.get("COLUMNS"));
+        if (columns.isEmpty()) {
+            columns = TerminalQueries.columns();
+        }
+        int known = columns.orElse(0);
+        return known == 0 ? DEFAULT_COLUMNS : Math.clamp(known, MIN_COLUMNS, MAX_COLUMNS);
     }
 
-    private static int number(@Nullable String text) {
-        if (text == null || text.isEmpty() || text.length() > 4 || !text.chars().allMatch(Character::isDigit)) {
-            return DEFAULT_COLUMNS;
-        }
-        return Integer.parseInt(text);
+    private static OptionalInt number(@Nullable String text) {
+        boolean digits = text != null
+                && !text.isEmpty()
+                && text.length() <= 4
+                && text.chars().allMatch(c -> c >= '0' && c <= '9');
+        return digits ? OptionalInt.of(Integer.parseInt(text)) : OptionalInt.empty();
     }
 }

@@ -1,13 +1,48 @@
 package io.gds4j.tools.terminal;
 
 import io.gds4j.ffi.posix.FfmPosix;
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.OptionalInt;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
-/** Asks the kernel about a descriptor; apart, so that libc is bound only where somebody asks. */
+/** Asks about the terminal; apart, so that libc is bound only where somebody asks. */
 final class TerminalQueries {
+    private static final Pattern ROWS_AND_COLUMNS = Pattern.compile("\\d{1,5} (\\d{1,5})\\s*");
+    private static final long PATIENCE_MILLIS = 500;
+
     private TerminalQueries() {
     }
 
     static boolean isTerminal(int fd) {
         return FfmPosix.instance().isatty(fd);
+    }
+
+    /** Columns of the controlling terminal as {@code stty} tells them; shells do not export COLUMNS. */
+    static OptionalInt columns() {
+        try {
+            Process stty = new ProcessBuilder("stty", "size")
+                    .redirectInput(new File("/dev/tty"))
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            try {
+                if (!stty.waitFor(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)) {
+                    return OptionalInt.empty();
+                }
+                String answer = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
+                Matcher size = ROWS_AND_COLUMNS.matcher(answer);
+                return size.matches() ? OptionalInt.of(Integer.parseInt(size.group(1))) : OptionalInt.empty();
+            } finally {
+                stty.destroyForcibly();
+            }
+        } catch (IOException e) {
+            return OptionalInt.empty();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return OptionalInt.empty();
+        }
     }
 }
