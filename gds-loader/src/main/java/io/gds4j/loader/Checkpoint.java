@@ -163,10 +163,12 @@ public final class Checkpoint {
         }
         index.check(files);
         OptionalLong total = index.totalSize();
-        long sum = files.stream()
-                .flatMap(file -> file.tensors().stream())
-                .mapToLong(TensorInfo::length)
-                .sum();
+        long sum = 0;
+        for (CheckpointFile file : files) {
+            for (TensorInfo tensor : file.tensors()) {
+                sum += tensor.length();
+            }
+        }
         if (total.isPresent() && total.getAsLong() != sum) {
             warnings.add("%s: total_size is %s, but the tensors have %d bytes"
                     .formatted(path, Long.toUnsignedString(total.getAsLong()), sum));

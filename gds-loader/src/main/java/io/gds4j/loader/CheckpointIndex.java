@@ -1,7 +1,7 @@
 package io.gds4j.loader;
 
-import com.fasterxml.jackson.core.JsonToken;
 import io.gds4j.loader.StrictJson.Malformed;
+import io.gds4j.loader.StrictJson.Token;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -28,14 +28,14 @@ final class CheckpointIndex {
     }
 
     static CheckpointIndex parse(Path path, byte[] json) {
-        long bad = StrictJson.checkUtf8(json);
+        int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_INDEX, path, bad, null, 0, "the index is not UTF-8");
         }
         CheckpointIndex index = new CheckpointIndex(path);
-        try (StrictJson in = new StrictJson(json)) {
-            index.parse(in);
+        try {
+            index.parse(new StrictJson(json));
         } catch (Malformed e) {
             throw CheckpointException.of(CheckpointRule.INVALID_INDEX, path, e.offset(), null, 0, e.detail());
         }
@@ -43,11 +43,11 @@ final class CheckpointIndex {
     }
 
     private void parse(StrictJson in) throws Malformed {
-        in.expect(JsonToken.START_OBJECT, "an index is one JSON object");
+        in.expect(Token.START_OBJECT, "an index", "one JSON object");
         boolean metadataSeen = false;
         boolean mapSeen = false;
-        while (in.next() == JsonToken.FIELD_NAME) {
-            String field = in.name();
+        while (in.next() == Token.NAME) {
+            String field = in.text();
             switch (field) {
                 case "weight_map" -> {
                     if (mapSeen) {
@@ -76,13 +76,13 @@ final class CheckpointIndex {
     }
 
     private void metadata(StrictJson in) throws Malformed {
-        if (in.next() != JsonToken.START_OBJECT) {
+        if (in.next() != Token.START_OBJECT) {
             in.skip();
             return;
         }
-        while (in.next() == JsonToken.FIELD_NAME) {
-            boolean total = in.name().equals("total_size");
-            if (in.next() == JsonToken.VALUE_NUMBER_INT && total) {
+        while (in.next() == Token.NAME) {
+            boolean total = in.text().equals("total_size");
+            if (in.next() == Token.NUMBER && total) {
                 totalSize = in.unsigned("total_size");
             } else {
                 in.skip();
@@ -91,15 +91,15 @@ final class CheckpointIndex {
     }
 
     private void weightMap(StrictJson in) throws Malformed {
-        in.expect(JsonToken.START_OBJECT, "weight_map has to be an object");
-        while (in.next() == JsonToken.FIELD_NAME) {
-            String tensor = in.name();
-            String file = in.string("the file of tensor " + CheckpointException.quote(tensor));
+        in.expect(Token.START_OBJECT, "weight_map", "an object");
+        while (in.next() == Token.NAME) {
+            String tensor = in.text();
+            String file = in.string("the file of a tensor in weight_map");
             if (!isPlainName(file)) {
                 throw CheckpointException.of(
                         CheckpointRule.INDEX_FILE_NAME,
                         path,
-                        in.offsetOf(in.mark()),
+                        in.mark(),
                         tensor,
                         0,
                         "tensor %s is placed in %s; only names of files in the index's own folder are allowed"

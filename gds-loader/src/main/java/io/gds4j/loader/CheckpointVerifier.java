@@ -83,7 +83,7 @@ public final class CheckpointVerifier {
                 }
             }
             TensorDigest.runInterruptibly(
-                    new Workers("gds-verify", Workers.cores(), parts.size(), Comparison::new), FUNCTION);
+                    new Workers("gds-verify-", Workers.cores(), parts.size(), Comparison::new), FUNCTION);
         } finally {
             channels.values().forEach(CheckpointVerifier::closeQuietly);
         }

@@ -1,10 +1,8 @@
 package io.gds4j.loader;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * Element types of tensors, named as safetensors names them, in the order by which its writer sorts tensors.
@@ -43,8 +41,13 @@ public enum DType {
     I64(64),
     U64(64);
 
-    private static final Map<String, DType> BY_NAME =
-            Stream.of(values()).collect(Collectors.toUnmodifiableMap(DType::name, Function.identity()));
+    private static final Map<String, DType> BY_NAME = new HashMap<>();
+
+    static {
+        for (DType dtype : values()) {
+            BY_NAME.put(dtype.name(), dtype);
+        }
+    }
 
     private final int bits;
 

@@ -31,7 +31,7 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
     record Placed(TensorInfo tensor, int slab, long offset) {
     }
 
-    /** A unit of work for one thread. */
+    /** A unit of work for one thread. Told apart by instanceof: a pattern switch takes longer to link than a load has. */
     sealed interface Work {
         /** Index into {@link Layout#files}. */
         int file();
@@ -39,8 +39,11 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
         /** First byte in the file. */
         long fileOffset();
 
-        /** First tensor that it brings bytes of; an index into {@link Layout#tensors}. */
-        int first();
+        /** Tensors that it brings bytes of. */
+        int tensorCount();
+
+        /** One of them: an index into {@link Layout#tensors}. */
+        int tensor(int i);
 
         /** Tensor bytes that it brings. */
         long tensorBytes();
@@ -57,6 +60,15 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
             int file, long fileOffset, long length, int first, int last, long tensorBytes, int slab, long slabOffset)
             implements
                 Work {
+        @Override
+        public int tensorCount() {
+            return last - first + 1;
+        }
+
+        @Override
+        public int tensor(int i) {
+            return first + i;
+        }
     }
 
     /**
@@ -84,8 +96,13 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
         }
 
         @Override
-        public int first() {
-            return pieces.getFirst().tensor();
+        public int tensorCount() {
+            return pieces.size();
+        }
+
+        @Override
+        public int tensor(int i) {
+            return pieces.get(i).tensor();
         }
     }
 
@@ -99,6 +116,19 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
 
     /** Bytes of destination memory. */
     long destinationBytes() {
-        return slabs.stream().mapToLong(SlabSpec::bytes).sum();
+        long sum = 0;
+        for (SlabSpec slab : slabs) {
+            sum += slab.bytes();
+        }
+        return sum;
+    }
+
+    /** Tensor bytes. */
+    long tensorBytes() {
+        long sum = 0;
+        for (Work work : works) {
+            sum += work.tensorBytes();
+        }
+        return sum;
     }
 }

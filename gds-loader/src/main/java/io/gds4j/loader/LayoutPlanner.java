@@ -52,8 +52,12 @@ final class LayoutPlanner {
     static Layout plan(Checkpoint checkpoint, LoadOptions options) {
         LayoutPlanner planner = new LayoutPlanner(options);
         for (CheckpointFile file : checkpoint.files()) {
-            List<TensorInfo> chosen =
-                    file.tensors().stream().filter(options.filter()).toList();
+            List<TensorInfo> chosen = new ArrayList<>(file.tensors().size());
+            for (TensorInfo tensor : file.tensors()) {
+                if (options.filter().test(tensor)) {
+                    chosen.add(tensor);
+                }
+            }
             if (!chosen.isEmpty()) {
                 planner.file(file, chosen);
             }

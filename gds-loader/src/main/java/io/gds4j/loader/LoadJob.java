@@ -53,7 +53,7 @@ final class LoadJob {
         this.listener = listener;
         this.progress = new LoadProgress(layout, listener);
         int inFlight = plan.options().requestsInFlight();
-        this.workers = new Workers("gds-load", inFlight, layout.works().size(), Reader::new);
+        this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
 
     /** Loads; on the thread whose interrupt ends it. */
@@ -217,20 +217,16 @@ final class LoadJob {
         @Override
         public void work(int number) {
             Work work = layout.works().get(number);
-            switch (work) {
-                case Direct direct -> {
-                    Slab slab = slabs.get(direct.slab());
-                    long bufferOffset = slab.origin() + direct.slabOffset();
-                    read(direct.file(), slab.memory(), direct.length(), direct.fileOffset(), bufferOffset);
+            if (work instanceof Direct direct) {
+                Slab slab = slabs.get(direct.slab());
+                long bufferOffset = slab.origin() + direct.slabOffset();
+                read(direct.file(), slab.memory(), direct.length(), direct.fileOffset(), bufferOffset);
+            } else if (work instanceof Gather gather) {
+                StagingMemory memory = staging();
+                for (Extent extent : gather.extents()) {
+                    read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
                 }
-                case Gather gather -> {
-                    StagingMemory memory = staging();
-                    for (Extent extent : gather.extents()) {
-                        long bufferOffset = extent.stagingOffset();
-                        read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), bufferOffset);
-                    }
-                    memory.place(layout, gather, slabs);
-                }
+                memory.place(layout, gather, slabs);
             }
             progress.done(work);
         }

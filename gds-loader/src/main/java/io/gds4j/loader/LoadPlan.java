@@ -191,12 +191,16 @@ public final class LoadPlan {
 
     /** The chosen tensors, file by file in the order of their data. */
     public List<TensorInfo> tensors() {
-        return layout().tensors().stream().map(Layout.Placed::tensor).toList();
+        List<TensorInfo> tensors = new ArrayList<>();
+        for (Layout.Placed placed : layout().tensors()) {
+            tensors.add(placed.tensor());
+        }
+        return List.copyOf(tensors);
     }
 
     /** Bytes of the chosen tensors. */
     public long bytes() {
-        return layout().works().stream().mapToLong(Layout.Work::tensorBytes).sum();
+        return layout().tensorBytes();
     }
 
     /** Files with a chosen tensor. */
@@ -233,13 +237,11 @@ public final class LoadPlan {
         List<LoadRequest> requests = new ArrayList<>(plan.works().size());
         for (Layout.Work work : plan.works()) {
             var path = plan.files().get(work.file()).path();
-            switch (work) {
-                case Layout.Direct direct ->
-                    requests.add(new LoadRequest(path, direct.fileOffset(), direct.length(), false));
-                case Layout.Gather gather -> {
-                    for (Layout.Extent extent : gather.extents()) {
-                        requests.add(new LoadRequest(path, extent.fileOffset(), extent.length(), true));
-                    }
+            if (work instanceof Layout.Direct direct) {
+                requests.add(new LoadRequest(path, direct.fileOffset(), direct.length(), false));
+            } else if (work instanceof Layout.Gather gather) {
+                for (Layout.Extent extent : gather.extents()) {
+                    requests.add(new LoadRequest(path, extent.fileOffset(), extent.length(), true));
                 }
             }
         }

@@ -1,8 +1,5 @@
 package io.gds4j.loader;
 
-import io.gds4j.loader.Layout.Direct;
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Piece;
 import io.gds4j.loader.Layout.Work;
 
 /** Counts what is in place and tells the listener, one call at a time. */
@@ -19,23 +16,12 @@ final class LoadProgress {
         this.layout = layout;
         this.listener = listener;
         this.outstanding = new int[layout.tensors().size()];
-        long sum = 0;
         for (Work work : layout.works()) {
-            sum += work.tensorBytes();
-            switch (work) {
-                case Direct direct -> {
-                    for (int i = direct.first(); i <= direct.last(); i++) {
-                        outstanding[i]++;
-                    }
-                }
-                case Gather gather -> {
-                    for (Piece piece : gather.pieces()) {
-                        outstanding[piece.tensor()]++;
-                    }
-                }
+            for (int i = 0; i < work.tensorCount(); i++) {
+                outstanding[work.tensor(i)]++;
             }
         }
-        this.total = sum;
+        this.total = layout.tensorBytes();
     }
 
     /** Tensor bytes in place. */
@@ -46,17 +32,8 @@ final class LoadProgress {
     synchronized void done(Work work) {
         done += work.tensorBytes();
         listener.progress(done, total, layout.files().get(work.file()).path());
-        switch (work) {
-            case Direct direct -> {
-                for (int i = direct.first(); i <= direct.last(); i++) {
-                    placed(i);
-                }
-            }
-            case Gather gather -> {
-                for (Piece piece : gather.pieces()) {
-                    placed(piece.tensor());
-                }
-            }
+        for (int i = 0; i < work.tensorCount(); i++) {
+            placed(work.tensor(i));
         }
     }
 

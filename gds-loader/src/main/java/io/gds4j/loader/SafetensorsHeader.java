@@ -1,16 +1,14 @@
 package io.gds4j.loader;
 
-import com.fasterxml.jackson.core.JsonToken;
 import io.gds4j.loader.StrictJson.Malformed;
+import io.gds4j.loader.StrictJson.Token;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
-import java.util.HashSet;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The JSON header of a safetensors file: parsing, and the rules that its tensors must keep. Pure: bytes in, tensors out. */
@@ -19,29 +17,34 @@ final class SafetensorsHeader {
     private static final int JSON_START = 8;
 
     /** A tensor as written, offsets unsigned and relative to the data section. */
-    private record Entry(String name, DType dtype, long[] shape, long begin, long end, long mark) {
+    private record Entry(String name, DType dtype, long[] shape, long begin, long end, int mark)
+            implements
+                Comparable<Entry> {
+        @Override
+        public int compareTo(Entry other) {
+            int order = Long.compareUnsigned(begin, other.begin);
+            return order != 0 ? order : Long.compareUnsigned(end, other.end);
+        }
     }
 
     private final Path path;
-    private final byte[] json;
     private final Map<String, Entry> entries = new LinkedHashMap<>();
     private final Map<String, String> metadata = new LinkedHashMap<>();
 
-    private SafetensorsHeader(Path path, byte[] json) {
+    private SafetensorsHeader(Path path) {
         this.path = path;
-        this.json = json;
     }
 
     /** Parses; everything up to the reference's InvalidHeaderDeserialization is checked here. */
     static SafetensorsHeader parse(Path path, byte[] json) {
-        long bad = StrictJson.checkUtf8(json);
+        int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_HEADER, path, JSON_START + bad, null, 0, "the header is not UTF-8");
         }
-        SafetensorsHeader header = new SafetensorsHeader(path, json);
-        try (StrictJson in = new StrictJson(json)) {
-            header.parse(in);
+        SafetensorsHeader header = new SafetensorsHeader(path);
+        try {
+            header.parse(new StrictJson(json));
         } catch (Malformed e) {
             throw header.deserialization(e, null);
         }
@@ -49,11 +52,11 @@ final class SafetensorsHeader {
     }
 
     private void parse(StrictJson in) throws Malformed {
-        in.expect(JsonToken.START_OBJECT, "a header is one JSON object");
+        in.expect(Token.START_OBJECT, "a header", "one JSON object");
         boolean metadataSeen = false;
-        while (in.next() == JsonToken.FIELD_NAME) {
-            String name = in.name();
-            long mark = in.mark();
+        while (in.next() == Token.NAME) {
+            String name = in.text();
+            int mark = in.mark();
             if (!name.equals(METADATA)) {
                 tensor(in, name, mark);
             } else if (metadataSeen) {
@@ -67,17 +70,17 @@ final class SafetensorsHeader {
     }
 
     private void metadata(StrictJson in) throws Malformed {
-        JsonToken token = in.next();
-        if (token == JsonToken.VALUE_NULL) {
+        Token token = in.next();
+        if (token == Token.NULL) {
             return;
         }
-        if (token != JsonToken.START_OBJECT) {
+        if (token != Token.START_OBJECT) {
             throw in.here(METADATA + " has to be an object of strings or null, found " + in.found());
         }
-        while (in.next() == JsonToken.FIELD_NAME) {
-            String key = in.name();
-            long mark = in.mark();
-            String value = in.string("a value of " + METADATA);
+        while (in.next() == Token.NAME) {
+            String key = in.text();
+            int mark = in.mark();
+            String value = in.string("a value of __metadata__");
             if (metadata.putIfAbsent(key, value) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_METADATA_KEY,
@@ -88,10 +91,10 @@ final class SafetensorsHeader {
         }
     }
 
-    private void tensor(StrictJson in, String name, long mark) {
+    private void tensor(StrictJson in, String name, int mark) {
         try {
-            JsonToken token = in.next();
-            if (token == JsonToken.START_ARRAY) {
+            Token token = in.next();
+            if (token == Token.START_ARRAY) {
                 throw failure(
                         CheckpointRule.TENSOR_NOT_AN_OBJECT,
                         mark,
@@ -99,7 +102,7 @@ final class SafetensorsHeader {
                         "tensor %s is described by an array, not by an object"
                                 .formatted(CheckpointException.quote(name)));
             }
-            if (token != JsonToken.START_OBJECT) {
+            if (token != Token.START_OBJECT) {
                 throw in.here("has to be an object, found " + in.found());
             }
             Entry entry = entry(in, name, mark);
@@ -115,19 +118,15 @@ final class SafetensorsHeader {
         }
     }
 
-    private static Entry entry(StrictJson in, String name, long mark) throws Malformed {
+    private static Entry entry(StrictJson in, String name, int mark) throws Malformed {
         DType dtype = null;
         long[] shape = null;
         long[] offsets = null;
-        Set<String> seen = new HashSet<>(4);
-        while (in.next() == JsonToken.FIELD_NAME) {
-            String field = in.name();
-            boolean known = field.equals("dtype") || field.equals("shape") || field.equals("data_offsets");
-            if (known && !seen.add(field)) {
-                throw in.here("field '%s' stands twice".formatted(field));
-            }
+        while (in.next() == Token.NAME) {
+            String field = in.text();
             switch (field) {
                 case "dtype" -> {
+                    once(in, dtype, field);
                     String text = in.string("dtype");
                     dtype = DType.of(text).orElse(null);
                     if (dtype == null) {
@@ -135,8 +134,14 @@ final class SafetensorsHeader {
                                 .formatted(CheckpointException.quote(text), Arrays.toString(DType.values())));
                     }
                 }
-                case "shape" -> shape = numbers(in, "shape", Integer.MAX_VALUE);
-                case "data_offsets" -> offsets = numbers(in, "data_offsets", 2);
+                case "shape" -> {
+                    once(in, shape, field);
+                    shape = numbers(in, field, Integer.MAX_VALUE);
+                }
+                case "data_offsets" -> {
+                    once(in, offsets, field);
+                    offsets = numbers(in, field, 2);
+                }
                 default -> {
                     // the reference passes over fields it does not know
                     in.next();
@@ -159,18 +164,24 @@ final class SafetensorsHeader {
         return new Entry(name, dtype, shape, offsets[0], offsets[1], mark);
     }
 
+    private static void once(StrictJson in, @Nullable Object seen, String field) throws Malformed {
+        if (seen != null) {
+            throw in.here("field '%s' stands twice".formatted(field));
+        }
+    }
+
     private static long[] numbers(StrictJson in, String field, int most) throws Malformed {
-        in.expect(JsonToken.START_ARRAY, field + " has to be an array of numbers");
+        in.expect(Token.START_ARRAY, field, "an array of numbers");
         long[] values = new long[4];
         int count = 0;
-        while (in.next() != JsonToken.END_ARRAY) {
+        while (in.next() != Token.END_ARRAY) {
             if (count == most) {
                 throw in.here(field + " has to be two numbers, found more");
             }
             if (count == values.length) {
                 values = Arrays.copyOf(values, count * 2);
             }
-            values[count++] = in.unsigned("a number of " + field);
+            values[count++] = in.unsigned(field);
         }
         return Arrays.copyOf(values, count);
     }
@@ -183,8 +194,7 @@ final class SafetensorsHeader {
      */
     CheckpointFile validate(long dataOffset, long fileSize) {
         List<Entry> sorted = new ArrayList<>(entries.values());
-        sorted.sort(Comparator.comparing(Entry::begin, Long::compareUnsigned)
-                .thenComparing(Entry::end, Long::compareUnsigned));
+        Collections.sort(sorted);
         List<TensorInfo> tensors = new ArrayList<>(sorted.size());
         long position = 0;
         for (Entry entry : sorted) {
@@ -193,7 +203,7 @@ final class SafetensorsHeader {
             tensors.add(new TensorInfo(
                     entry.name,
                     entry.dtype,
-                    Arrays.stream(entry.shape).boxed().toList(),
+                    shapeOf(entry),
                     path,
                     dataOffset + entry.begin,
                     entry.end - entry.begin));
@@ -208,21 +218,28 @@ final class SafetensorsHeader {
         return new CheckpointFile(path, fileSize, dataOffset, tensors, metadata);
     }
 
+    private static List<Long> shapeOf(Entry entry) {
+        Long[] shape = new Long[entry.shape.length];
+        for (int i = 0; i < shape.length; i++) {
+            shape[i] = entry.shape[i];
+        }
+        return List.of(shape);
+    }
+
     private void check(Entry entry, long position) {
-        String who = "tensor " + CheckpointException.quote(entry.name);
         if (entry.begin != position) {
             throw failure(
                     CheckpointRule.INVALID_OFFSET,
                     entry,
                     "%s begins at %s, but the tensors before it end at %s"
-                            .formatted(who, unsigned(entry.begin), unsigned(position)));
+                            .formatted(who(entry), unsigned(entry.begin), unsigned(position)));
         }
         if (Long.compareUnsigned(entry.end, entry.begin) < 0) {
             throw failure(
                     CheckpointRule.INVALID_OFFSET,
                     entry,
                     "%s ends at %s, before it begins at %s"
-                            .formatted(who, unsigned(entry.end), unsigned(entry.begin)));
+                            .formatted(who(entry), unsigned(entry.end), unsigned(entry.begin)));
         }
         long bits = 1;
         for (int i = 0; i <= entry.shape.length; i++) {
@@ -232,7 +249,7 @@ final class SafetensorsHeader {
                         CheckpointRule.VALIDATION_OVERFLOW,
                         entry,
                         "the size of %s, %s of shape %s, does not fit 64 bits"
-                                .formatted(who, entry.dtype, shape(entry)));
+                                .formatted(who(entry), entry.dtype, shape(entry)));
             }
             bits *= factor;
         }
@@ -240,7 +257,7 @@ final class SafetensorsHeader {
             throw failure(
                     CheckpointRule.MISALIGNED_SLICE,
                     entry,
-                    "%s, %s of shape %s, does not fill its last byte".formatted(who, entry.dtype, shape(entry)));
+                    "%s, %s of shape %s, does not fill its last byte".formatted(who(entry), entry.dtype, shape(entry)));
         }
         if (entry.end - entry.begin != bits >>> 3) {
             throw failure(
@@ -248,12 +265,16 @@ final class SafetensorsHeader {
                     entry,
                     "%s, %s of shape %s, needs %d bytes, but its data_offsets span %s"
                             .formatted(
-                                    who,
+                                    who(entry),
                                     entry.dtype,
                                     shape(entry),
                                     bits >>> 3,
                                     unsigned(entry.end - entry.begin)));
         }
+    }
+
+    private static String who(Entry entry) {
+        return "tensor " + CheckpointException.quote(entry.name);
     }
 
     private static String unsigned(long value) {
@@ -275,9 +296,9 @@ final class SafetensorsHeader {
         return failure(rule, entry.mark, entry.name, detail);
     }
 
-    private CheckpointException failure(CheckpointRule rule, long mark, @Nullable String tensor, String detail) {
+    private CheckpointException failure(CheckpointRule rule, int mark, @Nullable String tensor, String detail) {
         return CheckpointException.of(
-                rule, path, JSON_START + StrictJson.offsetOf(json, mark), tensor, 0, detail);
+                rule, path, JSON_START + mark, tensor, 0, detail);
     }
 
     private CheckpointException deserialization(Malformed e, @Nullable String tensor) {

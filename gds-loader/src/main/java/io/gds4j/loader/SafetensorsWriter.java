@@ -1,17 +1,15 @@
 package io.gds4j.loader;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonGenerator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -62,9 +60,15 @@ public final class SafetensorsWriter {
         this.path = Objects.requireNonNull(path, "path");
     }
 
-    /** Adds an entry of {@code __metadata__}. */
+    /**
+     * Adds an entry of {@code __metadata__}.
+     *
+     * @throws CuFileException INVALID_VALUE for half of a surrogate pair
+     */
     public SafetensorsWriter metadata(String key, String value) {
-        metadata.put(Objects.requireNonNull(key, "key"), Objects.requireNonNull(value, "value"));
+        requireEncodable(key);
+        requireEncodable(value);
+        metadata.put(key, value);
         return this;
     }
 
@@ -72,10 +76,11 @@ public final class SafetensorsWriter {
      * Adds a tensor.
      *
      * @param shape dimensions, 0 or more each; none for a scalar
-     * @throws CuFileException INVALID_VALUE for a name that is there already or {@code __metadata__}, a negative dimension, a
-     *         size beyond 2^63 bytes, or elements of less than a byte that do not fill the last one
+     * @throws CuFileException INVALID_VALUE for a name that is there already or {@code __metadata__}, half of a
+     *         surrogate pair in the name, a negative dimension, a size beyond 2^63 bytes, or elements of less than a byte that do not fill the last one
      */
     public SafetensorsWriter tensor(String name, DType dtype, long... shape) {
+        requireEncodable(name);
         String who = "tensor " + CheckpointException.quote(name);
         if (name.equals(METADATA) || tensors.containsKey(name)) {
             throw invalid(who + " is there already");
@@ -185,34 +190,28 @@ public final class SafetensorsWriter {
     }
 
     private byte[] header(List<Tensor> order) {
-        ByteArrayOutputStream json = new ByteArrayOutputStream(order.size() * 100 + 64);
-        try (JsonGenerator out = new JsonFactory().createGenerator(json)) {
-            out.writeStartObject();
-            if (!metadata.isEmpty()) {
-                out.writeObjectFieldStart(METADATA);
-                for (Map.Entry<String, String> entry : metadata.entrySet()) {
-                    out.writeStringField(entry.getKey(), entry.getValue());
-                }
-                out.writeEndObject();
-            }
-            long offset = 0;
-            for (Tensor tensor : order) {
-                out.writeObjectFieldStart(tensor.name);
-                out.writeStringField("dtype", tensor.dtype.name());
-                out.writeFieldName("shape");
-                out.writeArray(tensor.shape, 0, tensor.shape.length);
-                out.writeFieldName("data_offsets");
-                out.writeArray(new long[]{offset, offset + tensor.bytes}, 0, 2);
-                out.writeEndObject();
-                offset += tensor.bytes;
-            }
-            out.writeEndObject();
-        } catch (IOException e) {
-            // a name with half of a surrogate pair cannot be written
-            throw invalid("the header cannot be written: "
-                    + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200));
+        StringBuilder text = new StringBuilder(order.size() * 100 + 64).append('{');
+        if (!metadata.isEmpty()) {
+            quote(METADATA, text).append(":{");
+            metadata.forEach((key, value) -> quote(value, quote(key, text).append(':')).append(','));
+            text.setCharAt(text.length() - 1, '}');
+            text.append(',');
         }
-        int length = json.size() + padding.spaces(json.size());
+        long offset = 0;
+        for (Tensor tensor : order) {
+            quote(tensor.name, text).append(":{\"dtype\":\"").append(tensor.dtype.name()).append("\",\"shape\":[");
+            for (int i = 0; i < tensor.shape.length; i++) {
+                text.append(i == 0 ? "" : ",").append(tensor.shape[i]);
+            }
+            text.append("],\"data_offsets\":[").append(offset).append(',');
+            offset += tensor.bytes;
+            text.append(offset).append("]},");
+        }
+        if (text.length() > 1) {
+            text.setLength(text.length() - 1);
+        }
+        byte[] json = text.append('}').toString().getBytes(StandardCharsets.UTF_8);
+        int length = json.length + padding.spaces(json.length);
         if (length > LARGEST_HEADER) {
             throw invalid("the header has %d bytes, at most %d are allowed".formatted(length, LARGEST_HEADER));
         }
@@ -221,8 +220,30 @@ public final class SafetensorsWriter {
         ByteBuffer.wrap(header)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .putLong(length)
-                .put(json.toByteArray());
+                .put(json);
         return header;
+    }
+
+    private static StringBuilder quote(String value, StringBuilder text) {
+        text.append('"');
+        for (int i = 0; i < value.length(); i++) {
+            char c = value.charAt(i);
+            if (c == '"' || c == '\\') {
+                text.append('\\').append(c);
+            } else if (c < ' ') {
+                text.append("\\u00").append(Character.forDigit(c >> 4, 16)).append(Character.forDigit(c & 15, 16));
+            } else {
+                text.append(c);
+            }
+        }
+        return text.append('"');
+    }
+
+    /** Half of a surrogate pair has no UTF-8. */
+    private static void requireEncodable(String text) {
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+            throw invalid("%s holds half of a surrogate pair".formatted(CheckpointException.quote(text)));
+        }
     }
 
     private void data(FileChannel channel, List<Tensor> order, long dataOffset, TensorContent content)
@@ -235,7 +256,7 @@ public final class SafetensorsWriter {
         }
         long size = end;
         int chunks = Math.toIntExact(Math.ceilDiv(size, CHUNK));
-        new Workers("gds-write", Workers.cores(), chunks, () -> new ChunkWriter() {
+        new Workers("gds-write-", Workers.cores(), chunks, () -> new ChunkWriter() {
             @Override
             public void work(int number) throws IOException {
                 long begin = (long) number * CHUNK;

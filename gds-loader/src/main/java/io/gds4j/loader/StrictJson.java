@@ -1,57 +1,51 @@
 package io.gds4j.loader;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.StreamReadConstraints;
-import com.fasterxml.jackson.core.exc.StreamConstraintsException;
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Pulls tokens of strict JSON from UTF-8 bytes: no coercion, no comments, no byte-order mark, no lone surrogates, no number
- * beyond a double's range, at most 127 levels. Failures are {@link Malformed} with the byte where they stand.
+ * Pulls tokens of strict JSON (RFC 8259) from UTF-8 bytes: no coercion, no comments, no byte-order mark, no lone surrogates,
+ * no number beyond a double's range, at most 127 levels. Failures are {@link Malformed} with the byte where they stand.
+ *
+ * <p>
+ * Written by hand because a header is read once, by code that was never run before: setting a general parser up takes
+ * longer than this one takes to read a model's header.
  */
-final class StrictJson implements AutoCloseable {
+final class StrictJson {
     /** Deepest nesting that the reference implementation reads. */
     static final int MAX_DEPTH = 127;
 
-    private static final JsonFactory FACTORY = JsonFactory.builder()
-            // names come from the file: neither kept for the life of the JVM nor hashed into a shared table
-            .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-            .disable(JsonFactory.Feature.CANONICALIZE_FIELD_NAMES)
-            .streamReadConstraints(StreamReadConstraints.builder()
-                    .maxNestingDepth(MAX_DEPTH)
-                    .maxNameLength(Integer.MAX_VALUE)
-                    .maxStringLength(Integer.MAX_VALUE)
-                    .maxNumberLength(Integer.MAX_VALUE)
-                    .build())
-            .build();
-
-    private final byte[] utf8;
-    private final JsonParser parser;
+    /** What stands at the cursor. */
+    enum Token {
+        START_OBJECT,
+        END_OBJECT,
+        START_ARRAY,
+        END_ARRAY,
+        NAME,
+        STRING,
+        NUMBER,
+        TRUE,
+        FALSE,
+        NULL
+    }
 
     /** JSON that breaks a rule, and where. */
     static final class Malformed extends Exception {
         private static final long serialVersionUID = 1L;
-        private final long offset;
+        private final int offset;
 
-        Malformed(long offset, String detail) {
+        Malformed(int offset, String detail) {
             super(detail, null, false, false);
             this.offset = offset;
         }
 
         /** Byte within the text. */
-        long offset() {
+        int offset() {
             return offset;
         }
 
@@ -61,31 +55,44 @@ final class StrictJson implements AutoCloseable {
         }
     }
 
+    private static final int END = -1;
+
+    private final byte[] utf8;
+    private int at;
+    private int depth;
+    /** For each level, whether it is an object. */
+    private final boolean[] object = new boolean[MAX_DEPTH + 1];
+    /** A value may follow without a comma: at the start, behind a name, behind an opening bracket. */
+    private boolean fresh = true;
+
+    private @Nullable Token token;
+    private int tokenStart;
+    private int tokenEnd;
+    private boolean escaped;
+
     /** Over text that {@link #checkUtf8} has passed. */
     StrictJson(byte[] utf8) throws Malformed {
         this.utf8 = utf8;
         if (utf8.length >= 3 && utf8[0] == (byte) 0xEF && utf8[1] == (byte) 0xBB && utf8[2] == (byte) 0xBF) {
             throw new Malformed(0, "a byte-order mark is not allowed");
         }
-        try {
-            this.parser = FACTORY.createParser(
-                    new InputStreamReader(new ByteArrayInputStream(utf8), strictDecoder()));
-        } catch (IOException e) {
-            throw new Malformed(0, String.valueOf(e.getMessage()));
-        }
-    }
-
-    private static CharsetDecoder strictDecoder() {
-        return StandardCharsets.UTF_8
-                .newDecoder()
-                .onMalformedInput(CodingErrorAction.REPORT)
-                .onUnmappableCharacter(CodingErrorAction.REPORT);
     }
 
     /** Offset of the first byte that is not UTF-8, or -1; overlong forms and encoded surrogates are not. */
-    static long checkUtf8(byte[] bytes) {
-        CharsetDecoder decoder = strictDecoder();
+    static int checkUtf8(byte[] bytes) {
+        int ascii = 0;
+        while (ascii < bytes.length && bytes[ascii] >= 0) {
+            ascii++;
+        }
+        if (ascii == bytes.length) {
+            return -1;
+        }
+        CharsetDecoder decoder = StandardCharsets.UTF_8
+                .newDecoder()
+                .onMalformedInput(CodingErrorAction.REPORT)
+                .onUnmappableCharacter(CodingErrorAction.REPORT);
         ByteBuffer in = ByteBuffer.wrap(bytes);
+        in.position(ascii);
         CharBuffer out = CharBuffer.allocate(8192);
         while (true) {
             CoderResult result = decoder.decode(in, out, true);
@@ -100,185 +107,318 @@ final class StrictJson implements AutoCloseable {
     }
 
     /** The next token. */
-    JsonToken next() throws Malformed {
-        try {
-            JsonToken token = parser.nextToken();
-            if (token == null) {
-                throw new Malformed(utf8.length, "the text ends early");
-            }
-            return token;
-        } catch (IOException e) {
-            throw malformed(e);
+    Token next() throws Malformed {
+        int c = peek();
+        if (c == END) {
+            throw new Malformed(at, "the text ends early");
         }
+        if (depth == 0) {
+            if (token != null) {
+                throw new Malformed(at, "more follows the closing brace");
+            }
+            return value(c);
+        }
+        boolean inObject = object[depth];
+        if (c == (inObject ? '}' : ']')) {
+            if (fresh && token != Token.START_OBJECT && token != Token.START_ARRAY) {
+                throw unexpected("a value");
+            }
+            tokenStart = at++;
+            tokenEnd = at;
+            depth--;
+            fresh = false;
+            return set(inObject ? Token.END_OBJECT : Token.END_ARRAY);
+        }
+        if (!fresh) {
+            if (c != ',') {
+                throw unexpected(inObject ? "a comma or a closing brace" : "a comma or a closing bracket");
+            }
+            at++;
+            c = peek();
+        }
+        return inObject && token != Token.NAME ? name(c) : value(c);
+    }
+
+    private Token set(Token next) {
+        token = next;
+        return next;
+    }
+
+    private Token name(int c) throws Malformed {
+        if (c != '"') {
+            throw unexpected("a name in quotes");
+        }
+        string();
+        if (peek() != ':') {
+            throw unexpected("a colon");
+        }
+        at++;
+        fresh = true;
+        return set(Token.NAME);
+    }
+
+    private Token value(int c) throws Malformed {
+        tokenStart = at;
+        fresh = false;
+        switch (c) {
+            case '"' -> {
+                string();
+                return set(Token.STRING);
+            }
+            case '{', '[' -> {
+                if (depth == MAX_DEPTH) {
+                    throw new Malformed(at, "nested deeper than " + MAX_DEPTH + " levels");
+                }
+                object[++depth] = c == '{';
+                fresh = true;
+                tokenEnd = ++at;
+                return set(c == '{' ? Token.START_OBJECT : Token.START_ARRAY);
+            }
+            case 't' -> {
+                return word("true", Token.TRUE);
+            }
+            case 'f' -> {
+                return word("false", Token.FALSE);
+            }
+            case 'n' -> {
+                return word("null", Token.NULL);
+            }
+            default -> {
+                return number(c);
+            }
+        }
+    }
+
+    private Token word(String word, Token meaning) throws Malformed {
+        for (int i = 0; i < word.length(); i++) {
+            if (at + i >= utf8.length || utf8[at + i] != word.charAt(i)) {
+                throw unexpected("a value");
+            }
+        }
+        at += word.length();
+        tokenEnd = at;
+        return set(meaning);
+    }
+
+    private Token number(int first) throws Malformed {
+        if (first == '-') {
+            at++;
+        }
+        if (at < utf8.length && utf8[at] == '0') {
+            at++;
+        } else {
+            digits();
+        }
+        if (at < utf8.length && utf8[at] == '.') {
+            at++;
+            digits();
+        }
+        if (at < utf8.length && (utf8[at] == 'e' || utf8[at] == 'E')) {
+            at++;
+            if (at < utf8.length && (utf8[at] == '+' || utf8[at] == '-')) {
+                at++;
+            }
+            digits();
+        }
+        tokenEnd = at;
+        return set(Token.NUMBER);
+    }
+
+    private void digits() throws Malformed {
+        int begin = at;
+        while (at < utf8.length && utf8[at] >= '0' && utf8[at] <= '9') {
+            at++;
+        }
+        if (at == begin) {
+            throw unexpected(begin == tokenStart ? "a value" : "a digit");
+        }
+    }
+
+    /** Passes over a string, whose bounds become those of the token. */
+    private void string() throws Malformed {
+        tokenStart = at++;
+        escaped = false;
+        byte[] text = utf8;
+        int i = at;
+        for (; i < text.length; i++) {
+            byte b = text[i];
+            if (b == '"') {
+                at = i + 1;
+                tokenEnd = at;
+                return;
+            }
+            if (b == '\\') {
+                escaped = true;
+                i++;
+                if (i < text.length) {
+                    i = escape(i);
+                }
+            } else if (b >= 0 && b < ' ') {
+                throw new Malformed(i, "a control character in a string");
+            }
+        }
+        throw new Malformed(text.length, "the text ends within a string");
+    }
+
+    /** Checks the escape whose letter stands at {@code i}; its last byte. */
+    private int escape(int i) throws Malformed {
+        return switch (utf8[i]) {
+            case '"', '\\', '/', 'b', 'f', 'n', 'r', 't' -> i;
+            case 'u' -> {
+                int unit = hex(i + 1);
+                if (Character.isLowSurrogate((char) unit)) {
+                    throw new Malformed(i - 1, "an escape names half of a surrogate pair");
+                }
+                if (!Character.isHighSurrogate((char) unit)) {
+                    yield i + 4;
+                }
+                boolean escapeFollows = i + 6 < utf8.length && utf8[i + 5] == '\\' && utf8[i + 6] == 'u';
+                if (!escapeFollows || !Character.isLowSurrogate((char) hex(i + 7))) {
+                    throw new Malformed(i - 1, "an escape names half of a surrogate pair");
+                }
+                yield i + 10;
+            }
+            default -> throw new Malformed(i, "an escape that JSON does not have");
+        };
+    }
+
+    private int hex(int from) throws Malformed {
+        int unit = 0;
+        for (int i = from; i < from + 4; i++) {
+            int digit = i < utf8.length ? Character.digit(utf8[i], 16) : -1;
+            if (digit < 0) {
+                throw new Malformed(Math.min(i, utf8.length), "an escape without four hexadecimal digits");
+            }
+            unit = unit << 4 | digit;
+        }
+        return unit;
+    }
+
+    /** The next byte that is no white space. */
+    private int peek() {
+        while (at < utf8.length) {
+            byte b = utf8[at];
+            if (b != ' ' && b != '\n' && b != '\r' && b != '\t') {
+                return b;
+            }
+            at++;
+        }
+        return END;
+    }
+
+    private Malformed unexpected(String wanted) {
+        if (at >= utf8.length) {
+            return new Malformed(at, "the text ends early, " + wanted + " should follow");
+        }
+        String found = String.format(utf8[at] > ' ' && utf8[at] < 127 ? "'%c'" : "0x%02x", utf8[at]);
+        return new Malformed(at, "not JSON: " + wanted + " should follow, found " + found);
     }
 
     /** Throws unless nothing but white space follows. */
     void end() throws Malformed {
-        try {
-            if (parser.nextToken() != null) {
-                throw here("more follows the closing brace");
-            }
-        } catch (IOException e) {
-            throw malformed(e);
+        if (peek() != END) {
+            throw new Malformed(at, "more follows the closing brace");
         }
     }
 
-    /** Takes the next token, which has to be this one. */
-    void expect(JsonToken token, String what) throws Malformed {
-        if (next() != token) {
-            throw here(what + ", found " + found());
+    /** Takes the next token, which has to be this one; {@code "%s has to be …"} says what that means of {@code what}. */
+    void expect(Token expected, String what, String meaning) throws Malformed {
+        if (next() != expected) {
+            throw here("%s has to be %s, found %s".formatted(what, meaning, found()));
         }
     }
 
-    /** The name of the field at whose name the parser stands. */
-    String name() throws Malformed {
-        try {
-            return wellFormed(parser.currentName());
-        } catch (IOException e) {
-            throw malformed(e);
-        }
-    }
-
-    /** Takes the next token, which has to be a string. */
+    /** Takes the next token, which has to be a string; its text. */
     String string(String what) throws Malformed {
-        expect(JsonToken.VALUE_STRING, what + " has to be a string");
+        expect(Token.STRING, what, "a string");
         return text();
     }
 
-    /** The string at which the parser stands. */
-    String text() throws Malformed {
-        try {
-            return wellFormed(parser.getText());
-        } catch (IOException e) {
-            throw malformed(e);
+    /** The text of the name or string at which the parser stands, or the number as written. */
+    String text() {
+        if (token != Token.STRING && token != Token.NAME) {
+            return new String(utf8, tokenStart, tokenEnd - tokenStart, StandardCharsets.US_ASCII);
         }
+        String raw = new String(utf8, tokenStart + 1, tokenEnd - tokenStart - 2, StandardCharsets.UTF_8);
+        return escaped ? unescape(raw) : raw;
     }
 
-    private String wellFormed(String text) throws Malformed {
-        for (int i = 0; i < text.length(); i++) {
-            char c = text.charAt(i);
-            if (Character.isSurrogate(c)) {
-                boolean pair = Character.isHighSurrogate(c)
-                        && i + 1 < text.length()
-                        && Character.isLowSurrogate(text.charAt(i + 1));
-                if (!pair) {
-                    throw here("an escape names half of a surrogate pair");
+    private static String unescape(String raw) {
+        StringBuilder text = new StringBuilder(raw.length());
+        for (int i = 0; i < raw.length(); i++) {
+            char c = raw.charAt(i);
+            if (c != '\\') {
+                text.append(c);
+                continue;
+            }
+            i++;
+            switch (raw.charAt(i)) {
+                case 'b' -> text.append('\b');
+                case 'f' -> text.append('\f');
+                case 'n' -> text.append('\n');
+                case 'r' -> text.append('\r');
+                case 't' -> text.append('\t');
+                case 'u' -> {
+                    text.append((char) Integer.parseInt(raw, i + 1, i + 5, 16));
+                    i += 4;
                 }
-                i++;
+                default -> text.append(raw.charAt(i));
             }
         }
-        return text;
+        return text.toString();
     }
 
     /** The unsigned 64-bit number at which the parser stands: digits only. */
     long unsigned(String what) throws Malformed {
-        if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT) {
-            throw here(what + " has to be a whole number from 0 to 2^64-1, found " + found());
+        long value = 0;
+        boolean valid = token == Token.NUMBER;
+        for (int i = tokenStart; valid && i < tokenEnd; i++) {
+            int digit = utf8[i] - '0';
+            valid = digit >= 0
+                    && digit <= 9
+                    && Math.unsignedMultiplyHigh(value, 10) == 0
+                    && Long.compareUnsigned(value * 10, -1 - digit) <= 0;
+            value = value * 10 + digit;
         }
-        String digits = text();
-        if (digits.charAt(0) != '-') {
-            try {
-                return Long.parseUnsignedLong(digits);
-            } catch (NumberFormatException e) {
-                // falls through: more than 64 bits
-            }
+        if (!valid) {
+            throw here("%s has to be a whole number from 0 to 2^64-1, found %s".formatted(what, found()));
         }
-        throw here(what + " has to be a whole number from 0 to 2^64-1, found " + digits);
+        return value;
     }
 
     /** Passes over a value nobody needs, whose first token was just taken. */
     void skip() throws Malformed {
-        int depth = 0;
-        JsonToken token = parser.currentToken();
+        int outside = token == Token.START_OBJECT || token == Token.START_ARRAY ? depth - 1 : depth;
         while (true) {
-            switch (token) {
-                case START_OBJECT, START_ARRAY -> depth++;
-                case END_OBJECT, END_ARRAY -> depth--;
-                case FIELD_NAME -> name();
-                case VALUE_STRING -> text();
-                case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> finite();
-                default -> {
-                    // true, false and null say nothing
-                }
+            if (token == Token.NUMBER && Double.isInfinite(Double.parseDouble(text()))) {
+                throw here("number out of range");
             }
-            if (depth == 0) {
+            if (depth == outside) {
                 return;
             }
-            token = next();
-        }
-    }
-
-    private void finite() throws Malformed {
-        String text = text();
-        if (Double.isInfinite(Double.parseDouble(text))) {
-            throw here("number out of range");
+            next();
         }
     }
 
     /** The token at which the parser stands, for messages. */
-    String found() throws Malformed {
-        JsonToken token = parser.currentToken();
+    String found() {
         return switch (token) {
             case null -> "nothing";
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";
             case END_OBJECT, END_ARRAY -> "an end";
-            case VALUE_STRING -> "the string " + CheckpointException.quote(text());
-            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT, VALUE_TRUE, VALUE_FALSE, VALUE_NULL ->
-                CheckpointException.oneLine(text(), 40);
-            default -> "something else";
+            case STRING, NAME -> "the string " + CheckpointException.quote(text());
+            case NUMBER, TRUE, FALSE, NULL -> CheckpointException.oneLine(text(), 40);
         };
     }
 
-    /** Characters before the token at which the parser stands; {@link #offsetOf} makes bytes of it. */
-    long mark() {
-        return parser.currentTokenLocation().getCharOffset();
+    /** Byte at which the current token begins. */
+    int mark() {
+        return tokenStart;
     }
 
     /** A failure at the token where the parser stands. */
     Malformed here(String detail) {
-        return new Malformed(offsetOf(mark()), detail);
-    }
-
-    /** The byte at which this character stands. */
-    long offsetOf(long chars) {
-        return offsetOf(utf8, chars);
-    }
-
-    static long offsetOf(byte[] utf8, long chars) {
-        int at = 0;
-        for (long left = chars; left > 0 && at < utf8.length; left--) {
-            int b = utf8[at] & 0xff;
-            int width = b < 0x80 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
-            if (width == 4) {
-                left--;
-            }
-            at += width;
-        }
-        return at;
-    }
-
-    private Malformed malformed(IOException e) {
-        if (e instanceof CharacterCodingException) {
-            return new Malformed(0, "not UTF-8");
-        }
-        if (e instanceof StreamConstraintsException) {
-            return new Malformed(
-                    offsetOf(parser.currentLocation().getCharOffset()), "nested deeper than " + MAX_DEPTH + " levels");
-        }
-        if (e instanceof JsonProcessingException json && json.getLocation() != null) {
-            String detail = CheckpointException.oneLine(String.valueOf(json.getOriginalMessage()), 200);
-            return new Malformed(offsetOf(Math.max(0, json.getLocation().getCharOffset())), "not JSON: " + detail);
-        }
-        return new Malformed(0, "not JSON: " + e.getMessage());
-    }
-
-    @Override
-    public void close() {
-        try {
-            parser.close();
-        } catch (IOException e) {
-            throw new AssertionError("closing a parser over an array", e);
-        }
+        return new Malformed(tokenStart, detail);
     }
 }

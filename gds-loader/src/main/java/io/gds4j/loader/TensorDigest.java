@@ -43,7 +43,7 @@ public final class TensorDigest {
                 .sorted(Comparator.comparingLong(LoadedTensor::length).reversed())
                 .toList();
         Map<String, String> digests = new ConcurrentHashMap<>();
-        Workers workers = new Workers("gds-digest", Workers.cores(), order.size(), () -> {
+        Workers workers = new Workers("gds-digest-", Workers.cores(), order.size(), () -> {
             byte[] piece = new byte[PIECE];
             return number -> {
                 LoadedTensor tensor = order.get(number);

@@ -23,7 +23,7 @@ final class Workers {
         }
     }
 
-    private final String name;
+    private final String prefix;
     private final int works;
     private final Supplier<? extends Worker> worker;
     private final CountDownLatch ended;
@@ -33,10 +33,11 @@ final class Workers {
     private volatile boolean stopped;
 
     /**
+     * @param prefix what the threads' names begin with
      * @param worker called once on each thread
      */
-    Workers(String name, int threads, int works, Supplier<? extends Worker> worker) {
-        this.name = name;
+    Workers(String prefix, int threads, int works, Supplier<? extends Worker> worker) {
+        this.prefix = prefix;
         this.works = works;
         this.worker = worker;
         this.ended = new CountDownLatch(Math.min(threads, works));
@@ -59,14 +60,14 @@ final class Workers {
             throw e;
         }
         synchronized (this) {
+            if (failure == null) {
+                return !stopped;
+            }
             switch (failure) {
-                case null -> {
-                    return !stopped;
-                }
                 case IOException e -> throw e;
                 case RuntimeException e -> throw e;
                 case Error e -> throw e;
-                case Throwable e -> throw new AssertionError(e);
+                default -> throw new AssertionError(failure);
             }
         }
     }
@@ -74,7 +75,7 @@ final class Workers {
     private synchronized void start() {
         long count = ended.getCount();
         for (int i = 0; i < count; i++) {
-            Thread thread = Thread.ofPlatform().name(name + "-" + i).daemon().unstarted(this::takeWork);
+            Thread thread = Thread.ofPlatform().name(prefix, i).daemon().unstarted(this::takeWork);
             threads.add(thread);
             thread.start();
         }

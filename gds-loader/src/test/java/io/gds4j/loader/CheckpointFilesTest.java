@@ -30,7 +30,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CheckpointFilesTest {
     private static final String INDEX = "model.safetensors.index.json";
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private Path model;
 
@@ -148,10 +149,11 @@ class CheckpointFilesTest {
                 arguments("[]", CheckpointRule.INVALID_INDEX, "one JSON object"),
                 arguments("{}", CheckpointRule.INVALID_INDEX, "weight_map is missing"),
                 arguments("{\"weight_map\":[]}", CheckpointRule.INVALID_INDEX, "has to be an object"),
-                arguments("{\"weight_map\":{\"a\":1}}", CheckpointRule.INVALID_INDEX, "'a' has to be a string"),
+                arguments("{\"weight_map\":{\"a\":1}}", CheckpointRule.INVALID_INDEX,
+                        "the file of a tensor in weight_map has to be a string"),
                 arguments("{\"weight_map\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "stands twice"),
                 arguments("{\"metadata\":{},\"metadata\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "twice"),
-                arguments("{\"weight_map\":{}} x", CheckpointRule.INVALID_INDEX, "not JSON"),
+                arguments("{\"weight_map\":{}} x", CheckpointRule.INVALID_INDEX, "more follows"),
                 arguments("{\"metadata\":{\"total_size\":-1},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX,
                         "found -1"),
                 arguments(

@@ -22,7 +22,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Files that are written, and the bytes in them. */
 class SafetensorsWriterTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private SafetensorsWriter writer() {
         return new SafetensorsWriter(folder.resolve("w.safetensors")).durable(false);
@@ -60,6 +61,16 @@ class SafetensorsWriterTest {
         byte[] file = Files.readAllBytes(folder.resolve("w.safetensors"));
         assertThat(new String(file, 8, file.length - 24, StandardCharsets.UTF_8)).isEqualTo(json);
         assertThat(file).startsWith((byte) json.length(), (byte) 0).endsWith(1, 1, 1, 1, 1, 1, 1, 1);
+    }
+
+    @Test
+    void namesOfAnyKindAreReadBackAsTheyWere() {
+        List<String> names = List.of("", " ", "a\"b\\c", "\0\n\t\u001f\u007f", "é😀\u2028", "__meta__", "{}[],:");
+        SafetensorsWriter writer = writer();
+        names.forEach(name -> writer.tensor(name, DType.U8, 1).metadata(name, name));
+        writer.write(new TensorPattern(1));
+        assertThat(written().tensors().keySet()).containsExactlyInAnyOrderElementsOf(names);
+        assertThat(written().metadata()).hasSize(7).allSatisfy((key, value) -> assertThat(key).isEqualTo(value));
     }
 
     @Test
@@ -184,6 +195,8 @@ class SafetensorsWriterTest {
         List<Runnable> refused = new ArrayList<>();
         refused.add(() -> writer.tensor("a", DType.U8, 1));
         refused.add(() -> writer.tensor("__metadata__", DType.U8, 1));
+        refused.add(() -> writer.tensor("\ud800", DType.U8, 1));
+        refused.add(() -> writer.metadata("k", "\udc00"));
         refused.add(() -> writer.tensor("b", DType.U8, -1));
         refused.add(() -> writer.tensor("b", DType.F4, 3));
         refused.add(() -> writer.tensor("b", DType.U64, Long.MAX_VALUE));
