@@ -57,7 +57,9 @@ final class CompatSession {
         this.pool = new BouncePool(posix, pinning, config);
         PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
-        this.engine = new TransferEngine(config, heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
+        this.engine = new TransferEngine(
+                Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
+                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
     }

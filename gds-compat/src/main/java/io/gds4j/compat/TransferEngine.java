@@ -1,8 +1,5 @@
 package io.gds4j.compat;
 
-import io.gds4j.config.ConfigSource;
-import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -20,9 +17,6 @@ import org.jspecify.annotations.Nullable;
  * engine costs nothing.
  */
 final class TransferEngine {
-    /** More threads than this do not make the page cache or a PCIe link any faster. */
-    private static final int MAX_AUTOMATIC_THREADS = 12;
-
     private static final long KIB = 1024;
     private static final long MIN_PIECE_SIZE = 512 * KIB;
 
@@ -35,8 +29,7 @@ final class TransferEngine {
     private final List<Thread> workers = new ArrayList<>();
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
-    private final long parallelFrom;
-    private final int parallelism;
+    private final Parallelism parallelism;
     private boolean stopping;
 
     /**
@@ -44,33 +37,15 @@ final class TransferEngine {
      *
      * @param makeLane makes lanes; told whether their thread's interrupt ends a request
      */
-    TransferEngine(CuFileConfig config, Function<Boolean, Lane> makeLane) {
+    TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane) {
         this.lanes = new LaneRack(() -> makeLane.apply(true));
         this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
         this.workerLanes = () -> makeLane.apply(false);
-        int threads = threads(config, Runtime.getRuntime().availableProcessors());
-        boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && threads > 0;
-        this.parallelFrom = config.source(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) == ConfigSource.DEFAULT
-                ? 0
-                : config.get(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) * KIB;
-        this.parallelism = config.source(CuFileKeys.MAX_REQUEST_PARALLELISM) == ConfigSource.DEFAULT
-                ? Integer.MAX_VALUE
-                : Math.max(1, config.get(CuFileKeys.MAX_REQUEST_PARALLELISM).intValue());
-        for (int i = 0; parallel && i < threads; i++) {
+        this.parallelism = parallelism;
+        for (int i = 0; i < parallelism.workers(); i++) {
             workers.add(Thread.ofPlatform().daemon().name("gds4j-io-" + i).unstarted(this::serve));
         }
         workers.forEach(Thread::start);
-    }
-
-    /**
-     * Threads beside the caller: what {@code execution.max_io_threads} says where somebody set it; else as many as the
-     * machine's processors make use of.
-     */
-    static int threads(CuFileConfig config, int processors) {
-        if (config.source(CuFileKeys.MAX_IO_THREADS) != ConfigSource.DEFAULT) {
-            return config.get(CuFileKeys.MAX_IO_THREADS).intValue();
-        }
-        return Math.max(1, Math.min(processors, MAX_AUTOMATIC_THREADS) - 1);
     }
 
     /**
@@ -80,10 +55,10 @@ final class TransferEngine {
      * @param largest what a slab holds, a power of two
      */
     long pieceSize(long size, long largest) {
-        if (workers.isEmpty() || size < parallelFrom) {
+        if (workers.isEmpty() || size < parallelism.minimumBytes()) {
             return largest;
         }
-        long share = Long.highestOneBit(Math.max(1, size / (2L * (workers.size() + 1))));
+        long share = Long.highestOneBit(Math.max(1, size / (2L * (parallelism.perRequest()))));
         return Math.min(largest, Math.max(MIN_PIECE_SIZE, share));
     }
 
@@ -140,11 +115,7 @@ final class TransferEngine {
     }
 
     private void executeHere(Transfer transfer, Lane lane) {
-        boolean shared = transfer.pieces() > 1
-                && transfer.plan().size() >= parallelFrom
-                && !workers.isEmpty()
-                && parallelism > 1;
-        if (!shared) {
+        if (!parallelism.shares(transfer.pieces(), transfer.plan().size())) {
             transfer.run(lane);
             return;
         }
@@ -211,7 +182,7 @@ final class TransferEngine {
                 Transfer best = null;
                 for (int i = 0; i < active.size(); i++) {
                     Transfer transfer = active.get(i);
-                    boolean open = transfer.hasUnclaimed() && transfer.runners() < parallelism - 1;
+                    boolean open = transfer.hasUnclaimed() && transfer.runners() < parallelism.perRequest() - 1;
                     if (open && (best == null || transfer.runners() < best.runners())) {
                         best = transfer;
                     }

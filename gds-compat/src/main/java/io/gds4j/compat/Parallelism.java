@@ -1,0 +1,49 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.ConfigKey;
+import io.gds4j.config.ConfigSource;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+
+/**
+ * How many threads work, and on what. Derived from the machine unless somebody chose: by the program or the environment any
+ * value, in the file one that differs from the default. NVIDIA installs a file that spells the defaults out, and those are too
+ * few threads for a request that copies: they are nobody's choice.
+ *
+ * @param workers threads of a session beside the callers
+ * @param perRequest threads on one request at most, its caller included
+ * @param minimumBytes requests below this size are their caller's alone
+ */
+record Parallelism(int workers, int perRequest, long minimumBytes) {
+
+    /** More threads than this make neither the page cache nor a PCIe link any faster. */
+    private static final int MAX_AUTOMATIC_THREADS = 12;
+
+    private static final long KIB = 1024;
+
+    static Parallelism of(CuFileConfig config, int processors) {
+        long workers = isChosen(config, CuFileKeys.MAX_IO_THREADS)
+                ? config.get(CuFileKeys.MAX_IO_THREADS)
+                : Math.max(1, Math.min(processors, MAX_AUTOMATIC_THREADS) - 1);
+        long perRequest = isChosen(config, CuFileKeys.MAX_REQUEST_PARALLELISM)
+                ? Math.max(1, config.get(CuFileKeys.MAX_REQUEST_PARALLELISM))
+                : workers + 1;
+        long minimum = isChosen(config, CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB)
+                ? config.get(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) * KIB
+                : 0;
+        boolean off = !config.get(CuFileKeys.PARALLEL_IO) || perRequest == 1;
+        return new Parallelism(off ? 0 : (int) workers, (int) Math.min(perRequest, workers + 1), minimum);
+    }
+
+    private static boolean isChosen(CuFileConfig config, ConfigKey<Long> key) {
+        ConfigSource source = config.source(key);
+        return source == ConfigSource.API
+                || source == ConfigSource.ENVIRONMENT
+                || source == ConfigSource.FILE && !config.get(key).equals(key.defaultValue());
+    }
+
+    /** True if a request of this size is worth several threads. */
+    boolean shares(long pieces, long bytes) {
+        return workers > 0 && pieces > 1 && bytes >= minimumBytes;
+    }
+}
