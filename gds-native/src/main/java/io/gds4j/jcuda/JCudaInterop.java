@@ -133,10 +133,10 @@ public final class JCudaInterop {
             case MANAGED -> MemoryKind.CUDA_MANAGED;
             case PINNED_HOST, UNKNOWN -> MemoryKind.HOST_PINNED;
             case DEVICE -> {
-                if (found.context() != 0) {
-                    yield MemoryKind.CUDA_DEVICE;
+                if (found.pool() != 0) {
+                    yield MemoryKind.CUDA_POOL;
                 }
-                yield found.pool() != 0 ? MemoryKind.CUDA_POOL : MemoryKind.CUDA_VMM;
+                yield found.context() != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has none
             }
         };
     }

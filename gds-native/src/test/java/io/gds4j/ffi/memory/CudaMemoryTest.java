@@ -20,17 +20,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.MethodSource;
 
 /** All kinds of memory over a driver that does nothing before it is waited for. */
 class CudaMemoryTest {
@@ -65,50 +61,6 @@ class CudaMemoryTest {
     }
 
     @ParameterizedTest
-    @EnumSource(MemoryKind.class)
-    void everyKindIsAllocatedAlignedCopiedFilledAndFreed(MemoryKind kind) {
-        assertThat(allocator.supports(kind)).isTrue();
-        byte[] bytes = random(SIZE);
-        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
-            MemoryRange range = memory.range();
-            assertThat(range.kind()).isEqualTo(kind);
-            assertThat(range.length()).isEqualTo(SIZE);
-            assertThat(range.address() % 256).isZero();
-            assertThat(range.device()).isEqualTo(kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
-            assertThat(range.segment().isPresent()).isEqualTo(kind.isHost());
-            allocator.copyFromHost(MemorySegment.ofArray(bytes), range);
-            assertThat(read(range)).isEqualTo(bytes);
-            allocator.fill(range.slice(7, 1000), (byte) 3);
-            assertThat(read(range.slice(7, 1000))).containsOnly(3);
-            assertThat(read(range.slice(1007, 5))).isEqualTo(Arrays.copyOfRange(bytes, 1007, 1012));
-        }
-    }
-
-    static Stream<Arguments> pairs() {
-        List<Arguments> pairs = new ArrayList<>();
-        for (MemoryKind from : MemoryKind.values()) {
-            for (MemoryKind to : MemoryKind.values()) {
-                pairs.add(Arguments.of(from, to));
-            }
-        }
-        return pairs.stream();
-    }
-
-    @ParameterizedTest
-    @MethodSource("pairs")
-    void anyKindIsCopiedToAnyKindOnTheSameAndOnAnotherGpu(MemoryKind from, MemoryKind to) {
-        byte[] bytes = random(5_000_000); // more than is staged at a time
-        for (int device = 0; device < 2; device++) {
-            try (MemoryAllocation source = allocator.allocate(from, bytes.length, 0);
-                    MemoryAllocation target = allocator.allocate(to, bytes.length + 10, device)) {
-                allocator.copyFromHost(MemorySegment.ofArray(bytes), source.range());
-                allocator.copy(source.range(), target.range().slice(3, bytes.length + 7));
-                assertThat(read(target.range().slice(3, bytes.length))).isEqualTo(bytes);
-            }
-        }
-    }
-
-    @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED"})
     void nativeSegmentsAreCopiedWithoutStaging(MemoryKind kind) {
         byte[] bytes = random(SIZE);
@@ -126,38 +78,6 @@ class CudaMemoryTest {
                 + cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)
                 + cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC);
         assertThat(copies).isEqualTo(3);
-    }
-
-    @ParameterizedTest
-    @EnumSource(MemoryKind.class)
-    void theCallersContextIsCurrentAgainAfterwards(MemoryKind kind) {
-        long own = cuda.createContext(0);
-        cuda.ctxPushCurrent(own);
-        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
-            allocator.fill(memory.range(), (byte) 1);
-        }
-        long[] current = new long[1];
-        cuda.ctxPopCurrent(current);
-        assertThat(current[0]).isEqualTo(own);
-    }
-
-    @Test
-    void memoryOfAContextOfTheProgramsOwnIsCopiedInThatContext() {
-        long own = cuda.createContext(1);
-        long[] pointer = new long[1];
-        cuda.ctxPushCurrent(own);
-        assertThat(cuda.memAlloc(pointer, SIZE)).isZero();
-        cuda.ctxPopCurrent(new long[1]);
-        MemoryRange range = MemoryRange.ofAddress(pointer[0], SIZE, MemoryKind.CUDA_DEVICE, 1);
-        byte[] bytes = random(SIZE);
-        allocator.copyFromHost(MemorySegment.ofArray(bytes), range);
-        assertThat(read(range)).isEqualTo(bytes);
-        assertThat(cuda.primaryRetains(1)).isZero();
-        try (MemoryAllocation ours = allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE, 1)) {
-            allocator.copy(range, ours.range());
-            assertThat(read(ours.range())).isEqualTo(bytes);
-        }
-        cuda.destroyContext(own);
     }
 
     @Test
@@ -304,18 +224,6 @@ class CudaMemoryTest {
         memory.close();
         late.close();
         assertThat(memory.isOpen()).isFalse();
-    }
-
-    @ParameterizedTest
-    @EnumSource(MemoryKind.class)
-    void manyAllocationsLeaveNothingBehind(MemoryKind kind) {
-        for (int i = 0; i < 50; i++) {
-            try (MemoryAllocation memory = allocator.allocate(kind, 1 + i * 1000L)) {
-                allocator.fill(memory.range(), (byte) i);
-            }
-        }
-        allocator.close();
-        assertThat(cuda.leaks()).isEmpty();
     }
 
     @Test
