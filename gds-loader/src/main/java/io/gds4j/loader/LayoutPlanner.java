@@ -35,6 +35,7 @@ final class LayoutPlanner {
     private static final long READ_THROUGH = 64 << 10;
 
     private final LoadOptions options;
+    private final long requestSize;
     private final long directMinimum;
     private final List<CheckpointFile> files = new ArrayList<>();
     private final List<SlabSpec> slabs = new ArrayList<>();
@@ -44,22 +45,29 @@ final class LayoutPlanner {
     /** Bytes given away of the caller's destination, if it is one for all. */
     private long intoUsed;
 
-    private LayoutPlanner(LoadOptions options) {
+    private LayoutPlanner(LoadOptions options, long bytes) {
         this.options = options;
+        this.requestSize = options.requestSize(bytes);
         this.directMinimum = Math.min(DIRECT_MINIMUM, options.gatherBytes() / 2);
     }
 
     static Layout plan(Checkpoint checkpoint, LoadOptions options) {
-        LayoutPlanner planner = new LayoutPlanner(options);
+        List<List<TensorInfo>> chosen = new ArrayList<>(checkpoint.files().size());
+        long bytes = 0;
         for (CheckpointFile file : checkpoint.files()) {
-            List<TensorInfo> chosen = new ArrayList<>(file.tensors().size());
+            List<TensorInfo> ofFile = new ArrayList<>(file.tensors().size());
             for (TensorInfo tensor : file.tensors()) {
                 if (options.filter().test(tensor)) {
-                    chosen.add(tensor);
+                    ofFile.add(tensor);
+                    bytes += tensor.length();
                 }
             }
-            if (!chosen.isEmpty()) {
-                planner.file(file, chosen);
+            chosen.add(ofFile);
+        }
+        LayoutPlanner planner = new LayoutPlanner(options, bytes);
+        for (int i = 0; i < chosen.size(); i++) {
+            if (!chosen.get(i).isEmpty()) {
+                planner.file(checkpoint.files().get(i), chosen.get(i));
             }
         }
         return new Layout(
@@ -168,7 +176,7 @@ final class LayoutPlanner {
         }
         long begin = run.begin - head;
         long length = run.end - begin;
-        long count = Math.ceilDiv(length, options.requestSize());
+        long count = Math.ceilDiv(length, requestSize);
         long share = alignUp(Math.ceilDiv(length, count), PAGE);
         int first = run.first;
         for (long at = begin; at < run.end;) {

@@ -19,8 +19,11 @@ record LoadOptions(
         int requestsInFlight,
         boolean direct) {
 
+    private static final long LEAST_AUTOMATIC_REQUEST = 64L << 20;
+    private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
+
     static final LoadOptions DEFAULTS = new LoadOptions(
-            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 64L << 20, 4, false);
+            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 4, false);
 
     LoadOptions withFilter(Predicate<TensorInfo> narrower) {
         return new LoadOptions(
@@ -104,6 +107,14 @@ record LoadOptions(
                 newRequestSize,
                 newInFlight,
                 newDirect);
+    }
+
+    /** Bytes of one request at most: as asked, or by the size of the load, so that it neither drains often nor seems to stand. */
+    long requestSize(long planBytes) {
+        if (requestSize > 0) {
+            return requestSize;
+        }
+        return Math.clamp(planBytes / 64, LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
     }
 
     /** Bytes that one gathering read may hold in host memory, twice: as read, and as placed. */

@@ -153,7 +153,7 @@ public final class LoadPlan {
     /**
      * Bytes of one read at most.
      *
-     * @param bytes 1 MiB or more, rounded down to a multiple of 4096; 64 MiB by default
+     * @param bytes 1 MiB or more, rounded down to a multiple of 4096; by default a 64th of the load, from 64 to 256 MiB
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan requestSize(long bytes) {

@@ -41,7 +41,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 class LoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(42);
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private final FileChannelBackend backend = new FileChannelBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);
@@ -451,6 +452,15 @@ class LoadTest {
                     .isGreaterThanOrEqualTo(tensors.report().headerSeconds() + tensors.report().memorySeconds());
             assertThat(tensors.report().bytesPerSecond()).isPositive();
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1000000000, 15", "16000000000, 65", "1000000000000, 3726"})
+    void requestsGrowWithTheLoad(long bytes, int requests) {
+        writer("sparse.safetensors").tensor("a", DType.U8, bytes).writeSparse();
+        assertThat(Checkpoint.open(folder.resolve("sparse.safetensors")).plan().requests())
+                .hasSize(requests)
+                .allSatisfy(request -> assertThat(request.length()).isBetween(1L << 20, 256L << 20));
     }
 
     @Test

@@ -1,0 +1,181 @@
+package io.gds4j.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Loads into the memory of a GPU. */
+@Tag("gpu")
+@Timeout(180)
+class GpuLoadTest {
+    private static final TensorPattern PATTERN = new TensorPattern(13);
+
+    @TempDir
+    Path folder;
+
+    private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+
+    @AfterEach
+    void close() {
+        driver.close();
+    }
+
+    private static void check(LoadedTensors tensors) {
+        for (LoadedTensor tensor : tensors.tensors()) {
+            String name = tensor.info().name();
+            assertThat(tensor.address() % 256).as("address of " + name).isZero();
+            MemorySegment copy = MemorySegment.ofArray(new byte[Math.toIntExact(tensor.length())]);
+            tensors.copyToHost(name, copy);
+            assertThat(PATTERN.mismatch(name, 0, copy)).as(name).isEqualTo(-1);
+        }
+    }
+
+    private Checkpoint mixed(HeaderPadding padding) {
+        Path file = folder.resolve("mixed.safetensors");
+        SafetensorsWriter writer =
+                new SafetensorsWriter(file).padding(padding).durable(false).sorted(false);
+        for (int i = 0; i < 6; i++) {
+            writer.tensor("w" + i, DType.BF16, 2009 + i, 2517)
+                    .tensor("s" + i, DType.F32, i)
+                    .tensor("q" + i, DType.U8, 4095 + i);
+        }
+        writer.tensor("big", DType.BF16, 9000, 8192);
+        writer.write(PATTERN);
+        return Checkpoint.open(file);
+    }
+
+    @ParameterizedTest
+    @EnumSource(HeaderPadding.class)
+    void digestsInDeviceMemoryAreThoseOfTheFile(HeaderPadding padding) throws Exception {
+        Checkpoint checkpoint = mixed(padding);
+        byte[] file = Files.readAllBytes(checkpoint.path());
+        try (LoadedTensors tensors =
+                checkpoint.plan().to(MemoryKind.CUDA_DEVICE).requestSize(32 << 20).load(driver)) {
+            Map<String, String> digests = TensorDigest.sha256(tensors);
+            for (TensorInfo tensor : checkpoint.tensors().values()) {
+                byte[] bytes = Arrays.copyOfRange(file, (int) tensor.fileOffset(), (int) tensor.fileEnd());
+                String expected =
+                        HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+                assertThat(digests).containsEntry(tensor.name(), expected);
+            }
+            check(tensors);
+            assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
+            assertThat(tensors.report().bytes()).isEqualTo(checkpoint.bytes());
+            assertThat(tensors.report().peakStagingBytes()).isPositive();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void everyKindOfMemoryThatTheMachineHas(MemoryKind kind) {
+        assumeTrue(driver.allocator().supports(kind), "this machine has no " + kind);
+        try (LoadedTensors tensors = mixed(HeaderPadding.ODD).plan().to(kind).load(driver)) {
+            check(tensors);
+        }
+    }
+
+    @Test
+    void pastThePageCache() {
+        try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT)
+                .plan()
+                .direct(true)
+                .to(MemoryKind.CUDA_DEVICE)
+                .load(driver)) {
+            check(tensors);
+        }
+    }
+
+    @Test
+    void memoryOfTheCallersAtAnOddAddress() {
+        LoadPlan plan = mixed(HeaderPadding.ODD).plan().to(MemoryKind.CUDA_DEVICE);
+        long bytes = plan.destinationBytes();
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes + 1);
+                LoadedTensors tensors =
+                        plan.into(memory.range().slice(1, bytes)).load(driver)) {
+            check(tensors);
+        }
+    }
+
+    @Test
+    void eachTensorBehindTheHeaderOfAnArray() {
+        Checkpoint checkpoint = mixed(HeaderPadding.EIGHT);
+        long payload = 16;
+        long each = 160 << 20;
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, 2 * each)) {
+            MemoryRange whole = memory.range();
+            LoadPlan plan = checkpoint
+                    .plan()
+                    .include("^(big|w3)$")
+                    .destinations(tensor -> whole.slice(tensor.name().equals("big") ? payload : each + payload,
+                            each - payload));
+            try (LoadedTensors tensors = plan.load(driver)) {
+                assertThat(tensors.address("big")).isEqualTo(whole.address() + payload);
+                assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void aTakenTensorOutlivesTheDriver() {
+        MemoryAllocation taken;
+        try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                LoadedTensors tensors =
+                        mixed(HeaderPadding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).load(own)) {
+            taken = tensors.take("q3");
+        }
+        byte[] bytes = new byte[Math.toIntExact(taken.range().length())];
+        driver.allocator().copyToHost(taken.range(), MemorySegment.ofArray(bytes));
+        assertThat(PATTERN.mismatch("q3", 0, MemorySegment.ofArray(bytes))).isEqualTo(-1);
+        taken.close();
+    }
+
+    @Test
+    void aCancelledLoadGivesItsMemoryBack() {
+        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).requestSize(1 << 20);
+        plan.load(driver).close();
+        long before = driver.allocator().available(MemoryKind.CUDA_DEVICE, 0);
+        Thread caller = Thread.currentThread();
+        AtomicBoolean once = new AtomicBoolean();
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path file) {
+                if (!once.getAndSet(true)) {
+                    caller.interrupt();
+                }
+            }
+        };
+        try {
+            assertThatThrownBy(() -> plan.load(driver, listener)).isInstanceOf(CuFileInterruptedException.class);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        // another process may use the same GPU: as much as the load had is back, give or take a little
+        assertThat(driver.allocator().available(MemoryKind.CUDA_DEVICE, 0))
+                .isGreaterThan(before - plan.destinationBytes() / 2);
+        try (LoadedTensors tensors = plan.load(driver)) {
+            check(tensors);
+        }
+    }
+}
