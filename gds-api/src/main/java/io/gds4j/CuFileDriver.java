@@ -462,12 +462,12 @@ public final class CuFileDriver implements AutoCloseable {
         }
     }
 
-    private <R> R call(String function, Function<CuFileBackend, R> body) {
+    <R> R call(String function, Function<CuFileBackend, R> body) {
         checkOpen(function);
         return session.call(function, body);
     }
 
-    private void run(String function, Consumer<CuFileBackend> body) {
+    void run(String function, Consumer<CuFileBackend> body) {
         checkOpen(function);
         session.run(function, body);
     }

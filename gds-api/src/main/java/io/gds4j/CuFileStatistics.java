@@ -24,13 +24,10 @@ import io.gds4j.statistics.StatisticsLevel3;
  */
 @Experimental
 public final class CuFileStatistics {
-    /** Kept for its own sake: a driver whose counters are read is not forgotten. */
     private final CuFileDriver driver;
-    private final Session session;
 
     CuFileStatistics(CuFileDriver driver) {
         this.driver = driver;
-        this.session = driver.session();
     }
 
     /**
@@ -39,7 +36,7 @@ public final class CuFileStatistics {
      * @return the level
      */
     public int level() {
-        return session.backend().getStatsLevel();
+        return driver.session().backend().getStatsLevel();
     }
 
     /**
@@ -52,22 +49,22 @@ public final class CuFileStatistics {
         if (level < 0 || level > 3) {
             throw CuFileDriver.invalid("cuFileSetStatsLevel", "level is outside 0..3: " + level);
         }
-        session.backend().setStatsLevel(level);
+        driver.session().backend().setStatsLevel(level);
     }
 
     /** Begins counting ({@code cuFileStatsStart}). */
     public void start() {
-        session.run("cuFileStatsStart", CuFileBackend::statsStart);
+        driver.run("cuFileStatsStart", CuFileBackend::statsStart);
     }
 
     /** Stops counting ({@code cuFileStatsStop}). */
     public void stop() {
-        session.run("cuFileStatsStop", CuFileBackend::statsStop);
+        driver.run("cuFileStatsStop", CuFileBackend::statsStop);
     }
 
     /** Sets all counters to 0 ({@code cuFileStatsReset}). */
     public void reset() {
-        session.run("cuFileStatsReset", CuFileBackend::statsReset);
+        driver.run("cuFileStatsReset", CuFileBackend::statsReset);
     }
 
     /**
@@ -76,7 +73,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel1 level1() {
-        return session.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
+        return driver.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
     }
 
     /**
@@ -85,7 +82,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel2 level2() {
-        return session.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
+        return driver.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
     }
 
     /**
@@ -94,7 +91,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel3 level3() {
-        return session.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
+        return driver.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
     }
 
     @Override

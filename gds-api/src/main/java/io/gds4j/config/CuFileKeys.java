@@ -8,7 +8,6 @@ import static io.gds4j.config.Constraint.numbers;
 import static io.gds4j.config.Constraint.oneOf;
 import static io.gds4j.config.Constraint.someOf;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -26,71 +25,66 @@ public final class CuFileKeys {
     /** Largest number of KiB that 64 bits can say in bytes, down to a multiple of 4. */
     static final long MAX_KB = 18014398509481980L;
 
-    private static final String SWITCH_TEXT = "true, false, 1 or 0";
+    private static final String SWITCH_TEXT = KeyCatalogue.SWITCH_TEXT;
+    // Limits of our own, far above sense, so that the size of all slabs fits 63 bits.
     private static final long MAX_SLAB_KB = 16L << 20;
     private static final long MAX_SLAB_COUNT = 1L << 20;
     private static final int MAX_SLAB_CLASSES = 16;
 
-    /** Filled by the definitions below, in the order of the file. */
-    private static final List<ConfigKey<?>> CATALOGUE = new ArrayList<>();
+    private static final KeyCatalogue KEY = new KeyCatalogue();
 
     // ---- logging
 
     /** {@code logging.dir}. */
-    public static final ConfigKey<String> LOGGING_DIR = text("logging.dir", "").allow(Constraint.path())
+    public static final ConfigKey<String> LOGGING_DIR = KEY.text("logging.dir", "").allow(Constraint.path())
             .parameter(StringParameter.LOG_DIR).compat()
             .about("directory of cufile.log; empty: the current directory. libcufile writes it, gds4j logs through System.Logger");
-
     /** {@code logging.level}. */
     public static final ConfigKey<String> LOGGING_LEVEL =
-            text("logging.level", "ERROR").allow(oneOf("NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
+            KEY.text("logging.level", "ERROR").allow(oneOf("NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
                     .variable("CUFILE_LOGGING_LEVEL", Optional::of, "a text").parameter(StringParameter.LOGGING_LEVEL)
                     .compat().about("what libcufile logs; DEBUG and TRACE make it very slow");
-
     /** {@code logging.max_file_size_mb}. */
     public static final ConfigKey<Long> LOGGING_MAX_FILE_SIZE_MB =
-            definition("logging.max_file_size_mb", ValueType.NUMBER, 32L).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
+            KEY.number("logging.max_file_size_mb", 32).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
                     .variable("CUFILE_LOGFILE_MAX_SIZE_MB", ValueType::parseNumber, "a decimal number").since("1.17")
                     .compat().about("where cufile.log is cut; -1: never. Before 1.17 always 32");
 
     // ---- profile
 
     /** {@code profile.nvtx}. */
-    public static final ConfigKey<Boolean> PROFILE_NVTX = flag("profile.nvtx", false)
+    public static final ConfigKey<Boolean> PROFILE_NVTX = KEY.flag("profile.nvtx", false)
             .variable("CUFILE_NVTX", ValueType::parseSwitch, SWITCH_TEXT).parameter(BoolParameter.PROFILE_NVTX).compat()
             .about("mark every call for Nsight; from 1.17 on it is on whenever a tool attaches");
-
     /** {@code profile.cufile_stats}. */
     public static final ConfigKey<Long> PROFILE_CUFILE_STATS =
-            number("profile.cufile_stats", 0, 0, 3, 1).parameter(SizeParameter.PROFILE_STATS).compat()
+            KEY.number("profile.cufile_stats", 0, 0, 3, 1).parameter(SizeParameter.PROFILE_STATS).compat()
                     .about("statistics: 0 none, 1 calls and bytes, 2 histograms too, 3 each GPU too");
 
     // ---- execution
 
     /** {@code execution.max_io_queue_depth}. */
     public static final ConfigKey<Long> MAX_IO_QUEUE_DEPTH =
-            number("execution.max_io_queue_depth", 128, 1, 256, 1).parameter(SizeParameter.EXECUTION_MAX_IO_QUEUE_DEPTH)
+            KEY.number("execution.max_io_queue_depth", 128, 1, 256, 1)
+                    .parameter(SizeParameter.EXECUTION_MAX_IO_QUEUE_DEPTH)
                     .compat().about("pieces that may wait for the worker threads of one GPU");
-
     /** {@code execution.max_io_threads}. */
     public static final ConfigKey<Long> MAX_IO_THREADS =
-            number("execution.max_io_threads", 4, 0, 32, 1).parameter(SizeParameter.EXECUTION_MAX_IO_THREADS).compat()
+            KEY.number("execution.max_io_threads", 4, 0, 32, 1).parameter(SizeParameter.EXECUTION_MAX_IO_THREADS)
+                    .compat()
                     .about("worker threads of one GPU; 0 switches parallel and stream-ordered I/O off");
-
     /** {@code execution.parallel_io}. */
     public static final ConfigKey<Boolean> PARALLEL_IO =
-            flag("execution.parallel_io", true).parameter(BoolParameter.EXECUTION_PARALLEL_IO).compat()
+            KEY.flag("execution.parallel_io", true).parameter(BoolParameter.EXECUTION_PARALLEL_IO).compat()
                     .about("cut large requests into pieces that run side by side; stream-ordered I/O needs it");
-
     /** {@code execution.min_io_threshold_size_kb}. */
     public static final ConfigKey<Long> MIN_IO_THRESHOLD_SIZE_KB =
-            number("execution.min_io_threshold_size_kb", 8192, 4, 4294967295L, 4).unit("KiB")
+            KEY.number("execution.min_io_threshold_size_kb", 8192, 4, 4294967295L, 4).unit("KiB")
                     .parameter(SizeParameter.EXECUTION_MIN_IO_THRESHOLD_SIZE_KB).compat()
                     .about("requests from this size on are cut");
-
     /** {@code execution.max_request_parallelism}. */
     public static final ConfigKey<Long> MAX_REQUEST_PARALLELISM =
-            number("execution.max_request_parallelism", 4, 0, 8, 1)
+            KEY.number("execution.max_request_parallelism", 4, 0, 8, 1)
                     .parameter(SizeParameter.EXECUTION_MAX_REQUEST_PARALLELISM).compat()
                     .about("pieces that one request is cut into at most; 0 and 1: not cut");
 
@@ -98,384 +92,325 @@ public final class CuFileKeys {
 
     /** {@code properties.max_direct_io_size_kb}. */
     public static final ConfigKey<Long> MAX_DIRECT_IO_SIZE_KB =
-            number("properties.max_direct_io_size_kb", 16384, 64, 16384, 64).unit("KiB")
+            KEY.number("properties.max_direct_io_size_kb", 16384, 64, 16384, 64).unit("KiB")
                     .parameter(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB).compat()
                     .about("what one request to the kernel carries at most; at least per_buffer_cache_size_kb");
-
     /** {@code properties.max_device_cache_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_CACHE_SIZE_KB =
-            number("properties.max_device_cache_size_kb", 131072, 0, MAX_KB, 4).unit("KiB")
+            KEY.number("properties.max_device_cache_size_kb", 131072, 0, MAX_KB, 4).unit("KiB")
                     .variable("CUFILE_MAX_DEVICE_CACHE_SIZE", ValueType::parseNumber, "a decimal number")
                     .parameter(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB)
                     .about("GPU memory for bounce buffers; at least io_batchsize times per_buffer_cache_size_kb");
-
     /** {@code properties.per_buffer_cache_size_kb}. */
     public static final ConfigKey<Long> PER_BUFFER_CACHE_SIZE_KB =
-            number("properties.per_buffer_cache_size_kb", 1024, 64, 16384, 64).unit("KiB")
+            KEY.number("properties.per_buffer_cache_size_kb", 1024, 64, 16384, 64).unit("KiB")
                     .variable("CUFILE_PER_BUFFER_CACHE_SIZE", ValueType::parseNumber, "a decimal number")
                     .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB).about("one GPU bounce buffer");
-
     /** {@code properties.max_device_pinned_mem_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_PINNED_MEM_SIZE_KB =
-            number("properties.max_device_pinned_mem_size_kb", 33554432, 64, MAX_KB, 4).unit("KiB")
+            KEY.number("properties.max_device_pinned_mem_size_kb", 33554432, 64, MAX_KB, 4).unit("KiB")
                     .parameter(SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB)
-                    .about("GPU memory that may be registered, bounce buffers included");
-
+                    .compat().about("GPU memory that may be registered, bounce buffers included");
     /** {@code properties.posix_pool_slab_size_kb}. */
     public static final ConfigKey<List<Long>> POSIX_POOL_SLAB_SIZE_KB =
-            longs("properties.posix_pool_slab_size_kb", 4L, 1024L, 16384L)
+            KEY.longs("properties.posix_pool_slab_size_kb", 4L, 1024L, 16384L)
                     .allow(numbers(1, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").compat()
                     .about("sizes of the host bounce-buffer slabs of compat mode");
-
     /** {@code properties.posix_pool_slab_count}. */
     public static final ConfigKey<List<Long>> POSIX_POOL_SLAB_COUNT =
-            longs("properties.posix_pool_slab_count", 128L, 64L, 64L)
+            KEY.longs("properties.posix_pool_slab_count", 128L, 64L, 64L)
                     .allow(numbers(1, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).compat()
                     .about("how many slabs of each size; as many entries as posix_pool_slab_size_kb");
-
     /** {@code properties.io_batchsize}. */
-    public static final ConfigKey<Long> IO_BATCHSIZE = number("properties.io_batchsize", 128, 1, 256, 1)
+    public static final ConfigKey<Long> IO_BATCHSIZE = KEY.number("properties.io_batchsize", 128, 1, 256, 1)
             .parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE).compat().about("entries of one batch at most");
-
     /** {@code properties.max_batch_io_timeout_msecs}. */
     public static final ConfigKey<Long> MAX_BATCH_IO_TIMEOUT_MSECS =
-            number("properties.max_batch_io_timeout_msecs", 5, 1, 1000, 1).unit("ms")
+            KEY.number("properties.max_batch_io_timeout_msecs", 5, 1, 1000, 1).unit("ms")
                     .parameter(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS).compat()
                     .about("how long a wait for a batch sleeps at a time");
-
     /** {@code properties.use_poll_mode}. */
     public static final ConfigKey<Boolean> USE_POLL_MODE =
-            flag("properties.use_poll_mode", false).parameter(BoolParameter.PROPERTIES_USE_POLL_MODE)
+            KEY.flag("properties.use_poll_mode", false).parameter(BoolParameter.PROPERTIES_USE_POLL_MODE)
                     .about("poll nvidia-fs for the completion of small requests");
-
     /** {@code properties.poll_mode_max_size_kb}. */
     public static final ConfigKey<Long> POLL_MODE_MAX_SIZE_KB =
-            number("properties.poll_mode_max_size_kb", 4, 4, MAX_KB, 4).unit("KiB")
+            KEY.number("properties.poll_mode_max_size_kb", 4, 4, MAX_KB, 4).unit("KiB")
                     .parameter(SizeParameter.POLLTHRESHOLD_SIZE_KB).about("requests up to this size are polled for");
-
     /** {@code properties.allow_compat_mode}. */
-    public static final ConfigKey<Boolean> ALLOW_COMPAT_MODE = flag("properties.allow_compat_mode", true)
+    public static final ConfigKey<Boolean> ALLOW_COMPAT_MODE = KEY.flag("properties.allow_compat_mode", true)
             .variable("CUFILE_ALLOW_COMPAT_MODE", ValueType::parseSwitch, SWITCH_TEXT)
             .parameter(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE).compat()
             .about("serve by POSIX I/O what GPUDirect Storage cannot serve");
-
     /** {@code properties.force_compat_mode}. */
-    public static final ConfigKey<Boolean> FORCE_COMPAT_MODE = flag("properties.force_compat_mode", false)
+    public static final ConfigKey<Boolean> FORCE_COMPAT_MODE = KEY.flag("properties.force_compat_mode", false)
             .variable("CUFILE_FORCE_COMPAT_MODE", ValueType::parseSwitch, SWITCH_TEXT)
             .parameter(BoolParameter.FORCE_COMPAT_MODE).compat()
             .about("serve everything by POSIX I/O; wins over allow_compat_mode");
-
     /** {@code properties.allow_system_memory}. */
     public static final ConfigKey<Boolean> ALLOW_SYSTEM_MEMORY =
-            flag("properties.allow_system_memory", true).parameter(BoolParameter.PROPERTIES_ALLOW_SYSTEM_MEMORY)
+            KEY.flag("properties.allow_system_memory", true).parameter(BoolParameter.PROPERTIES_ALLOW_SYSTEM_MEMORY)
                     .compat().about("allow host memory as source and target of I/O");
-
     /** {@code properties.force_odirect_mode}. */
     public static final ConfigKey<Boolean> FORCE_ODIRECT_MODE =
-            flag("properties.force_odirect_mode", false).parameter(BoolParameter.FORCE_ODIRECT_MODE).compat()
+            KEY.flag("properties.force_odirect_mode", false).parameter(BoolParameter.FORCE_ODIRECT_MODE).compat()
                     .about("go past the page cache even for files that were not opened with O_DIRECT");
-
     /** {@code properties.prefer_iouring}. */
-    public static final ConfigKey<Boolean> PREFER_IOURING = flag("properties.prefer_iouring", false)
+    public static final ConfigKey<Boolean> PREFER_IOURING = KEY.flag("properties.prefer_iouring", false)
             .parameter(BoolParameter.PREFER_IO_URING).compat().about("io_uring for batches, instead of libaio");
-
     /** {@code properties.use_pci_p2pdma}. */
-    public static final ConfigKey<Boolean> USE_PCI_P2PDMA = flag("properties.use_pci_p2pdma", false)
+    public static final ConfigKey<Boolean> USE_PCI_P2PDMA = KEY.flag("properties.use_pci_p2pdma", false)
             .variable("CUFILE_USE_PCIP2PDMA", ValueType::parseSwitch, SWITCH_TEXT)
             .parameter(BoolParameter.USE_PCIP2PDMA)
             .about("the kernel's PCI peer-to-peer DMA, instead of nvidia-fs, where drives and GPUs have it");
-
     /** {@code properties.io_priority}. */
-    public static final ConfigKey<String> IO_PRIORITY = text("properties.io_priority", "default")
+    public static final ConfigKey<String> IO_PRIORITY = KEY.text("properties.io_priority", "default")
             .allow(oneOf("default", "low", "med", "high")).variable("CUFILE_IO_PRIORITY", Optional::of, "a text")
             .compat().about("priority of cuFile's own CUDA streams");
-
     /** {@code properties.gds_rdma_write_support}. */
-    public static final ConfigKey<Boolean> GDS_RDMA_WRITE_SUPPORT = flag("properties.gds_rdma_write_support", true)
+    public static final ConfigKey<Boolean> GDS_RDMA_WRITE_SUPPORT = KEY.flag("properties.gds_rdma_write_support", true)
             .about("write through GPUDirect Storage to network file systems");
 
     // ---- properties: RDMA
 
     /** {@code properties.rdma_dev_addr_list}. */
-    public static final ConfigKey<List<String>> RDMA_DEV_ADDR_LIST = texts("properties.rdma_dev_addr_list")
+    public static final ConfigKey<List<String>> RDMA_DEV_ADDR_LIST = KEY.texts("properties.rdma_dev_addr_list")
             .allow(ipv4List()).about("addresses of this machine's RDMA network adapters");
-
     /** {@code properties.rdma_load_balancing_policy}. */
     public static final ConfigKey<String> RDMA_LOAD_BALANCING_POLICY =
-            text("properties.rdma_load_balancing_policy", "RoundRobin")
+            KEY.text("properties.rdma_load_balancing_policy", "RoundRobin")
                     .allow(oneOf("FirstFit", "MaxMinFit", "RoundRobin", "RoundRobinMaxMin", "Randomized"))
                     .about("how adapters are shared among GPUs");
-
     /** {@code properties.rdma_topN_ranks}. */
     public static final ConfigKey<Long> RDMA_TOPN_RANKS =
-            number("properties.rdma_topN_ranks", 1, 1, 1024, 1).about("how many ranks of nearest adapters take part");
-
+            KEY.number("properties.rdma_topN_ranks", 1, 1, 1024, 1)
+                    .about("how many ranks of nearest adapters take part");
     /** {@code properties.rdma_service_level}. */
-    public static final ConfigKey<Long> RDMA_SERVICE_LEVEL = number("properties.rdma_service_level", 0, 0, 255, 1)
+    public static final ConfigKey<Long> RDMA_SERVICE_LEVEL = KEY.number("properties.rdma_service_level", 0, 0, 255, 1)
             .variable("CUFILE_IB_SL", ValueType::parseNumber, "a decimal number")
             .variable("CUFILE_ETH_SL", ValueType::parseNumber, "a decimal number")
             .about("InfiniBand service level or Ethernet traffic class");
-
     /** {@code properties.rdma_access_mask}. */
     public static final ConfigKey<String> RDMA_ACCESS_MASK =
-            text("properties.rdma_access_mask", "0x1f").allow(hex32()).about("which RDMA operations are allowed");
-
+            KEY.text("properties.rdma_access_mask", "0x1f").allow(hex32()).about("which RDMA operations are allowed");
     /** {@code properties.rdma_dc_key}. */
-    public static final ConfigKey<String> RDMA_DC_KEY = text("properties.rdma_dc_key", "0xffeeddcc").allow(hex32())
+    public static final ConfigKey<String> RDMA_DC_KEY = KEY.text("properties.rdma_dc_key", "0xffeeddcc").allow(hex32())
             .variable("CUFILE_RDMA_DC_KEY", Optional::of, "a text").about("key of the dynamically connected transport");
-
     /** {@code properties.rdma_peer_type}. */
     public static final ConfigKey<String> RDMA_PEER_TYPE =
-            text("properties.rdma_peer_type", "peermem").allow(oneOf("peermem", "peer_mem", "dmabuf"))
-                    .variable("CUFILE_DMABUF_ENABLE", CuFileKeys::peerType, SWITCH_TEXT)
+            KEY.text("properties.rdma_peer_type", "peermem").allow(oneOf("peermem", "peer_mem", "dmabuf"))
+                    .variable("CUFILE_DMABUF_ENABLE", KeyCatalogue::peerType, SWITCH_TEXT)
                     .about("how GPU memory is shown to adapters: nvidia-peermem or DMA-BUF");
-
     /** {@code properties.rdma_dynamic_routing}. */
     public static final ConfigKey<Boolean> RDMA_DYNAMIC_ROUTING =
-            flag("properties.rdma_dynamic_routing", false).about("go around when adapter and GPU are far apart");
-
+            KEY.flag("properties.rdma_dynamic_routing", false).about("go around when adapter and GPU are far apart");
     /** {@code properties.rdma_dynamic_routing_order}. */
     public static final ConfigKey<List<String>> RDMA_DYNAMIC_ROUTING_ORDER =
-            texts("properties.rdma_dynamic_routing_order", "GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
+            KEY.texts("properties.rdma_dynamic_routing_order", "GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
                     .allow(someOf("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P"))
                     .about("which ways around are tried, first to last");
-
     /** {@code properties.rdma_transport_type}. */
-    public static final ConfigKey<String> RDMA_TRANSPORT_TYPE = text("properties.rdma_transport_type", "DC_V1")
+    public static final ConfigKey<String> RDMA_TRANSPORT_TYPE = KEY.text("properties.rdma_transport_type", "DC_V1")
             .allow(oneOf("DC_V1", "EXT_RC_V1")).since("1.19").about("RDMA transport");
-
     /** {@code properties.allow_rdma_token_reset}. */
     public static final ConfigKey<Boolean> ALLOW_RDMA_TOKEN_RESET =
-            flag("properties.allow_rdma_token_reset", false).since("1.19").about("let RDMA tokens be renewed");
+            KEY.flag("properties.allow_rdma_token_reset", false).since("1.19").about("let RDMA tokens be renewed");
 
     // ---- properties: later versions
 
     /** {@code properties.gpu_bounce_buffer_slab_config.slab_size_kb}. */
-    public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_SIZE_KB = longs(
+    public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_SIZE_KB = KEY.longs(
             "properties.gpu_bounce_buffer_slab_config.slab_size_kb")
             .allow(numbers(0, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").since("1.17")
             .about("sizes of GPU bounce buffers, in place of max_device_cache_size_kb and per_buffer_cache_size_kb; empty: not used");
-
     /** {@code properties.gpu_bounce_buffer_slab_config.slab_count}. */
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_COUNT =
-            longs("properties.gpu_bounce_buffer_slab_config.slab_count")
+            KEY.longs("properties.gpu_bounce_buffer_slab_config.slab_count")
                     .allow(numbers(0, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).since("1.17")
                     .about("how many of each size; as many entries as slab_size_kb");
-
     /** {@code properties.vanilla_posix_io_mode}. */
-    public static final ConfigKey<Boolean> VANILLA_POSIX_IO_MODE = flag("properties.vanilla_posix_io_mode", false)
+    public static final ConfigKey<Boolean> VANILLA_POSIX_IO_MODE = KEY.flag("properties.vanilla_posix_io_mode", false)
             .since("1.19").compat().about("plain POSIX I/O without any check of the platform");
-
     /** {@code properties.gds_fallback_io}. */
-    public static final ConfigKey<Boolean> GDS_FALLBACK_IO = flag("properties.gds_fallback_io", false).since("1.19")
+    public static final ConfigKey<Boolean> GDS_FALLBACK_IO = KEY.flag("properties.gds_fallback_io", false).since("1.19")
             .compat().about("repeat by POSIX I/O what failed in GPUDirect Storage");
-
     /** {@code properties.compat_odirect_unaligned_read_split}. */
     public static final ConfigKey<Boolean> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT =
-            flag("properties.compat_odirect_unaligned_read_split", false).since("1.19").compat()
+            KEY.flag("properties.compat_odirect_unaligned_read_split", false).since("1.19").compat()
                     .about("in compat mode read the aligned middle of an unaligned request past the page cache");
-
     /** {@code properties.compat_odirect_unaligned_read_split_min_size_kb}. */
     public static final ConfigKey<Long> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT_MIN_SIZE_KB =
-            number("properties.compat_odirect_unaligned_read_split_min_size_kb", 128, 0, MAX_KB, 1).unit("KiB")
+            KEY.number("properties.compat_odirect_unaligned_read_split_min_size_kb", 128, 0, MAX_KB, 1).unit("KiB")
                     .since("1.19").compat().about("from which size on");
 
     // ---- fs
 
     /** {@code fs.generic.posix_unaligned_writes}. */
     public static final ConfigKey<Boolean> FS_GENERIC_POSIX_UNALIGNED_WRITES =
-            flag("fs.generic.posix_unaligned_writes", false).compat().about("serve unaligned writes by POSIX I/O");
-
+            KEY.flag("fs.generic.posix_unaligned_writes", false).compat().about("serve unaligned writes by POSIX I/O");
     /** {@code fs.lustre.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_LUSTRE_POSIX_GDS_MIN_KB =
-            number("fs.lustre.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
+            KEY.number("fs.lustre.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
                     .about("Lustre: requests up to this size by POSIX I/O");
-
     /** {@code fs.lustre.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_LUSTRE_RDMA_DEV_ADDR_LIST =
-            texts("fs.lustre.rdma_dev_addr_list").allow(ipv4List()).about("Lustre: addresses of RDMA network adapters");
-
+            KEY.texts("fs.lustre.rdma_dev_addr_list").allow(ipv4List())
+                    .about("Lustre: addresses of RDMA network adapters");
     /** {@code fs.lustre.mount_table}. */
     public static final ConfigKey<MountTable> FS_LUSTRE_MOUNT_TABLE =
-            mounts("fs.lustre.mount_table").about("Lustre: adapters of each mount point");
-
+            KEY.mounts("fs.lustre.mount_table").about("Lustre: adapters of each mount point");
     /** {@code fs.beegfs.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_BEEGFS_POSIX_GDS_MIN_KB =
-            number("fs.beegfs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
+            KEY.number("fs.beegfs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
                     .about("BeeGFS: requests up to this size by POSIX I/O");
-
     /** {@code fs.beegfs.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_BEEGFS_RDMA_DEV_ADDR_LIST =
-            texts("fs.beegfs.rdma_dev_addr_list").allow(ipv4List()).about("BeeGFS: addresses of RDMA network adapters");
-
+            KEY.texts("fs.beegfs.rdma_dev_addr_list").allow(ipv4List())
+                    .about("BeeGFS: addresses of RDMA network adapters");
     /** {@code fs.beegfs.mount_table}. */
     public static final ConfigKey<MountTable> FS_BEEGFS_MOUNT_TABLE =
-            mounts("fs.beegfs.mount_table").about("BeeGFS: adapters of each mount point");
-
+            KEY.mounts("fs.beegfs.mount_table").about("BeeGFS: adapters of each mount point");
     /** {@code fs.scatefs.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_SCATEFS_POSIX_GDS_MIN_KB =
-            number("fs.scatefs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
+            KEY.number("fs.scatefs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
                     .about("ScaTeFS: requests up to this size by POSIX I/O");
-
     /** {@code fs.scatefs.rdma_dev_addr_list}. */
-    public static final ConfigKey<List<String>> FS_SCATEFS_RDMA_DEV_ADDR_LIST = texts("fs.scatefs.rdma_dev_addr_list")
-            .allow(ipv4List()).about("ScaTeFS: addresses of RDMA network adapters");
-
+    public static final ConfigKey<List<String>> FS_SCATEFS_RDMA_DEV_ADDR_LIST =
+            KEY.texts("fs.scatefs.rdma_dev_addr_list")
+                    .allow(ipv4List()).about("ScaTeFS: addresses of RDMA network adapters");
     /** {@code fs.scatefs.mount_table}. */
     public static final ConfigKey<MountTable> FS_SCATEFS_MOUNT_TABLE =
-            mounts("fs.scatefs.mount_table").about("ScaTeFS: adapters of each mount point");
-
+            KEY.mounts("fs.scatefs.mount_table").about("ScaTeFS: adapters of each mount point");
     /** {@code fs.nfs.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_NFS_RDMA_DEV_ADDR_LIST =
-            texts("fs.nfs.rdma_dev_addr_list").allow(ipv4List()).about("NFS: addresses of RDMA network adapters");
-
+            KEY.texts("fs.nfs.rdma_dev_addr_list").allow(ipv4List()).about("NFS: addresses of RDMA network adapters");
     /** {@code fs.nfs.mount_table}. */
     public static final ConfigKey<MountTable> FS_NFS_MOUNT_TABLE =
-            mounts("fs.nfs.mount_table").about("NFS: adapters of each mount point");
-
+            KEY.mounts("fs.nfs.mount_table").about("NFS: adapters of each mount point");
     /** {@code fs.nfs.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> FS_NFS_USE_PCI_P2PDMA =
-            flag("fs.nfs.use_pci_p2pdma", false).since("1.16").about("NFS: PCI peer-to-peer DMA");
-
+            KEY.flag("fs.nfs.use_pci_p2pdma", false).since("1.16").about("NFS: PCI peer-to-peer DMA");
     /** {@code fs.gpfs.gds_write_support}. */
     public static final ConfigKey<Boolean> FS_GPFS_GDS_WRITE_SUPPORT =
-            flag("fs.gpfs.gds_write_support", false).about("Spectrum Scale: write through GPUDirect Storage");
-
+            KEY.flag("fs.gpfs.gds_write_support", false).about("Spectrum Scale: write through GPUDirect Storage");
     /** {@code fs.gpfs.gds_async_support}. */
     public static final ConfigKey<Boolean> FS_GPFS_GDS_ASYNC_SUPPORT =
-            flag("fs.gpfs.gds_async_support", true).about("Spectrum Scale: stream-ordered I/O");
-
+            KEY.flag("fs.gpfs.gds_async_support", true).about("Spectrum Scale: stream-ordered I/O");
     /** {@code fs.gpfs.rdma_dev_addr_list}. */
-    public static final ConfigKey<List<String>> FS_GPFS_RDMA_DEV_ADDR_LIST = texts("fs.gpfs.rdma_dev_addr_list")
+    public static final ConfigKey<List<String>> FS_GPFS_RDMA_DEV_ADDR_LIST = KEY.texts("fs.gpfs.rdma_dev_addr_list")
             .allow(ipv4List()).about("Spectrum Scale: addresses of RDMA network adapters");
-
     /** {@code fs.gpfs.mount_table}. */
     public static final ConfigKey<MountTable> FS_GPFS_MOUNT_TABLE =
-            mounts("fs.gpfs.mount_table").about("Spectrum Scale: adapters of each mount point");
-
+            KEY.mounts("fs.gpfs.mount_table").about("Spectrum Scale: adapters of each mount point");
     /** {@code fs.weka.rdma_write_support}. */
     public static final ConfigKey<Boolean> FS_WEKA_RDMA_WRITE_SUPPORT =
-            flag("fs.weka.rdma_write_support", false).about("WekaFS: write by RDMA");
-
+            KEY.flag("fs.weka.rdma_write_support", false).about("WekaFS: write by RDMA");
     /** {@code fs.weka.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_WEKA_RDMA_DEV_ADDR_LIST =
-            texts("fs.weka.rdma_dev_addr_list").allow(ipv4List()).about("WekaFS: addresses of RDMA network adapters");
-
+            KEY.texts("fs.weka.rdma_dev_addr_list").allow(ipv4List())
+                    .about("WekaFS: addresses of RDMA network adapters");
     /** {@code fs.weka.mount_table}. */
     public static final ConfigKey<MountTable> FS_WEKA_MOUNT_TABLE =
-            mounts("fs.weka.mount_table").about("WekaFS: adapters of each mount point");
-
+            KEY.mounts("fs.weka.mount_table").about("WekaFS: adapters of each mount point");
     /** {@code fs.virtiofs.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> FS_VIRTIOFS_USE_PCI_P2PDMA =
-            flag("fs.virtiofs.use_pci_p2pdma", false).since("1.16").about("virtiofs: PCI peer-to-peer DMA");
+            KEY.flag("fs.virtiofs.use_pci_p2pdma", false).since("1.16").about("virtiofs: PCI peer-to-peer DMA");
 
     // ---- block
 
     /** {@code block.nvme.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_NVME_USE_PCI_P2PDMA =
-            flag("block.nvme.use_pci_p2pdma", false).since("1.16").about("NVMe drives: PCI peer-to-peer DMA");
-
+            KEY.flag("block.nvme.use_pci_p2pdma", false).since("1.16").about("NVMe drives: PCI peer-to-peer DMA");
     /** {@code block.nvmeof.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_NVMEOF_USE_PCI_P2PDMA =
-            flag("block.nvmeof.use_pci_p2pdma", false).since("1.16").about("NVMe over fabrics: PCI peer-to-peer DMA");
-
+            KEY.flag("block.nvmeof.use_pci_p2pdma", false).since("1.16")
+                    .about("NVMe over fabrics: PCI peer-to-peer DMA");
     /** {@code block.raid.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID_USE_PCI_P2PDMA =
-            flag("block.raid.use_pci_p2pdma", false).since("1.16").about("RAID 0: PCI peer-to-peer DMA");
-
+            KEY.flag("block.raid.use_pci_p2pdma", false).since("1.16").about("RAID 0: PCI peer-to-peer DMA");
     /** {@code block.raid1.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID1_USE_PCI_P2PDMA =
-            flag("block.raid1.use_pci_p2pdma", false).since("1.19").about("RAID 1: PCI peer-to-peer DMA");
-
+            KEY.flag("block.raid1.use_pci_p2pdma", false).since("1.19").about("RAID 1: PCI peer-to-peer DMA");
     /** {@code block.raid10.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID10_USE_PCI_P2PDMA =
-            flag("block.raid10.use_pci_p2pdma", false).since("1.19").about("RAID 10: PCI peer-to-peer DMA");
+            KEY.flag("block.raid10.use_pci_p2pdma", false).since("1.19").about("RAID 10: PCI peer-to-peer DMA");
 
     // ---- denylist
 
     /** {@code denylist.drivers}. */
-    public static final ConfigKey<List<String>> DENYLIST_DRIVERS = texts("denylist.drivers").allow(names()).compat()
+    public static final ConfigKey<List<String>> DENYLIST_DRIVERS = KEY.texts("denylist.drivers").allow(names()).compat()
             .about("storage drivers that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
-
     /** {@code denylist.devices}. */
-    public static final ConfigKey<List<String>> DENYLIST_DEVICES = texts("denylist.devices").allow(names()).compat()
+    public static final ConfigKey<List<String>> DENYLIST_DEVICES = KEY.texts("denylist.devices").allow(names()).compat()
             .about("block devices that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
-
     /** {@code denylist.mounts}. */
-    public static final ConfigKey<List<String>> DENYLIST_MOUNTS = texts("denylist.mounts").allow(names()).compat()
+    public static final ConfigKey<List<String>> DENYLIST_MOUNTS = KEY.texts("denylist.mounts").allow(names()).compat()
             .about("mount points that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
-
     /** {@code denylist.filesystems}. */
-    public static final ConfigKey<List<String>> DENYLIST_FILESYSTEMS = texts("denylist.filesystems").allow(names())
+    public static final ConfigKey<List<String>> DENYLIST_FILESYSTEMS = KEY.texts("denylist.filesystems").allow(names())
             .compat()
             .about("types of file system that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
-
     /** {@code denylist.fsids}. */
-    public static final ConfigKey<List<String>> DENYLIST_FSIDS = texts("denylist.fsids").allow(names()).compat().about(
-            "file system identifiers that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+    public static final ConfigKey<List<String>> DENYLIST_FSIDS =
+            KEY.texts("denylist.fsids").allow(names()).compat().about(
+                    "file system identifiers that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
 
     // ---- sparse
 
     /** {@code sparse.p2p_compat_enable}. */
-    public static final ConfigKey<Boolean> SPARSE_P2P_COMPAT_ENABLE = flag("sparse.p2p_compat_enable", true)
+    public static final ConfigKey<Boolean> SPARSE_P2P_COMPAT_ENABLE = KEY.flag("sparse.p2p_compat_enable", true)
             .since("1.19").compat().about("read holes by POSIX I/O while p2pdma serves the rest");
-
     /** {@code sparse.min_p2pdma_threshold_kb}. */
     public static final ConfigKey<Long> SPARSE_MIN_P2PDMA_THRESHOLD_KB =
-            number("sparse.min_p2pdma_threshold_kb", 8, 0, MAX_KB, 1).unit("KiB").since("1.19").compat()
+            KEY.number("sparse.min_p2pdma_threshold_kb", 8, 0, MAX_KB, 1).unit("KiB").since("1.19").compat()
                     .about("smallest part of a file with holes that p2pdma serves");
 
     // ---- miscellaneous
 
     /** {@code miscellaneous.api_check_aggressive}. */
     public static final ConfigKey<Boolean> API_CHECK_AGGRESSIVE =
-            flag("miscellaneous.api_check_aggressive", false).parameter(BoolParameter.FS_MISC_API_CHECK_AGGRESSIVE)
+            KEY.flag("miscellaneous.api_check_aggressive", false).parameter(BoolParameter.FS_MISC_API_CHECK_AGGRESSIVE)
                     .compat().about("check arguments more strictly; gds4j always does");
-
     /** {@code miscellaneous.skip_topology_detection}. */
     public static final ConfigKey<Boolean> SKIP_TOPOLOGY_DETECTION =
-            flag("miscellaneous.skip_topology_detection", false)
+            KEY.flag("miscellaneous.skip_topology_detection", false)
                     .variable("CUFILE_SKIP_TOPOLOGY_DETECTION", ValueType::parseSwitch, SWITCH_TEXT)
                     .parameter(BoolParameter.SKIP_TOPOLOGY_DETECTION).compat()
                     .about("do not look at the PCI topology when the driver opens, which makes opening faster");
-
     /** {@code miscellaneous.stream_memops_bypass}. */
-    public static final ConfigKey<Boolean> STREAM_MEMOPS_BYPASS = flag("miscellaneous.stream_memops_bypass", false)
+    public static final ConfigKey<Boolean> STREAM_MEMOPS_BYPASS = KEY.flag("miscellaneous.stream_memops_bypass", false)
             .variable("CUFILE_STREAM_MEMOPS_BYPASS", ValueType::parseSwitch, SWITCH_TEXT)
             .parameter(BoolParameter.STREAM_MEMOPS_BYPASS).compat()
             .about("stream-ordered I/O without CUDA stream memory operations");
-
     /** {@code miscellaneous.rcu_library_used}. */
-    public static final ConfigKey<String> RCU_LIBRARY_USED = text("miscellaneous.rcu_library_used", "ckit")
+    public static final ConfigKey<String> RCU_LIBRARY_USED = KEY.text("miscellaneous.rcu_library_used", "ckit")
             .allow(oneOf("ckit", "urcu")).compat().about("concurrency library inside libcufile");
-
     /** {@code miscellaneous.enable_static_routing}. */
     public static final ConfigKey<Boolean> ENABLE_STATIC_ROUTING =
-            flag("miscellaneous.enable_static_routing", false).since("1.17").about("take the PCI topology from a file");
-
+            KEY.flag("miscellaneous.enable_static_routing", false).since("1.17")
+                    .about("take the PCI topology from a file");
     /** {@code miscellaneous.static_routing_filepath}. */
     public static final ConfigKey<String> STATIC_ROUTING_FILEPATH =
-            text("miscellaneous.static_routing_filepath", "/etc/topology.json").allow(Constraint.path()).since("1.17")
+            KEY.text("miscellaneous.static_routing_filepath", "/etc/topology.json").allow(Constraint.path())
+                    .since("1.17")
                     .about("that file");
-
     /** {@code miscellaneous.rdma_token_reset_timeout_secs}. */
     public static final ConfigKey<Long> RDMA_TOKEN_RESET_TIMEOUT_SECS =
-            number("miscellaneous.rdma_token_reset_timeout_secs", 30, 0, 86400, 1).unit("s").since("1.19")
+            KEY.number("miscellaneous.rdma_token_reset_timeout_secs", 30, 0, 86400, 1).unit("s").since("1.19")
                     .about("how long renewing RDMA tokens may take");
 
     // ---- environment alone
 
     /** {@code CUFILE_LOGFILE_PATH}. */
-    public static final ConfigKey<String> LOGFILE_PATH = text("CUFILE_LOGFILE_PATH", "").allow(Constraint.path())
+    public static final ConfigKey<String> LOGFILE_PATH = KEY.text("CUFILE_LOGFILE_PATH", "").allow(Constraint.path())
             .variable("CUFILE_LOGFILE_PATH", Optional::of, "a text").parameter(StringParameter.ENV_LOGFILE_PATH)
             .compat().onlyEnvironment().about("log file of libcufile, in place of cufile.log in logging.dir");
-
     /** {@code CUFILE_EXPERIMENTAL_FS}. */
-    public static final ConfigKey<Boolean> EXPERIMENTAL_FS = flag("CUFILE_EXPERIMENTAL_FS", false)
+    public static final ConfigKey<Boolean> EXPERIMENTAL_FS = KEY.flag("CUFILE_EXPERIMENTAL_FS", false)
             .variable("CUFILE_EXPERIMENTAL_FS", ValueType::parseSwitch, SWITCH_TEXT).onlyEnvironment()
             .about("use GPUDirect Storage on file systems that NVIDIA has not tested");
 
-    private static final List<ConfigKey<?>> ALL = List.copyOf(CATALOGUE);
+    private static final List<ConfigKey<?>> ALL = KEY.all();
 
     private static final Map<String, ConfigKey<?>> BY_NAME =
             ALL.stream().collect(Collectors.toUnmodifiableMap(ConfigKey::name, Function.identity()));
@@ -503,37 +438,5 @@ public final class CuFileKeys {
                 .filter(key -> key.parameter().filter(parameter::equals).isPresent())
                 .findFirst()
                 .orElseThrow();
-    }
-
-    private static <T> KeyDefinition<T> definition(String name, ValueType<T> type, T defaultValue) {
-        return new KeyDefinition<>(CATALOGUE, name, type, defaultValue);
-    }
-
-    private static KeyDefinition<Long> number(String name, long defaultValue, long min, long max, long step) {
-        return definition(name, ValueType.NUMBER, defaultValue).allow(Constraint.number(min, max, step));
-    }
-
-    private static KeyDefinition<Boolean> flag(String name, boolean defaultValue) {
-        return definition(name, ValueType.SWITCH, defaultValue);
-    }
-
-    private static KeyDefinition<String> text(String name, String defaultValue) {
-        return definition(name, ValueType.TEXT, defaultValue);
-    }
-
-    private static KeyDefinition<List<Long>> longs(String name, Long... defaultValue) {
-        return definition(name, ValueType.NUMBERS, List.of(defaultValue));
-    }
-
-    private static KeyDefinition<List<String>> texts(String name, String... defaultValue) {
-        return definition(name, ValueType.TEXTS, List.of(defaultValue));
-    }
-
-    private static KeyDefinition<MountTable> mounts(String name) {
-        return definition(name, ValueType.MOUNTS, MountTable.EMPTY).allow(Constraint.mounts());
-    }
-
-    private static Optional<String> peerType(String text) {
-        return ValueType.parseSwitch(text).map(dmabuf -> dmabuf ? "dmabuf" : "peermem");
     }
 }

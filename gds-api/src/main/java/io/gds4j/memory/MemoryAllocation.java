@@ -2,9 +2,7 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that somebody owns: {@link #close()} frees it, once, after the I/O that uses it has ended.
@@ -41,26 +39,6 @@ public final class MemoryAllocation implements AutoCloseable {
     public static MemoryAllocation of(MemoryRange raw, Runnable free) {
         Objects.requireNonNull(free, "free");
         return new MemoryAllocation(raw, free);
-    }
-
-    /**
-     * Like {@link #of(MemoryRange, Runnable)}, put together from its parts.
-     *
-     * @param address first byte
-     * @param length bytes
-     * @param kind the kind of memory
-     * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
-     * @param segment a view of host memory, or null
-     * @param free gives the memory back
-     * @return the allocation
-     */
-    public static MemoryAllocation of(
-            long address, long length, MemoryKind kind, int device, @Nullable MemorySegment segment, Runnable free) {
-        return of(
-                segment == null
-                        ? MemoryRange.ofAddress(address, length, kind, device)
-                        : MemoryRange.ofSegment(segment, kind),
-                free);
     }
 
     /** {@return all of it} */

@@ -67,7 +67,10 @@ final class TrackingAllocator implements MemoryAllocator {
         MemorySegment memory = arena.allocate(size + 256, PAGE).asSlice(cuda ? 256 : 0, size);
         open.incrementAndGet();
         bytes.addAndGet(size);
-        return MemoryAllocation.of(memory.address(), size, kind, device, cuda ? null : memory, () -> {
+        MemoryRange range = cuda
+                ? MemoryRange.ofAddress(memory.address(), size, kind, device)
+                : MemoryRange.ofSegment(memory, kind);
+        return MemoryAllocation.of(range, () -> {
             arena.close();
             open.decrementAndGet();
             bytes.addAndGet(-size);

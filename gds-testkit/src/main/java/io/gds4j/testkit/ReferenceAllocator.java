@@ -32,8 +32,7 @@ final class ReferenceAllocator implements MemoryAllocator {
         Arena arena = Arena.ofShared();
         try {
             MemorySegment segment = arena.allocate(size, PAGE);
-            return MemoryAllocation.of(
-                    segment.address(), size, kind, MemoryRange.NO_DEVICE, segment, arena::close);
+            return MemoryAllocation.of(MemoryRange.ofSegment(segment, kind), arena::close);
         } catch (OutOfMemoryError | IllegalArgumentException e) {
             arena.close();
             throw CuFileException.builder(ALLOCATE)

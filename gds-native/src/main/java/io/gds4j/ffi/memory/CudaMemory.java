@@ -162,7 +162,7 @@ final class CudaMemory {
     }
 
     private static MemoryAllocation allocation(long address, long size, MemoryKind kind, int device, Runnable free) {
-        return MemoryAllocation.of(address, size, kind, device, null, free);
+        return MemoryAllocation.of(MemoryRange.ofAddress(address, size, kind, device), free);
     }
 
     private static MemoryAllocation host(long address, long size, Runnable free) {
