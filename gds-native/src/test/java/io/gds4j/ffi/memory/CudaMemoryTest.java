@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.CudaPointer;
 import io.gds4j.ffi.cuda.CudaPointers;
@@ -110,13 +111,14 @@ class CudaMemoryTest {
     }
 
     @Test
-    void aPrimaryContextIsRetainedOnceForAllUsers() {
-        NativeMemoryAllocator other = new NativeMemoryAllocator(posix, cuda.available());
+    void aPrimaryContextIsRetainedOnceForAllUsersOfADetection() {
+        CudaAvailability.Available found = cuda.available();
         for (int i = 0; i < 3; i++) {
-            allocator.allocate(MemoryKind.CUDA_DEVICE, SIZE).close();
-            allocator.allocate(MemoryKind.CUDA_POOL, SIZE).close();
+            try (NativeMemoryAllocator user = new NativeMemoryAllocator(posix, found)) {
+                user.allocate(MemoryKind.CUDA_DEVICE, SIZE).close();
+                user.allocate(MemoryKind.CUDA_POOL, SIZE).close();
+            }
         }
-        other.close();
         assertThat(cuda.primaryRetains(0)).isEqualTo(1);
     }
 

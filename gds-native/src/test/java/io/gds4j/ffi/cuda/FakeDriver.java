@@ -1,0 +1,330 @@
+package io.gds4j.ffi.cuda;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntSupplier;
+import java.util.function.ToIntFunction;
+
+/** What {@link FakeCuda} stands on: its state, the faults that tests inject, what they ask, and the rules. */
+abstract class FakeDriver implements Cuda {
+    private record Failure(int first, int times, int code) {
+        boolean hits(long call) {
+            return call >= first && call - first < times;
+        }
+    }
+
+    final int devices;
+    final long memoryPerDevice;
+    final FakeBlocks blocks = new FakeBlocks();
+    final Map<Long, FakeContext> contexts = new HashMap<>();
+    final Map<Integer, FakeContext> primaries = new HashMap<>();
+    final Map<Integer, Integer> retained = new HashMap<>();
+    final Map<Long, FakeStream> streams = new HashMap<>();
+    final Map<Long, FakeEvent> events = new HashMap<>();
+    final Map<Long, Long> physical = new HashMap<>();
+    final ThreadLocal<Deque<FakeContext>> stack = ThreadLocal.withInitial(ArrayDeque::new);
+    final Map<CudaFunction, AtomicLong> calls = new EnumMap<>(CudaFunction.class);
+    private final Map<CudaFunction, List<Failure>> failures = new EnumMap<>(CudaFunction.class);
+    private final List<String> violations = new ArrayList<>();
+    private final List<Failure> deferredFailures = new ArrayList<>();
+    private long deferredWork;
+    private long lastHandle = 0x7000;
+    long lastId = 100;
+    long pushes;
+    boolean pinningRefused;
+    boolean deinitialized;
+
+    FakeDriver(int devices, long memoryPerDevice) {
+        this.devices = devices;
+        this.memoryPerDevice = memoryPerDevice;
+        for (CudaFunction function : CudaFunction.values()) {
+            calls.put(function, new AtomicLong());
+            failures.put(function, new ArrayList<>());
+        }
+    }
+
+    // ---- faults
+
+    /** The n-th call from now on (1 for the next) does nothing and answers this code. */
+    public synchronized void fail(CudaFunction function, int nth, int code) {
+        failures.get(function).add(new Failure(Math.toIntExact(calls(function)) + nth, 1, code));
+    }
+
+    /** Every call from now on does nothing and answers this code. */
+    public synchronized void failAlways(CudaFunction function, int code) {
+        failures.get(function).add(new Failure(0, Integer.MAX_VALUE, code));
+    }
+
+    /** The n-th copy or fill that is carried out from now on fails; who waits for its stream or event learns it. */
+    public synchronized void failDeferred(int nth, int code) {
+        deferredFailures.add(new Failure(Math.toIntExact(deferredWork) + nth, 1, code));
+    }
+
+    /** {@code cuMemHostRegister} and {@code cuMemHostAlloc} answer OUT_OF_MEMORY from now on, or work again. */
+    public synchronized void refusePinning(boolean refuse) {
+        pinningRefused = refuse;
+    }
+
+    /** No failures any more. */
+    public synchronized void heal() {
+        failures.values().forEach(List::clear);
+        deferredFailures.clear();
+        pinningRefused = false;
+    }
+
+    /** As at the end of the process: every call answers DEINITIALIZED from now on. */
+    public synchronized void deinitialize() {
+        deinitialized = true;
+    }
+
+    // ---- what a program with contexts of its own does
+
+    /** {@code cuCtxCreate}, without making it current. */
+    public synchronized long createContext(int device) {
+        return createContext(device, handle());
+    }
+
+    /** The same under a given handle: drivers give the handle of a dead context to a new one. */
+    public synchronized long createContext(int device, long handle) {
+        FakeContext context = new FakeContext(handle, ++lastId, device, false);
+        contexts.put(handle, context);
+        return handle;
+    }
+
+    /** {@code cuCtxDestroy}: its streams, events and memory go with it. */
+    public synchronized void destroyContext(long handle) {
+        FakeContext context = contexts.remove(handle);
+        context.destroyed = true;
+        streams.values().removeIf(stream -> stream.context == context);
+        events.values().removeIf(event -> event.context == context);
+        for (FakeBlock block : List.copyOf(blocks.all())) {
+            if (block.context == context && block.kind.diesWithContext()) {
+                blocks.remove(block);
+                block.free();
+            }
+        }
+    }
+
+    // ---- what a test asks
+
+    /** Calls so far, failed ones included. */
+    public long calls(CudaFunction function) {
+        return calls.get(function).get();
+    }
+
+    /** Bytes of memory as they are now, without waiting for anything. */
+    public synchronized byte[] peek(long address, int length) {
+        return MemorySegment.ofAddress(address).reinterpret(length).toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /** Sets bytes of memory now. */
+    public synchronized void poke(long address, byte[] bytes) {
+        MemorySegment.ofAddress(address).reinterpret(bytes.length).copyFrom(MemorySegment.ofArray(bytes));
+    }
+
+    /** Copies, fills, records and waits that nobody has waited for. */
+    public synchronized int pendingWork() {
+        int pending = streams.values().stream().mapToInt(FakeStream::pending).sum();
+        return pending + contexts.values().stream().mapToInt(context -> context.nullStream.pending()).sum();
+    }
+
+    /** Host bytes that are registered or were allocated pinned. */
+    public synchronized long pinnedBytes() {
+        return blocks.all().stream().filter(block -> block.kind.isHost()).mapToLong(block -> block.bytes).sum();
+    }
+
+    /** Contexts that exist: 0 proves that nobody made one. */
+    public synchronized int liveContexts() {
+        return contexts.size();
+    }
+
+    /** Rules broken so far, one line each, whatever the calls answered. */
+    public synchronized List<String> violations() {
+        return List.copyOf(violations);
+    }
+
+    /** What is alive but contexts, one line each, and pushes that were not popped. */
+    public synchronized List<String> leaks() {
+        List<String> leaks = new ArrayList<>();
+        blocks.all().forEach(block -> leaks.add(block.toString()));
+        streams.keySet().forEach(stream -> leaks.add("stream 0x" + Long.toHexString(stream)));
+        events.keySet().forEach(event -> leaks.add("event 0x" + Long.toHexString(event)));
+        physical.keySet().forEach(memory -> leaks.add("physical memory 0x" + Long.toHexString(memory)));
+        if (pushes != 0) {
+            leaks.add(pushes + " contexts pushed and not popped");
+        }
+        return leaks;
+    }
+
+    /** How often the primary context of a device is retained. */
+    public synchronized int primaryRetains(int device) {
+        return retained.getOrDefault(device, 0);
+    }
+
+    // ---- how it works
+
+    synchronized int plain(CudaFunction function, IntSupplier body) {
+        long call = calls.get(function).incrementAndGet();
+        if (deinitialized) {
+            return ERROR_DEINITIALIZED;
+        }
+        for (Failure failure : failures.get(function)) {
+            if (failure.hits(call)) {
+                return failure.code();
+            }
+        }
+        return body.getAsInt();
+    }
+
+    int onDevice(CudaFunction function, int device, Runnable body) {
+        return plain(function, () -> {
+            if (device < 0 || device >= devices) {
+                return ERROR_INVALID_DEVICE;
+            }
+            body.run();
+            return SUCCESS;
+        });
+    }
+
+    int inContext(CudaFunction function, ToIntFunction<FakeContext> body) {
+        return plain(function, () -> {
+            FakeContext current = stack.get().peek();
+            if (current == null) {
+                return violation("%s without a current context", ERROR_INVALID_CONTEXT, function.symbol());
+            }
+            if (current.destroyed) {
+                return violation("%s in destroyed %s", ERROR_CONTEXT_IS_DESTROYED, function.symbol(), current);
+            }
+            return body.applyAsInt(current);
+        });
+    }
+
+    int onStream(CudaFunction function, long stream, ToIntFunction<FakeStream> body) {
+        return inContext(function, context -> {
+            if (stream == 0) {
+                violation("%s on the NULL stream", SUCCESS, function.symbol());
+                return body.applyAsInt(context.nullStream);
+            }
+            FakeStream used = streams.get(stream);
+            if (used == null) {
+                return violation("%s on unknown stream 0x%x", ERROR_INVALID_HANDLE, function.symbol(), stream);
+            }
+            if (used.context != context) {
+                return violation(
+                        "%s on a stream of %s in %s", ERROR_INVALID_HANDLE, function.symbol(), used.context, context);
+            }
+            return body.applyAsInt(used);
+        });
+    }
+
+    int violation(String text, int code, Object... arguments) {
+        violations.add(text.formatted(arguments));
+        return code;
+    }
+
+    static int first(int one, int other) {
+        return one != SUCCESS ? one : other;
+    }
+
+    long handle() {
+        lastHandle += 0x10;
+        return lastHandle;
+    }
+
+    long used(int device) {
+        return blocks.all().stream()
+                .filter(block -> !block.kind.isHost() && block.device == device)
+                .mapToLong(block -> block.bytes)
+                .sum();
+    }
+
+    int allocate(long[] pointer, long bytes, FakeBlock.Kind kind, long alignment, FakeContext context) {
+        if (bytes <= 0) {
+            return ERROR_INVALID_VALUE;
+        }
+        if (!kind.isHost() && bytes > memoryPerDevice - used(context.device)) {
+            return ERROR_OUT_OF_MEMORY;
+        }
+        FakeBlock block = new FakeBlock(kind, bytes, alignment, context, ++lastId);
+        blocks.add(block);
+        pointer[0] = block.address;
+        return SUCCESS;
+    }
+
+    /** The real driver, too, waits for the context's work before memory goes. */
+    int freeAfterWork(FakeBlock block) {
+        List.copyOf(streams.values()).forEach(stream -> {
+            while (stream.runOne()) {
+                // its failures are for those who wait for it
+            }
+        });
+        blocks.remove(block);
+        block.free();
+        return SUCCESS;
+    }
+
+    int checkOwner(FakeBlock block, FakeContext context) {
+        if (block.kind.isOfContext() && block.context != context) {
+            return violation("%s belongs to %s, current is %s", ERROR_INVALID_VALUE, block, block.context, context);
+        }
+        return SUCCESS;
+    }
+
+    int checkHost(String role, long address) {
+        FakeBlock block = blocks.around(address);
+        if (block != null && !block.kind.isHost() && block.kind != FakeBlock.Kind.MANAGED) {
+            return violation("the host %s is %s", ERROR_INVALID_VALUE, role, block);
+        }
+        return address == 0 ? ERROR_INVALID_VALUE : SUCCESS;
+    }
+
+    int checkDevice(String role, long address, long bytes, FakeContext context) {
+        FakeBlock block = blocks.around(address);
+        if (block == null) {
+            return violation("the %s 0x%x is not known to the driver", ERROR_INVALID_VALUE, role, address);
+        }
+        if (!block.holds(address, bytes)) {
+            return violation("%d bytes at 0x%x reach past %s", ERROR_INVALID_VALUE, bytes, address, block);
+        }
+        if (!block.accessible) {
+            return violation("%s has no access", ERROR_INVALID_VALUE, block);
+        }
+        if (block.kind == FakeBlock.Kind.VMM && block.device != context.device) {
+            return violation("%s is not accessible from %s", ERROR_INVALID_VALUE, block, context);
+        }
+        return checkOwner(block, context);
+    }
+
+    int checkAny(String role, long address, long bytes, FakeContext context) {
+        return blocks.around(address) == null ? checkHost(role, address) : checkDevice(role, address, bytes, context);
+    }
+
+    int copyLater(FakeStream stream, long to, long from, long bytes) {
+        stream.enqueue(() -> carryOut(() -> MemorySegment.copy(
+                MemorySegment.ofAddress(from).reinterpret(bytes),
+                0,
+                MemorySegment.ofAddress(to).reinterpret(bytes),
+                0,
+                bytes)));
+        return SUCCESS;
+    }
+
+    int carryOut(Runnable work) {
+        deferredWork++;
+        for (Failure failure : deferredFailures) {
+            if (failure.hits(deferredWork)) {
+                return failure.code();
+            }
+        }
+        work.run();
+        return SUCCESS;
+    }
+}
