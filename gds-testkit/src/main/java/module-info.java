@@ -8,6 +8,7 @@ module io.gds4j.testkit {
 
     exports io.gds4j.testkit;
     exports io.gds4j.testkit.contract;
+    exports io.gds4j.testkit.random;
 
     opens io.gds4j.testkit.contract;
 }

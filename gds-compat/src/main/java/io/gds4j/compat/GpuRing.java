@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.CudaFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -110,16 +111,32 @@ final class GpuRing {
     }
 
     private void prepare() {
-        if (!ready) {
-            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
-            stream = out[0];
+        if (ready) {
+            return;
+        }
+        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
+        stream = out[0];
+        int made = 0;
+        try {
             for (Slot slot : slots) {
                 int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
                 CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
                 slot.event = out[0];
+                made++;
             }
             ready = true;
+        } finally {
+            if (!ready) {
+                destroy(made);
+            }
         }
+    }
+
+    private void destroy(int events) {
+        for (int i = 0; i < events; i++) {
+            cuda.eventDestroy(slots[i].event);
+        }
+        cuda.streamDestroy(stream);
     }
 
     /** True if a second piece can be taken up while the first is still at work. */
@@ -225,13 +242,16 @@ final class GpuRing {
 
     /** Frees stream and events; a context that is gone took them along. */
     void close() {
-        if (ready && cuda.ctxPushCurrent(context.handle()) == Cuda.SUCCESS) {
-            for (Slot slot : slots) {
-                cuda.eventDestroy(slot.event);
-            }
-            cuda.streamDestroy(stream);
+        if (ready && isAlive() && cuda.ctxPushCurrent(context.handle()) == Cuda.SUCCESS) {
+            destroy(DEPTH);
             cuda.ctxPopCurrent(out);
         }
         ready = false;
+    }
+
+    /** False once the context is gone, also if a new one has its handle. */
+    private boolean isAlive() {
+        return !cuda.has(CudaFunction.CTX_GET_ID)
+                || cuda.ctxGetId(context.handle(), out) == Cuda.SUCCESS && out[0] == context.id();
     }
 }

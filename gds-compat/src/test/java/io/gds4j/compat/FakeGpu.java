@@ -1,0 +1,38 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import java.util.List;
+
+/** Backends with real system calls and a GPU that is not there. */
+final class FakeGpu implements AutoCloseable {
+    /** Host memory twice: it has more ways to be served. */
+    static final List<MemoryKind> KINDS = List.of(
+            MemoryKind.HOST,
+            MemoryKind.HOST,
+            MemoryKind.HOST_HUGEPAGE,
+            MemoryKind.HOST_PINNED,
+            MemoryKind.CUDA_DEVICE,
+            MemoryKind.CUDA_DEVICE,
+            MemoryKind.CUDA_MANAGED,
+            MemoryKind.CUDA_POOL);
+
+    private final FakeCuda cuda = new FakeCuda();
+    private final CudaAvailability availability = cuda.available();
+
+    CuFileBackend backend(CuFileConfig config) {
+        return new CompatBackend(config, FfmPosix.instance(), availability);
+    }
+
+    @Override
+    public void close() {
+        assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
+        assertThat(cuda.leaks()).as("CUDA objects left").isEmpty();
+    }
+}

@@ -1,0 +1,150 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import org.junit.jupiter.api.Test;
+
+/** Memory of contexts that the program made itself, as JCuda programs do, and threads with contexts of their own. */
+class GpuContextsTest {
+    private static final int SIZE = 3 * Rig.PIECE + 77;
+
+    private static long current(FakeCuda cuda) {
+        long[] context = new long[1];
+        assertThat(cuda.ctxGetCurrent(context)).isEqualTo(Cuda.SUCCESS);
+        return context[0];
+    }
+
+    private static long allocateIn(FakeCuda cuda, long context, long bytes) {
+        long[] out = new long[1];
+        assertThat(cuda.ctxPushCurrent(context)).isEqualTo(Cuda.SUCCESS);
+        long[] pointer = new long[1];
+        assertThat(cuda.memAlloc(pointer, bytes)).isEqualTo(Cuda.SUCCESS);
+        assertThat(cuda.ctxPopCurrent(out)).isEqualTo(Cuda.SUCCESS);
+        return pointer[0];
+    }
+
+    private static void freeIn(FakeCuda cuda, long context, long pointer) {
+        long[] out = new long[1];
+        cuda.ctxPushCurrent(context);
+        assertThat(cuda.memFree(pointer)).isEqualTo(Cuda.SUCCESS);
+        cuda.ctxPopCurrent(out);
+    }
+
+    @Test
+    void memoryOfTheProgramsOwnContextIsServedInIt() {
+        try (Rig rig = Rig.onGpu()) {
+            FakeCuda cuda = rig.cuda();
+            long context = cuda.createContext(0);
+            long pointer = allocateIn(cuda, context, SIZE);
+            GuardedFile file = rig.file(SIZE);
+            MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileBuffer buffer = rig.driver().registerBuffer(range)) {
+                assertThat(handle.read(range, 0)).isEqualTo(SIZE);
+                assertThat(cuda.peek(pointer, SIZE)).isEqualTo(file.expected(0, SIZE));
+                cuda.poke(pointer, new byte[SIZE]);
+                assertThat(handle.write(buffer, 0)).isEqualTo(SIZE);
+                file.expectWrite(0, new byte[SIZE]);
+                file.verify();
+            }
+            freeIn(cuda, context, pointer);
+        }
+    }
+
+    @Test
+    void contextThatIsCurrentStaysCurrent() {
+        try (Rig rig = Rig.onGpu()) {
+            FakeCuda cuda = rig.cuda();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            assertThat(current(cuda)).as("context of a thread that had none").isZero();
+            long own = cuda.createContext(0);
+            cuda.ctxPushCurrent(own);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileBuffer buffer = rig.driver().registerBuffer(memory.range())) {
+                assertThat(handle.read(buffer, 0)).isEqualTo(SIZE);
+                assertThat(current(cuda)).isEqualTo(own);
+                assertThat(handle.write(memory.range(), 0)).isEqualTo(SIZE);
+                assertThat(current(cuda)).isEqualTo(own);
+                cuda.failDeferred(1, 999);
+                Failures.expect(CuFileError.CUDA_DRIVER_ERROR, () -> handle.read(memory.range(), 0));
+                assertThat(current(cuda)).as("after a failure").isEqualTo(own);
+            } finally {
+                cuda.ctxPopCurrent(new long[1]);
+            }
+        }
+    }
+
+    @Test
+    void memoryOfADestroyedContextIsAnErrorAndOthersGoOn() {
+        try (Rig rig = Rig.onGpu()) {
+            FakeCuda cuda = rig.cuda();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory good = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long context = cuda.createContext(0);
+            long pointer = allocateIn(cuda, context, SIZE);
+            MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE);
+            try (CuFileHandle handle = rig.open(file)) {
+                assertThat(handle.read(range, 0)).isEqualTo(SIZE);
+                cuda.destroyContext(context);
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(range, 0));
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> rig.driver().registerBuffer(range));
+                assertThat(handle.read(good.range(), 0)).isEqualTo(SIZE);
+                good.expect(0, file.expected(0, SIZE));
+                good.verify();
+            }
+        }
+    }
+
+    @Test
+    void contextAtTheAddressOfADeadOneIsANewOne() {
+        try (Rig rig = Rig.onGpu()) {
+            FakeCuda cuda = rig.cuda();
+            GuardedFile file = rig.file(SIZE);
+            long context = cuda.createContext(0);
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int round = 0; round < 3; round++) {
+                    long pointer = allocateIn(cuda, context, SIZE);
+                    MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE);
+                    assertThat(handle.read(range, 0)).isEqualTo(SIZE);
+                    assertThat(cuda.peek(pointer, SIZE)).isEqualTo(file.expected(0, SIZE));
+                    cuda.destroyContext(context);
+                    cuda.createContext(0, context);
+                }
+            }
+        }
+    }
+
+    @Test
+    void addressThatTheDriverDoesNotKnowIsRefused() {
+        try (Rig rig = Rig.onGpu();
+                CuFileHandle handle = rig.open(rig.file(SIZE))) {
+            MemoryRange range = MemoryRange.ofAddress(0x1000, SIZE, MemoryKind.CUDA_DEVICE);
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(range, 0));
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.write(range, 0));
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> rig.driver().registerBuffer(range));
+        }
+    }
+
+    @Test
+    void gpuMemoryWithoutADriverIsRefused() {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(SIZE))) {
+            MemoryRange range = MemoryRange.ofAddress(0x1000, SIZE, MemoryKind.CUDA_DEVICE);
+            Failures.expect(CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> handle.read(range, 0));
+            Failures.expect(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    () -> rig.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, SIZE));
+        }
+    }
+}

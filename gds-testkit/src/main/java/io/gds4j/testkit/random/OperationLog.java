@@ -1,0 +1,28 @@
+package io.gds4j.testkit.random;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+
+/** The last operations of a sequence, to be read when it has failed. */
+final class OperationLog {
+    private static final int KEPT = 40;
+
+    private final Deque<String> lines = new ArrayDeque<>();
+    private long count;
+
+    synchronized void add(String format, Object... arguments) {
+        count++;
+        lines.addLast("%6d  %s".formatted(count, format.formatted(arguments)));
+        if (lines.size() > KEPT) {
+            lines.removeFirst();
+        }
+    }
+
+    /** The failure with what led to it, and how to see it again. */
+    synchronized AssertionError failure(String sequence, long seed, Throwable cause) {
+        return new AssertionError(
+                "%s failed: %s%nrepeat with -D%s=%d%nlast operations:%n%s"
+                        .formatted(sequence, cause, RandomRuns.SEED, seed, String.join(System.lineSeparator(), lines)),
+                cause);
+    }
+}

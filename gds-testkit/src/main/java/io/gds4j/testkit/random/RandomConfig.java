@@ -1,0 +1,38 @@
+package io.gds4j.testkit.random;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import java.util.List;
+import java.util.random.RandomGenerator;
+
+/**
+ * A configuration under which a sequence runs.
+ *
+ * @param config the whole
+ * @param piece bytes of the largest bounce buffer
+ */
+record RandomConfig(CuFileConfig config, int piece) {
+    private static final int[] LARGEST_KB = {4, 64, 64, 256, 1024};
+
+    static RandomConfig choose(RandomGenerator random) {
+        int largestKb = LARGEST_KB[random.nextInt(LARGEST_KB.length)];
+        CuFileConfig config = CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of((long) largestKb))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(random.nextLong(1, 9)))
+                .set(CuFileKeys.MAX_IO_THREADS, random.nextLong(5))
+                .set(CuFileKeys.FORCE_ODIRECT_MODE, random.nextBoolean())
+                .build();
+        return new RandomConfig(config, largestKb << 10);
+    }
+
+    @Override
+    public String toString() {
+        return "slabs of %d KiB x %s, %d threads, force_odirect_mode %s"
+                .formatted(
+                        piece >> 10,
+                        config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT),
+                        config.get(CuFileKeys.MAX_IO_THREADS),
+                        config.get(CuFileKeys.FORCE_ODIRECT_MODE));
+    }
+}

@@ -1,0 +1,75 @@
+package io.gds4j.testkit.random;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * Runs random sequences against a backend, one after the other, until the time is over.
+ *
+ * <pre>{@code
+ * new RandomRuns("ext4", MyBackend::new, directory, List.of(MemoryKind.HOST)).run(Duration.ofSeconds(10));
+ * }</pre>
+ *
+ * <p>
+ * The seed of the first sequence is taken from the system property {@value #SEED}, else chosen and printed; each sequence
+ * that follows has the next number. A failure names the seed of its sequence.
+ *
+ * @since 0.1
+ */
+public final class RandomRuns {
+    /** System property: seed of the first sequence. */
+    public static final String SEED = "gds4j.property.seed";
+
+    private static final int OPERATIONS = 120;
+
+    private final String name;
+    private final Function<CuFileConfig, CuFileBackend> backends;
+    private final Path directory;
+    private final List<MemoryKind> kinds;
+
+    /**
+     * Prepares runs.
+     *
+     * @param name of what is tested, for messages
+     * @param backends makes closed backends
+     * @param directory where files go
+     * @param kinds memory that is used
+     */
+    public RandomRuns(
+            String name, Function<CuFileConfig, CuFileBackend> backends, Path directory, List<MemoryKind> kinds) {
+        this.name = name;
+        this.backends = backends;
+        this.directory = directory;
+        this.kinds = List.copyOf(kinds);
+    }
+
+    /**
+     * Runs at least one sequence of either sort: one thread with several handles, and several threads with disjoint parts of
+     * one file.
+     *
+     * @return sequences that ran
+     */
+    public int run(Duration time) {
+        long seed = Long.getLong(SEED, System.nanoTime() & 0x7fffffffL);
+        System.out.printf("random operations: on=%s kinds=%s seconds=%.1f %s=%d%n",
+                name, kinds, time.toMillis() / 1000.0, SEED, seed);
+        long end = System.nanoTime() + time.toNanos();
+        int sequences = 0;
+        while (sequences < 2 || System.nanoTime() < end) {
+            long own = seed + sequences / 2;
+            if (sequences % 2 == 0) {
+                new RandomSequence(name, backends, directory, kinds, own).run(OPERATIONS);
+            } else {
+                new RandomCrowd(name, backends, directory, kinds, own).run(OPERATIONS / 4);
+            }
+            sequences++;
+        }
+        System.out.printf("random operations: on=%s sequences=%d%n", name, sequences);
+        return sequences;
+    }
+}
