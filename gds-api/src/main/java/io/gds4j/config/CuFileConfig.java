@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The configuration of one driver session: immutable, every value with its source.
@@ -77,6 +78,15 @@ public final class CuFileConfig {
      */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /**
+     * Begins a configuration that is this one but for what the builder sets; neither environment nor file is read again.
+     *
+     * @return a builder
+     */
+    public Builder toBuilder() {
+        return new Builder(this);
     }
 
     /**
@@ -153,8 +163,14 @@ public final class CuFileConfig {
     public static final class Builder {
         private final Map<ConfigKey<?>, ConfigValue<?>> program = new LinkedHashMap<>();
         private ConfigSources sources = ConfigSources.ofProcess();
+        private final @Nullable CuFileConfig base;
 
         private Builder() {
+            this.base = null;
+        }
+
+        private Builder(CuFileConfig base) {
+            this.base = base;
         }
 
         /**
@@ -219,6 +235,11 @@ public final class CuFileConfig {
          * @throws CuFileConfigException for anything that is not as it should be, with its place
          */
         public CuFileConfig build() {
+            if (base != null) {
+                Map<ConfigKey<?>, ConfigValue<?>> changed = new LinkedHashMap<>(base.values);
+                changed.putAll(program);
+                return new CuFileConfig(changed, base.unknown, base.warnings);
+            }
             ConfigSources.Found found = sources.read();
             Map<ConfigKey<?>, ConfigValue<?>> all = new LinkedHashMap<>(found.values());
             all.putAll(program);

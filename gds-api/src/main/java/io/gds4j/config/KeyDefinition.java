@@ -15,7 +15,8 @@ final class KeyDefinition<T> {
     private final List<ConfigKey<?>> catalogue;
     Constraint<T> constraint;
     String unit = "";
-    @Nullable CuFileParameter parameter;
+    @Nullable
+    CuFileParameter parameter;
     boolean compat;
     boolean inFile = true;
     String since = "1.15";

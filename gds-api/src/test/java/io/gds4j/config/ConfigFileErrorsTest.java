@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** What is wrong in a file, and the one line that says so. */
 class ConfigFileErrorsTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     static Stream<Arguments> faultyTexts() {
         return Stream.of(

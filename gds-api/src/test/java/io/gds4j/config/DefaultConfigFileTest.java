@@ -11,7 +11,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The documented file that {@code gds check --print-config} writes. */
 class DefaultConfigFileTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     @Test
     void parsedItYieldsTheDefaults() throws IOException {

@@ -39,7 +39,8 @@ class PrecedenceTest {
         }
     };
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     @BeforeEach
     void listen() {

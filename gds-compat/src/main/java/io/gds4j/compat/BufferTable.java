@@ -6,6 +6,7 @@ import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * Registered buffers by base address. Registration costs nothing here: there is no device to map the memory for. It is kept so
@@ -17,15 +18,21 @@ final class BufferTable {
 
     private final Map<Long, MemoryRange> byBase = new HashMap<>();
     private final Consumer<MemoryRange> bounds;
-    private final long maxDeviceBytes;
+    private final LongSupplier maxDevicePinnedKb;
     private long deviceBytes;
 
     /**
+     * @param maxDevicePinnedKb how much GPU memory may be registered now, KiB
      * @param bounds throws for a range that reaches past its allocation
      */
-    BufferTable(long maxDevicePinnedKb, Consumer<MemoryRange> bounds) {
+    BufferTable(LongSupplier maxDevicePinnedKb, Consumer<MemoryRange> bounds) {
         this.bounds = bounds;
-        this.maxDeviceBytes = maxDevicePinnedKb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : maxDevicePinnedKb * KIB;
+        this.maxDevicePinnedKb = maxDevicePinnedKb;
+    }
+
+    private long maxDeviceBytes() {
+        long kb = maxDevicePinnedKb.getAsLong();
+        return kb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : kb * KIB;
     }
 
     synchronized void register(MemoryRange range) {
@@ -39,7 +46,7 @@ final class BufferTable {
                     REGISTER,
                     "a buffer is registered at 0x%x already".formatted(range.address()));
         }
-        if (range.kind().isCuda() && range.length() > maxDeviceBytes - deviceBytes) {
+        if (range.kind().isCuda() && range.length() > maxDeviceBytes() - deviceBytes) {
             throw CuFileException.of(
                     CuFileError.INVALID_MAPPING_SIZE,
                     REGISTER,

@@ -1,7 +1,12 @@
 package io.gds4j.compat;
 
+import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.DriverProperties;
+import io.gds4j.config.ParameterRange;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
+import io.gds4j.config.StringParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -25,11 +30,11 @@ final class CompatBackend implements CuFileBackend {
     private static final int VERSION = 1150;
 
     private final Posix posix;
-    private final CuFileConfig config;
+    private final CompatParameters parameters;
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
-    private final DriverLimits limits;
+    private volatile DriverLimits limits;
 
     private @Nullable CompatSession session;
     private long users;
@@ -37,7 +42,7 @@ final class CompatBackend implements CuFileBackend {
 
     CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
         this.posix = posix;
-        this.config = config;
+        this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
         this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.limits = new DriverLimits(config);
@@ -129,7 +134,18 @@ final class CompatBackend implements CuFileBackend {
     @Override
     public synchronized void driverOpen() {
         if (session == null) {
-            session = new CompatSession(posix, contexts, config, counters);
+            CuFileConfig config = parameters.open();
+            boolean opened = false;
+            try {
+                DriverLimits running = new DriverLimits(config);
+                session = new CompatSession(posix, contexts, config, running, counters);
+                limits = running;
+                opened = true;
+            } finally {
+                if (!opened) {
+                    parameters.close();
+                }
+            }
         }
         users++;
     }
@@ -147,6 +163,7 @@ final class CompatBackend implements CuFileBackend {
                 last = session;
                 peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
                 session = null;
+                parameters.close();
             }
         }
         if (last != null) {
@@ -193,6 +210,51 @@ final class CompatBackend implements CuFileBackend {
     @Override
     public int getVersion() {
         return VERSION;
+    }
+
+    @Override
+    public long getParameterSizeT(SizeParameter parameter) {
+        return parameters.get(parameter.key());
+    }
+
+    @Override
+    public boolean getParameterBool(BoolParameter parameter) {
+        return parameters.get(parameter.key());
+    }
+
+    @Override
+    public String getParameterString(StringParameter parameter) {
+        return parameters.text(parameter);
+    }
+
+    @Override
+    public void setParameterSizeT(SizeParameter parameter, long value) {
+        parameters.set("cuFileSetParameterSizeT", parameter.key(), value);
+    }
+
+    @Override
+    public void setParameterBool(BoolParameter parameter, boolean value) {
+        parameters.set("cuFileSetParameterBool", parameter.key(), value);
+    }
+
+    @Override
+    public void setParameterString(StringParameter parameter, String value) {
+        parameters.set("cuFileSetParameterString", parameter.key(), value);
+    }
+
+    @Override
+    public ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
+        return CompatParameters.range(parameter);
+    }
+
+    @Override
+    public void setParameterPosixPoolSlabArray(SlabArray slabs) {
+        parameters.setSlabs(slabs);
+    }
+
+    @Override
+    public SlabArray getParameterPosixPoolSlabArray() {
+        return parameters.slabs();
     }
 
     private synchronized @Nullable CompatSession current() {

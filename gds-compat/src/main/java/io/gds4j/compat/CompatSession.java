@@ -35,6 +35,7 @@ final class CompatSession {
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
     private final Posix posix;
+    private final DriverLimits limits;
     private final boolean forceDirect;
     private final boolean allowSystemMemory;
     private final DescriptorTable descriptors;
@@ -46,12 +47,14 @@ final class CompatSession {
     private final Thread exitHook;
     private volatile boolean exiting;
 
-    CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, PathCounters counters) {
+    CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
+            PathCounters counters) {
         this.posix = posix;
+        this.limits = limits;
         this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
-        this.buffers = new BufferTable(config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB), bounds(contexts));
+        this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(posix, pinning, config);
@@ -266,7 +269,7 @@ final class CompatSession {
             long bufferOffset,
             boolean write) {
         FilePair pair = file.pair();
-        long pieceSize = engine.pieceSize(size, pool.pieceSize());
+        long pieceSize = engine.pieceSize(size, Math.min(pool.pieceSize(), limits.largestPiece()));
         boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
         if (direct && write && pair.traits().network()) {

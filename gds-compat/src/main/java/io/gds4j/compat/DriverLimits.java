@@ -12,6 +12,7 @@ final class DriverLimits {
     private static final int COMPAT_ALLOWED = 2;
     private static final int DYNAMIC_ROUTING = 1;
     private static final int PARALLEL_IO = 8;
+    private static final long KIB = 1024;
     private static final long PAGE_KB = 4;
     private static final long GPU_PAGE_KB = 64;
     private static final long MAX_DIRECT_IO_KB = 16384;
@@ -19,9 +20,9 @@ final class DriverLimits {
     private final CuFileConfig config;
     private boolean poll;
     private long pollThresholdKb;
-    private long maxDirectIoKb;
+    private volatile long maxDirectIoKb;
     private long maxCacheKb;
-    private long maxPinnedKb;
+    private volatile long maxPinnedKb;
 
     DriverLimits(CuFileConfig config) {
         this.config = config;
@@ -30,6 +31,16 @@ final class DriverLimits {
         this.maxDirectIoKb = config.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB);
         this.maxCacheKb = config.get(CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB);
         this.maxPinnedKb = config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
+    }
+
+    /** Memory of GPUs that may be registered now, KiB. */
+    long maxPinnedKb() {
+        return maxPinnedKb;
+    }
+
+    /** Bytes of one request to the kernel at most, a power of two. */
+    long largestPiece() {
+        return Long.highestOneBit(maxDirectIoKb * KIB);
     }
 
     synchronized void setPollMode(boolean value, long thresholdKb) {
@@ -62,6 +73,7 @@ final class DriverLimits {
     }
 
     synchronized DriverProperties properties() {
+        // This backend is cuFile's compatible mode: it cannot be forbidden while it serves.
         int control = COMPAT_ALLOWED | (poll ? POLL_MODE : 0);
         int features = config.get(CuFileKeys.PARALLEL_IO) ? PARALLEL_IO : 0;
         return new DriverProperties(

@@ -34,7 +34,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CompatLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(11);
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
 

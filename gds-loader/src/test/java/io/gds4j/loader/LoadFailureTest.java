@@ -31,7 +31,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** Loads that end early: what is thrown, and that nothing is left of them. */
 @Timeout(60)
 class LoadFailureTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private final FileChannelBackend backend = new FileChannelBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);

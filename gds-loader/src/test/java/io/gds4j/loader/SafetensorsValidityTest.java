@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Which files are safetensors, and what is said of those that are not. */
 class SafetensorsValidityTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private Path file(byte[] bytes) {
         return HeaderText.write(folder.resolve("m.safetensors"), bytes);

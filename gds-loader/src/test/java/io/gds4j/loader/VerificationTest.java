@@ -27,7 +27,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Digests of tensors in memory, and their comparison with the file. */
 class VerificationTest {
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private final FileChannelBackend backend = new FileChannelBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);

@@ -19,7 +19,8 @@ import org.junit.jupiter.api.io.TempDir;
 class FaultInjectingBackendTest {
     private final FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
 
-    @TempDir Path directory;
+    @TempDir
+    Path directory;
 
     private CuFileDriver driver;
     private GuardedFile file;

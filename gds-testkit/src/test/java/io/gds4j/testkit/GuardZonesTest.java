@@ -21,7 +21,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class GuardZonesTest {
     private final MemoryAllocator allocator = new ReferenceBackend().allocator();
 
-    @TempDir Path directory;
+    @TempDir
+    Path directory;
 
     @ParameterizedTest
     @ValueSource(ints = {-GuardedMemory.GUARD, -1, 0, 500, 999, 1000, 1000 + GuardedMemory.GUARD - 1})

@@ -19,7 +19,8 @@ class ConsumerIT {
     private static final Map<String, String> COMPAT = Map.of("CUFILE_FORCE_COMPAT_MODE", "true");
     private static final String SIZE = Long.toString((1L << 20) + 1234);
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     @Test
     void aProgramOnTheClassPathReadsWhatItWrote() throws Exception {

@@ -29,7 +29,8 @@ class LauncherIT {
     /** The jar under test is the one that stands there, and a build within this build would replace it. */
     private static final Map<String, String> NO_BUILD = Map.of("GDS_NO_BUILD", "yes");
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     @Test
     void theVersionIsAllThatIsPrinted() throws Exception {

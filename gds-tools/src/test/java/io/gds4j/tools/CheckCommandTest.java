@@ -16,7 +16,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class CheckCommandTest {
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     @Test
     void jsonHasEveryFieldOfTheContract() {

@@ -14,7 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class DemoCommandTest {
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     @Test
     void makesLoadsVerifiesComparesAndRemoves() {

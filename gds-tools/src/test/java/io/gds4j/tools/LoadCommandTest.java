@@ -33,7 +33,8 @@ class LoadCommandTest {
             "verified",
             "peakStagingBytes");
 
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     private static Map<String, String> digests(JsonNode tensorList) {
         Map<String, String> digests = new HashMap<>();

@@ -10,7 +10,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ProgressTest {
-    @TempDir private Path folder;
+    @TempDir
+    private Path folder;
 
     private GdsRun load(Map<String, String> environment, boolean terminal, String... more) {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));

@@ -43,7 +43,8 @@ class FfmPosixTest {
 
     private final Posix posix = FfmPosix.instance();
 
-    @TempDir Path folder;
+    @TempDir
+    Path folder;
 
     private Path file() throws IOException {
         return Files.write(folder.resolve("file"), TEXT);

@@ -95,6 +95,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Parameter extends ParameterContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Unbuilt extends UnbuiltContract {
         @Override
         protected BackendUnderTest backend() {

@@ -1,0 +1,121 @@
+package io.gds4j.compat;
+
+import io.gds4j.config.ConfigKey;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.ParameterRange;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
+import io.gds4j.config.StringParameter;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * The parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}: what is set while the driver is closed wins
+ * over all else at the next open, which consumes it. Thread-safe.
+ */
+final class CompatParameters {
+    private static final String SET_SLABS = "cuFileSetParameterPosixPoolSlabArray";
+
+    private final CuFileConfig configured;
+    private final Map<ConfigKey<?>, Object> staged = new LinkedHashMap<>();
+    private CuFileConfig values;
+    private boolean open;
+
+    CompatParameters(CuFileConfig configured) {
+        this.configured = configured;
+        this.values = configured;
+    }
+
+    /**
+     * The configuration of a driver that opens now. Values that do not go together stay staged, so that they can be mended.
+     *
+     * @throws io.gds4j.config.CuFileConfigException if they do not
+     */
+    synchronized CuFileConfig open() {
+        values = merged();
+        staged.clear();
+        open = true;
+        return values;
+    }
+
+    /** The driver has closed: what was set for it no longer holds. */
+    synchronized void close() {
+        values = configured;
+        open = false;
+    }
+
+    /** The running value, or while the driver is closed the one that the next open would take. */
+    synchronized <T> T get(ConfigKey<T> key) {
+        return key.type().cast(staged.getOrDefault(key, values.get(key)));
+    }
+
+    /**
+     * @throws CuFileException INVALID_VALUE for CUFILE_LOGFILE_PATH while nobody has set it
+     */
+    String text(StringParameter parameter) {
+        String value = get(parameter.key());
+        if (parameter == StringParameter.ENV_LOGFILE_PATH && value.isEmpty()) {
+            throw invalid("cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
+        }
+        return value;
+    }
+
+    /**
+     * Stages a value.
+     *
+     * @throws CuFileException DRIVER_ALREADY_OPEN while the driver is open, INVALID_VALUE for a value that is not allowed
+     */
+    synchronized <T> void set(String function, ConfigKey<T> key, T value) {
+        checkClosed(function);
+        if (!key.accepts(value)) {
+            throw invalid(function, "%s is %s, allowed: %s".formatted(key.name(), value, key.allowed()));
+        }
+        staged.put(key, value);
+    }
+
+    synchronized void setSlabs(SlabArray slabs) {
+        checkClosed(SET_SLABS);
+        staged.put(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, slabs.sizesKb());
+        staged.put(CuFileKeys.POSIX_POOL_SLAB_COUNT, slabs.counts());
+    }
+
+    synchronized SlabArray slabs() {
+        return staged.isEmpty() ? values.posixPoolSlabs() : merged().posixPoolSlabs();
+    }
+
+    /** What {@code cuFileGetParameterMinMaxValue} answers. */
+    static ParameterRange range(SizeParameter parameter) {
+        return parameter.range()
+                .orElseThrow(() -> invalid("cuFileGetParameterMinMaxValue", parameter.cName() + " has no range"));
+    }
+
+    private CuFileConfig merged() {
+        CuFileConfig.Builder builder = configured.toBuilder();
+        staged.forEach((key, value) -> setUnchecked(builder, key, value));
+        return builder.build();
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> void setUnchecked(CuFileConfig.Builder builder, ConfigKey<T> key, Object value) {
+        builder.set(key, (T) value);
+    }
+
+    private void checkClosed(String function) {
+        if (open) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_ALREADY_OPEN, function, "parameters are set before the driver opens");
+        }
+    }
+
+    private static CuFileException invalid(String function, String detail) {
+        return CuFileException.builder(function)
+                .error(CuFileError.INVALID_VALUE)
+                .errno(Errno.EINVAL)
+                .detail(detail)
+                .build();
+    }
+}

@@ -1,0 +1,232 @@
+package io.gds4j.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.BoolParameter;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.ParameterRange;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
+import io.gds4j.config.StringParameter;
+import io.gds4j.error.CuFileError;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedMemory;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}, and the properties that follow from them.
+ *
+ * @since 0.1
+ */
+public abstract class ParameterContract extends BackendContract {
+    private static final long KIB = 1024;
+
+    /** For subclasses. */
+    protected ParameterContract() {
+    }
+
+    @BeforeEach
+    void backendHasParameters() {
+        assumeFalse(backend().unbuiltFunctions().contains("cuFileSetParameterSizeT"), "not built");
+    }
+
+    private CuFileBackend closedBackend() {
+        return backend().createBackend(backend().config());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everySizeHasTheConfiguredValue(SizeParameter parameter) {
+        assertThat(driver().parameter(parameter)).isEqualTo(backend().config().get(parameter.key()));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void everySwitchHasTheConfiguredValue(BoolParameter parameter) {
+        assertThat(driver().parameter(parameter)).isEqualTo(backend().config().get(parameter.key()));
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = "ENV_LOGFILE_PATH", mode = EnumSource.Mode.EXCLUDE)
+    void everyTextHasTheConfiguredValue(StringParameter parameter) {
+        assertThat(driver().parameter(parameter)).isEqualTo(backend().config().get(parameter.key()));
+    }
+
+    @Test
+    void logFileOfTheEnvironmentIsInvalidWhileNobodySetIt() {
+        Failures.expect(CuFileError.INVALID_VALUE, () -> driver().parameter(StringParameter.ENV_LOGFILE_PATH));
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = "PROFILE_STATS", mode = EnumSource.Mode.EXCLUDE)
+    void everySizeButOneHasItsRange(SizeParameter parameter) {
+        ParameterRange range = driver().parameterRange(parameter);
+        assertThat(range).isEqualTo(parameter.range().orElseThrow());
+    }
+
+    @Test
+    void levelOfStatisticsHasNoRange() {
+        Failures.expect(CuFileError.INVALID_VALUE, () -> driver().parameterRange(SizeParameter.PROFILE_STATS));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void sizeIsStagedWhileClosedHoldsWhileOpenAndIsConsumed(SizeParameter parameter) {
+        CuFileBackend backend = closedBackend();
+        long before = backend.getParameterSizeT(parameter);
+        long other = otherThan(parameter, before);
+        backend.setParameterSizeT(parameter, other);
+        assertThat(backend.getParameterSizeT(parameter)).as("staged").isEqualTo(other);
+        backend.driverOpen();
+        assertThat(backend.getParameterSizeT(parameter)).as("running").isEqualTo(other);
+        backend.driverClose();
+        assertThat(backend.getParameterSizeT(parameter)).as("after close").isEqualTo(before);
+        backend.driverOpen();
+        assertThat(backend.getParameterSizeT(parameter)).as("the next open").isEqualTo(before);
+        backend.driverClose();
+    }
+
+    /** Another value that goes together with the defaults of all others. */
+    private static long otherThan(SizeParameter parameter, long value) {
+        return switch (parameter) {
+            case PROFILE_STATS -> value == 1 ? 2 : 1;
+            case PROPERTIES_MAX_DIRECT_IO_SIZE_KB -> value == 8192 ? 4096 : 8192;
+            case PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB -> value == 262144 ? 524288 : 262144;
+            case PROPERTIES_PER_BUFFER_CACHE_SIZE_KB -> value == 512 ? 256 : 512;
+            case PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB -> value == 65536 ? 131072 : 65536;
+            case EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, POLLTHRESHOLD_SIZE_KB -> value == 16 ? 8 : 16;
+            case EXECUTION_MAX_IO_QUEUE_DEPTH,
+                    EXECUTION_MAX_IO_THREADS,
+                    EXECUTION_MAX_REQUEST_PARALLELISM,
+                    PROPERTIES_IO_BATCHSIZE,
+                    PROPERTIES_BATCH_IO_TIMEOUT_MS ->
+                value == 2 ? 3 : 2;
+        };
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void switchIsStagedWhileClosedHoldsWhileOpenAndIsConsumed(BoolParameter parameter) {
+        CuFileBackend backend = closedBackend();
+        boolean before = backend.getParameterBool(parameter);
+        backend.setParameterBool(parameter, !before);
+        assertThat(backend.getParameterBool(parameter)).as("staged").isEqualTo(!before);
+        backend.driverOpen();
+        assertThat(backend.getParameterBool(parameter)).as("running").isEqualTo(!before);
+        backend.driverClose();
+        assertThat(backend.getParameterBool(parameter)).as("after close").isEqualTo(before);
+    }
+
+    @Test
+    void textIsStagedWhileClosedHoldsWhileOpenAndIsConsumed() {
+        CuFileBackend backend = closedBackend();
+        String before = backend.getParameterString(StringParameter.LOGGING_LEVEL);
+        backend.setParameterString(StringParameter.LOGGING_LEVEL, "WARN");
+        backend.driverOpen();
+        assertThat(backend.getParameterString(StringParameter.LOGGING_LEVEL)).isEqualTo("WARN");
+        backend.driverClose();
+        assertThat(backend.getParameterString(StringParameter.LOGGING_LEVEL)).isEqualTo(before);
+    }
+
+    @Test
+    void slabsAreStagedWhileClosedHoldWhileOpenAndAreConsumed() {
+        CuFileBackend backend = closedBackend();
+        SlabArray before = backend.getParameterPosixPoolSlabArray();
+        SlabArray other = new SlabArray(List.of(8L, 64L), List.of(4L, 2L));
+        backend.setParameterPosixPoolSlabArray(other);
+        backend.driverOpen();
+        assertThat(backend.getParameterPosixPoolSlabArray()).isEqualTo(other);
+        backend.driverClose();
+        assertThat(backend.getParameterPosixPoolSlabArray()).isEqualTo(before);
+    }
+
+    @Test
+    void nothingIsSetWhileTheDriverIsOpen() {
+        CuFileBackend backend = closedBackend();
+        backend.driverOpen();
+        try {
+            for (SizeParameter parameter : SizeParameter.values()) {
+                Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
+                        () -> backend.setParameterSizeT(parameter, otherThan(parameter, 0)));
+            }
+            for (BoolParameter parameter : BoolParameter.values()) {
+                Failures.expect(
+                        CuFileError.DRIVER_ALREADY_OPEN, () -> backend.setParameterBool(parameter, true));
+            }
+            Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
+                    () -> backend.setParameterString(StringParameter.LOGGING_LEVEL, "INFO"));
+            Failures.expect(CuFileError.DRIVER_ALREADY_OPEN,
+                    () -> backend.setParameterPosixPoolSlabArray(new SlabArray(List.of(4L), List.of(1L))));
+        } finally {
+            backend.driverClose();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void valueOutsideTheRangeIsRefusedAtTheCall(SizeParameter parameter) {
+        CuFileBackend backend = closedBackend();
+        long before = backend.getParameterSizeT(parameter);
+        long above = parameter == SizeParameter.PROFILE_STATS ? 4 : Long.MAX_VALUE;
+        for (long outside : new long[]{-1, above}) {
+            assertThat(Failures.expect(
+                    CuFileError.INVALID_VALUE, () -> backend.setParameterSizeT(parameter, outside)))
+                    .hasMessageContaining(parameter.key().name())
+                    .hasMessageContaining(parameter.key().allowed());
+        }
+        assertThat(backend.getParameterSizeT(parameter)).isEqualTo(before);
+    }
+
+    @Test
+    void unknownLevelOfLoggingIsRefusedAtTheCall() {
+        Failures.expect(CuFileError.INVALID_VALUE,
+                () -> closedBackend().setParameterString(StringParameter.LOGGING_LEVEL, "LOUD"));
+    }
+
+    @Test
+    void propertiesShowTheRunningValues() {
+        CuFileBackend backend = closedBackend();
+        backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 17);
+        backend.setParameterSizeT(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, 9);
+        backend.setParameterSizeT(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 2048);
+        backend.driverOpen();
+        try {
+            assertThat(backend.driverGetProperties().maxBatchIoSize()).isEqualTo(17);
+            assertThat(backend.driverGetProperties().maxBatchIoTimeoutMsecs()).isEqualTo(9);
+            assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(2048);
+            backend.driverSetMaxDirectIoSize(1024);
+            assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(1024);
+        } finally {
+            backend.driverClose();
+        }
+        backend.driverOpen();
+        assertThat(backend.driverGetProperties().maxDirectIoSizeKb())
+                .as("a limit lasts as long as its driver")
+                .isEqualTo(backend().config().get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB));
+        backend.driverClose();
+    }
+
+    @Test
+    void limitOfRegisteredDeviceMemoryHoldsFromThenOn() {
+        MemoryKind device = MemoryKind.CUDA_DEVICE;
+        if (!backend().kinds().contains(device)) {
+            return;
+        }
+        int size = (int) (256 * KIB);
+        try (CuFileDriver driver = newDriver();
+                GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), device, size)) {
+            driver.setMaxPinnedMemSize(128);
+            Failures.expect(CuFileError.INVALID_MAPPING_SIZE, () -> driver.registerBuffer(memory.range()));
+            driver.setMaxPinnedMemSize(256);
+            driver.registerBuffer(memory.range()).close();
+        }
+    }
+}
