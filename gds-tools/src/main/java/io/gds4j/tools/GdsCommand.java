@@ -4,6 +4,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.ResultStream;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.PrintWriter;
@@ -86,10 +87,15 @@ public final class GdsCommand implements Runnable {
         }
         terminal.out().flush();
         terminal.err().flush();
-        if (terminal.out().checkError() && status == ExitStatus.DONE.code()) {
-            return ExitStatus.IO_FAILURE.code();
+        return terminal.out().checkError() ? lost(terminal, status) : status;
+    }
+
+    /** What was printed did not arrive: silent where the reader had enough, an error of its own after success. */
+    private static int lost(Terminal terminal, int status) {
+        if (terminal.out() instanceof ResultStream results && !results.readerLeft()) {
+            terminal.err().println("gds: standard output: " + results.failure().orElse("write failed"));
         }
-        return status;
+        return status == ExitStatus.DONE.code() ? ExitStatus.IO_FAILURE.code() : status;
     }
 
     /** The commonest question needs no parser: it is answered before one is loaded. */

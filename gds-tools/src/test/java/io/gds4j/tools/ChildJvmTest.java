@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
@@ -97,6 +98,17 @@ class ChildJvmTest {
         assertThat(process.exitValue()).isEqualTo(status);
         assertThat(work).isEmptyDirectory();
         assertThat(err).isEmptyFile();
+    }
+
+    @Test
+    void aResultThatCannotBeWrittenIsStatusFour() throws IOException, InterruptedException {
+        Path err = folder.resolve("stderr");
+
+        Process process = gds("--version").redirectOutput(new File("/dev/full")).redirectError(err.toFile()).start();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(4);
+        assertThat(Files.readString(err)).isEqualTo("gds: standard output: No space left on device\n");
     }
 
     @Test

@@ -79,6 +79,35 @@ class CommandLineTest {
     }
 
     @Test
+    void helpOnACommandIsItsUsage() {
+        GdsRun run = gds("help", "load");
+
+        assertThat(run.out()).isEqualTo(gds("load", "--help").out()).contains("--target").contains("Examples:");
+        assertThat(gds("help", "load", "--json").json().get("text").asText()).isEqualTo(run.out());
+    }
+
+    @Test
+    void helpTextsAreWrittenForEightyColumns() {
+        for (String command : new String[]{"demo", "load", "check", "help"}) {
+            assertThat(gds("help", command).out().lines())
+                    .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
+        }
+    }
+
+    @Test
+    void anArgumentWithAnAtSignIsAPathLikeAnyOther() {
+        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: FileNotFound: no such file or folder");
+    }
+
+    @Test
+    void anEmptyPathIsWrongUsage() {
+        GdsRun run = gds("load", "");
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.errorLine()).contains("the path is empty");
+    }
+
+    @Test
     void wrongUsageWithJsonPrintsAnErrorObject() {
         GdsRun run = gds("frobnicate", "--json");
 

@@ -1,8 +1,5 @@
 package io.gds4j.tools.terminal;
 
-import java.io.BufferedOutputStream;
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -30,9 +27,7 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     /** The process's own. */
     public static Terminal ofProcess() {
         return new Terminal(
-                new PrintStream(
-                        new BufferedOutputStream(new FileOutputStream(FileDescriptor.out)), false,
-                        StandardCharsets.UTF_8),
+                ResultStream.ofProcess(),
                 System.err,
                 System.getenv(),
                 () -> TerminalQueries.isTerminal(STANDARD_ERROR));

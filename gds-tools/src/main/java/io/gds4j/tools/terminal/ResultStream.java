@@ -1,0 +1,55 @@
+package io.gds4j.tools.terminal;
+
+import java.io.BufferedOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** Standard output in UTF-8 that remembers why writing failed; a PrintStream alone only knows that it did. */
+public final class ResultStream extends PrintStream {
+    private final Sink sink;
+
+    private ResultStream(Sink sink) {
+        super(new BufferedOutputStream(sink), false, StandardCharsets.UTF_8);
+        this.sink = sink;
+    }
+
+    static ResultStream ofProcess() {
+        return new ResultStream(new Sink());
+    }
+
+    /** Why something that was printed did not arrive. */
+    public Optional<String> failure() {
+        return Optional.ofNullable(sink.failure);
+    }
+
+    /** True if the reader went away, which a reader such as {@code head} does when it has enough. */
+    public boolean readerLeft() {
+        return sink.failure != null && sink.failure.contains("Broken pipe");
+    }
+
+    private static final class Sink extends OutputStream {
+        private final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
+        private volatile @Nullable String failure;
+
+        @Override
+        public void write(int b) throws IOException {
+            write(new byte[]{(byte) b}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            try {
+                out.write(bytes, offset, length);
+            } catch (IOException e) {
+                failure = String.valueOf(e.getMessage());
+                throw e;
+            }
+        }
+    }
+}
