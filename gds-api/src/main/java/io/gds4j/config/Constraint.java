@@ -38,7 +38,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
 
     /** Multiples of {@code step} (1 for every number) from {@code min} to {@code max}. */
     static Constraint<Long> number(long min, long max, long step) {
-        String words = "an integer, %d to %d%s".formatted(min, max, step == 1 ? "" : ", a multiple of " + step);
+        String words = "an integer, " + min + " to " + max + (step == 1 ? "" : ", a multiple of " + step);
         return new Constraint<>(
                 words,
                 value -> Optional.of(value).filter(v -> v >= min && v <= max && v % step == 0),
@@ -48,7 +48,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
     /** {@code off}, or {@code min} to {@code max}. */
     static Constraint<Long> numberOr(long off, long min, long max) {
         return new Constraint<>(
-                "an integer, %d or %d to %d".formatted(off, min, max),
+                "an integer, " + off + " or " + min + " to " + max,
                 value -> Optional.of(value).filter(v -> v == off || v >= min && v <= max),
                 Optional.of(new ParameterRange(off, max)));
     }
@@ -57,7 +57,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
     static Constraint<List<Long>> numbers(int fewest, int most, long min, long max, long step) {
         Constraint<Long> element = number(min, max, step);
         return of(
-                "an array of %d to %d, each %s".formatted(fewest, most, element.allowed()),
+                "an array of " + fewest + " to " + most + ", each " + element.allowed(),
                 list -> list.size() >= fewest
                         && list.size() <= most
                         && list.stream().allMatch(v -> element.accept(v).isPresent()));

@@ -25,7 +25,10 @@ public final class CuFileKeys {
     /** Largest number of KiB that 64 bits can say in bytes, down to a multiple of 4. */
     static final long MAX_KB = 18014398509481980L;
 
-    private static final String SWITCH_TEXT = KeyCatalogue.SWITCH_TEXT;
+    private static final String SWITCH_TEXT = "true, false, 1 or 0";
+    private static final Function<String, Optional<Boolean>> SWITCH = ValueType::parseSwitch;
+    private static final Function<String, Optional<Long>> NUMBER = ValueType::parseNumber;
+    private static final Function<String, Optional<String>> TEXT = Optional::of;
     // Limits of our own, far above sense, so that the size of all slabs fits 63 bits.
     private static final long MAX_SLAB_KB = 16L << 20;
     private static final long MAX_SLAB_COUNT = 1L << 20;
@@ -42,19 +45,19 @@ public final class CuFileKeys {
     /** {@code logging.level}. */
     public static final ConfigKey<String> LOGGING_LEVEL =
             KEY.text("logging.level", "ERROR").allow(oneOf("NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
-                    .variable("CUFILE_LOGGING_LEVEL", Optional::of, "a text").parameter(StringParameter.LOGGING_LEVEL)
+                    .variable("CUFILE_LOGGING_LEVEL", TEXT, "a text").parameter(StringParameter.LOGGING_LEVEL)
                     .compat().about("what libcufile logs; DEBUG and TRACE make it very slow");
     /** {@code logging.max_file_size_mb}. */
     public static final ConfigKey<Long> LOGGING_MAX_FILE_SIZE_MB =
             KEY.number("logging.max_file_size_mb", 32).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
-                    .variable("CUFILE_LOGFILE_MAX_SIZE_MB", ValueType::parseNumber, "a decimal number").since("1.17")
+                    .variable("CUFILE_LOGFILE_MAX_SIZE_MB", NUMBER, "a decimal number").since("1.17")
                     .compat().about("where cufile.log is cut; -1: never. Before 1.17 always 32");
 
     // ---- profile
 
     /** {@code profile.nvtx}. */
     public static final ConfigKey<Boolean> PROFILE_NVTX = KEY.flag("profile.nvtx", false)
-            .variable("CUFILE_NVTX", ValueType::parseSwitch, SWITCH_TEXT).parameter(BoolParameter.PROFILE_NVTX).compat()
+            .variable("CUFILE_NVTX", SWITCH, SWITCH_TEXT).parameter(BoolParameter.PROFILE_NVTX).compat()
             .about("mark every call for Nsight; from 1.17 on it is on whenever a tool attaches");
     /** {@code profile.cufile_stats}. */
     public static final ConfigKey<Long> PROFILE_CUFILE_STATS =
@@ -98,13 +101,13 @@ public final class CuFileKeys {
     /** {@code properties.max_device_cache_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_CACHE_SIZE_KB =
             KEY.number("properties.max_device_cache_size_kb", 131072, 0, MAX_KB, 4).unit("KiB")
-                    .variable("CUFILE_MAX_DEVICE_CACHE_SIZE", ValueType::parseNumber, "a decimal number")
+                    .variable("CUFILE_MAX_DEVICE_CACHE_SIZE", NUMBER, "a decimal number")
                     .parameter(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB)
                     .about("GPU memory for bounce buffers; at least io_batchsize times per_buffer_cache_size_kb");
     /** {@code properties.per_buffer_cache_size_kb}. */
     public static final ConfigKey<Long> PER_BUFFER_CACHE_SIZE_KB =
             KEY.number("properties.per_buffer_cache_size_kb", 1024, 64, 16384, 64).unit("KiB")
-                    .variable("CUFILE_PER_BUFFER_CACHE_SIZE", ValueType::parseNumber, "a decimal number")
+                    .variable("CUFILE_PER_BUFFER_CACHE_SIZE", NUMBER, "a decimal number")
                     .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB).about("one GPU bounce buffer");
     /** {@code properties.max_device_pinned_mem_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_PINNED_MEM_SIZE_KB =
@@ -139,12 +142,12 @@ public final class CuFileKeys {
                     .parameter(SizeParameter.POLLTHRESHOLD_SIZE_KB).about("requests up to this size are polled for");
     /** {@code properties.allow_compat_mode}. */
     public static final ConfigKey<Boolean> ALLOW_COMPAT_MODE = KEY.flag("properties.allow_compat_mode", true)
-            .variable("CUFILE_ALLOW_COMPAT_MODE", ValueType::parseSwitch, SWITCH_TEXT)
+            .variable("CUFILE_ALLOW_COMPAT_MODE", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE).compat()
             .about("serve by POSIX I/O what GPUDirect Storage cannot serve");
     /** {@code properties.force_compat_mode}. */
     public static final ConfigKey<Boolean> FORCE_COMPAT_MODE = KEY.flag("properties.force_compat_mode", false)
-            .variable("CUFILE_FORCE_COMPAT_MODE", ValueType::parseSwitch, SWITCH_TEXT)
+            .variable("CUFILE_FORCE_COMPAT_MODE", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.FORCE_COMPAT_MODE).compat()
             .about("serve everything by POSIX I/O; wins over allow_compat_mode");
     /** {@code properties.allow_system_memory}. */
@@ -160,12 +163,12 @@ public final class CuFileKeys {
             .parameter(BoolParameter.PREFER_IO_URING).compat().about("io_uring for batches, instead of libaio");
     /** {@code properties.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> USE_PCI_P2PDMA = KEY.flag("properties.use_pci_p2pdma", false)
-            .variable("CUFILE_USE_PCIP2PDMA", ValueType::parseSwitch, SWITCH_TEXT)
+            .variable("CUFILE_USE_PCIP2PDMA", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.USE_PCIP2PDMA)
             .about("the kernel's PCI peer-to-peer DMA, instead of nvidia-fs, where drives and GPUs have it");
     /** {@code properties.io_priority}. */
     public static final ConfigKey<String> IO_PRIORITY = KEY.text("properties.io_priority", "default")
-            .allow(oneOf("default", "low", "med", "high")).variable("CUFILE_IO_PRIORITY", Optional::of, "a text")
+            .allow(oneOf("default", "low", "med", "high")).variable("CUFILE_IO_PRIORITY", TEXT, "a text")
             .compat().about("priority of cuFile's own CUDA streams");
     /** {@code properties.gds_rdma_write_support}. */
     public static final ConfigKey<Boolean> GDS_RDMA_WRITE_SUPPORT = KEY.flag("properties.gds_rdma_write_support", true)
@@ -187,15 +190,15 @@ public final class CuFileKeys {
                     .about("how many ranks of nearest adapters take part");
     /** {@code properties.rdma_service_level}. */
     public static final ConfigKey<Long> RDMA_SERVICE_LEVEL = KEY.number("properties.rdma_service_level", 0, 0, 255, 1)
-            .variable("CUFILE_IB_SL", ValueType::parseNumber, "a decimal number")
-            .variable("CUFILE_ETH_SL", ValueType::parseNumber, "a decimal number")
+            .variable("CUFILE_IB_SL", NUMBER, "a decimal number")
+            .variable("CUFILE_ETH_SL", NUMBER, "a decimal number")
             .about("InfiniBand service level or Ethernet traffic class");
     /** {@code properties.rdma_access_mask}. */
     public static final ConfigKey<String> RDMA_ACCESS_MASK =
             KEY.text("properties.rdma_access_mask", "0x1f").allow(hex32()).about("which RDMA operations are allowed");
     /** {@code properties.rdma_dc_key}. */
     public static final ConfigKey<String> RDMA_DC_KEY = KEY.text("properties.rdma_dc_key", "0xffeeddcc").allow(hex32())
-            .variable("CUFILE_RDMA_DC_KEY", Optional::of, "a text").about("key of the dynamically connected transport");
+            .variable("CUFILE_RDMA_DC_KEY", TEXT, "a text").about("key of the dynamically connected transport");
     /** {@code properties.rdma_peer_type}. */
     public static final ConfigKey<String> RDMA_PEER_TYPE =
             KEY.text("properties.rdma_peer_type", "peermem").allow(oneOf("peermem", "peer_mem", "dmabuf"))
@@ -374,12 +377,12 @@ public final class CuFileKeys {
     /** {@code miscellaneous.skip_topology_detection}. */
     public static final ConfigKey<Boolean> SKIP_TOPOLOGY_DETECTION =
             KEY.flag("miscellaneous.skip_topology_detection", false)
-                    .variable("CUFILE_SKIP_TOPOLOGY_DETECTION", ValueType::parseSwitch, SWITCH_TEXT)
+                    .variable("CUFILE_SKIP_TOPOLOGY_DETECTION", SWITCH, SWITCH_TEXT)
                     .parameter(BoolParameter.SKIP_TOPOLOGY_DETECTION).compat()
                     .about("do not look at the PCI topology when the driver opens, which makes opening faster");
     /** {@code miscellaneous.stream_memops_bypass}. */
     public static final ConfigKey<Boolean> STREAM_MEMOPS_BYPASS = KEY.flag("miscellaneous.stream_memops_bypass", false)
-            .variable("CUFILE_STREAM_MEMOPS_BYPASS", ValueType::parseSwitch, SWITCH_TEXT)
+            .variable("CUFILE_STREAM_MEMOPS_BYPASS", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.STREAM_MEMOPS_BYPASS).compat()
             .about("stream-ordered I/O without CUDA stream memory operations");
     /** {@code miscellaneous.rcu_library_used}. */
@@ -403,11 +406,11 @@ public final class CuFileKeys {
 
     /** {@code CUFILE_LOGFILE_PATH}. */
     public static final ConfigKey<String> LOGFILE_PATH = KEY.text("CUFILE_LOGFILE_PATH", "").allow(Constraint.path())
-            .variable("CUFILE_LOGFILE_PATH", Optional::of, "a text").parameter(StringParameter.ENV_LOGFILE_PATH)
+            .variable("CUFILE_LOGFILE_PATH", TEXT, "a text").parameter(StringParameter.ENV_LOGFILE_PATH)
             .compat().onlyEnvironment().about("log file of libcufile, in place of cufile.log in logging.dir");
     /** {@code CUFILE_EXPERIMENTAL_FS}. */
     public static final ConfigKey<Boolean> EXPERIMENTAL_FS = KEY.flag("CUFILE_EXPERIMENTAL_FS", false)
-            .variable("CUFILE_EXPERIMENTAL_FS", ValueType::parseSwitch, SWITCH_TEXT).onlyEnvironment()
+            .variable("CUFILE_EXPERIMENTAL_FS", SWITCH, SWITCH_TEXT).onlyEnvironment()
             .about("use GPUDirect Storage on file systems that NVIDIA has not tested");
 
     private static final List<ConfigKey<?>> ALL = KEY.all();

@@ -6,8 +6,6 @@ import java.util.Optional;
 
 /** Begins the definitions of keys, by their type, and keeps them in their order. */
 final class KeyCatalogue {
-    static final String SWITCH_TEXT = "true, false, 1 or 0";
-
     private final List<ConfigKey<?>> keys = new ArrayList<>();
 
     List<ConfigKey<?>> all() {
