@@ -17,7 +17,6 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
@@ -144,17 +143,18 @@ final class LoadJob {
 
     private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
         requests.incrementAndGet();
-        long count = handles.get(file).read(memory, length, fileOffset, bufferOffset);
+        CuFileHandle handle = handles.get(file);
+        long count = handle.read(memory, length, fileOffset, bufferOffset);
         if (count < length) {
-            Path path = layout.files().get(file).path();
+            CheckpointFile expected = layout.files().get(file);
+            long end = Math.min(handle.size(), fileOffset + count);
             throw CheckpointException.of(
                     CheckpointRule.FILE_CHANGED,
-                    path,
-                    fileOffset + count,
+                    expected.path(),
+                    end,
                     null,
                     0,
-                    "the file ends here now; it had %d bytes when its header was read"
-                            .formatted(layout.files().get(file).size()));
+                    "the file ends here now; it had %d bytes when its header was read".formatted(expected.size()));
         }
     }
 

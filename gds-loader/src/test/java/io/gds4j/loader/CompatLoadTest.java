@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
@@ -12,6 +13,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -191,6 +193,31 @@ class CompatLoadTest {
         assertThat(PATTERN.mismatch("q3", 0, bytes)).isEqualTo(-1);
         taken.close();
         assertThatThrownBy(() -> bytes.get(ValueLayout.JAVA_BYTE, 0)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void aFileThatShrinksWhileItIsReadIsNamedWithTheByteWhereItEnds() {
+        Checkpoint checkpoint = mixed(HeaderPadding.ODD);
+        long shorter = checkpoint.files().getFirst().size() / 2 + 1;
+        AtomicBoolean cut = new AtomicBoolean();
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path file) {
+                if (!cut.getAndSet(true)) {
+                    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                        channel.truncate(shorter);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                }
+            }
+        };
+        LoadPlan plan = checkpoint.plan().requestSize(1 << 20).requestsInFlight(1);
+        CheckpointException e =
+                catchThrowableOfType(CheckpointException.class, () -> plan.load(driver, listener));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+        assertThat(e.path()).contains(checkpoint.path());
+        assertThat(e.fileOffset()).hasValue(shorter);
     }
 
     @Test

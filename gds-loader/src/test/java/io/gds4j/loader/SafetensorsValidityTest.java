@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
@@ -9,6 +10,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -499,5 +502,54 @@ class SafetensorsValidityTest {
         assertThat(json.length()).isGreaterThan(2 << 20);
         Checkpoint checkpoint = Checkpoint.open(file(HeaderText.file(json, 72_000)));
         assertThat(checkpoint.tensors()).hasSize(18_000);
+    }
+
+    private static byte[] typical() {
+        return HeaderText.file(
+                "{\"__metadata__\":{\"format\":\"pt\"}," + tensor("é", "F32", "[2,3]", "4", "28") + ","
+                        + tensor("a", "I16", "[2]", "0", "4") + "}  ",
+                28);
+    }
+
+    @Test
+    void aFileThatWasCutAnywhereIsRefused() {
+        byte[] whole = typical();
+        for (int length = 0; length < whole.length; length++) {
+            Path file = file(Arrays.copyOf(whole, length));
+            assertThatThrownBy(() -> Checkpoint.open(file))
+                    .as("cut to " + length + " bytes")
+                    .isInstanceOf(CheckpointException.class);
+        }
+    }
+
+    @Test
+    void aFileWithDamagedBytesIsRefusedOrDescribesItsDataCompletely() {
+        long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
+        RandomGenerator random =
+                RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
+        int refused = 0;
+        for (int round = 0; round < 1500; round++) {
+            byte[] damaged = typical();
+            for (int i = random.nextInt(1, 4); i > 0; i--) {
+                damaged[random.nextInt(damaged.length - 28)] = (byte) random.nextInt(256);
+            }
+            Path file = file(damaged);
+            String what = "-Dgds4j.test.seed=" + seed + ", round " + round;
+            try {
+                Checkpoint checkpoint = Checkpoint.open(file);
+                long end = checkpoint.files().getFirst().dataOffset();
+                for (TensorInfo tensor : checkpoint.tensors().values()) {
+                    assertThat(tensor.fileOffset()).as(what).isEqualTo(end);
+                    end = tensor.fileEnd();
+                }
+                assertThat(end).as(what).isEqualTo(damaged.length);
+            } catch (CheckpointException e) {
+                assertThat(e.getMessage()).as(what).doesNotContain("\n");
+                refused++;
+            } catch (RuntimeException e) {
+                throw new AssertionError(what, e);
+            }
+        }
+        assertThat(refused).isBetween(500, 1499);
     }
 }
