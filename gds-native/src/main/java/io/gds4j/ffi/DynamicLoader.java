@@ -23,6 +23,10 @@ public final class DynamicLoader {
     public record NotLoaded(String reason) implements Result {
     }
 
+    /** Why nothing can be opened from this JVM at all; says what to do about it. */
+    public record Unlinked(String reason) implements Result {
+    }
+
     private static final Linkage LIBC = Linkage.ofLibc();
     private static final MethodHandle DLOPEN =
             LIBC.function("dlopen", FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_INT));
@@ -37,7 +41,7 @@ public final class DynamicLoader {
     /** Opens a library by its name or path; never throws. */
     public static Result open(String library) {
         if (LIBC.problem().isPresent()) {
-            return new NotLoaded(LIBC.problem().get());
+            return new Unlinked(LIBC.problem().get());
         }
         if (!CString.isRepresentable(library)) {
             return new NotLoaded("the name of the library holds a NUL");

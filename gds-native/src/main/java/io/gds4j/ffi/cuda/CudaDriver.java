@@ -36,6 +36,8 @@ public final class CudaDriver {
                     "-D" + PROPERTY + "=" + mode + " is not known", "allowed are auto and off");
         }
         return switch (DynamicLoader.open(library)) {
+            case DynamicLoader.Unlinked unlinked -> new CudaAvailability.Unavailable(
+                    unlinked.reason(), "start the program as that says");
             case DynamicLoader.NotLoaded not -> new CudaAvailability.Unavailable(
                     "no CUDA driver: " + not.reason(),
                     "install the NVIDIA driver; in a container start it with --gpus all");

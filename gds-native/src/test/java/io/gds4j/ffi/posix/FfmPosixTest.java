@@ -24,6 +24,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.CallState;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -269,6 +270,16 @@ class FfmPosixTest {
         assertThat(result.directMemoryAlignment()).isBetween(1, 1 << 20);
         assertThat(result.directReadOffsetAlignment()).isBetween(0, result.directOffsetAlignment());
         posix.close(fd);
+    }
+
+    /** The kernel writes the whole structure, whose spare fields are zero, and not a byte more. */
+    @Test
+    void theStructureOfStatxIsAsLargeAsTheKernels() {
+        MemorySegment scratch = CallState.current().scratch().fill((byte) 0xEE);
+        assertThat(posix.statx("/dev/zero").error()).isZero();
+        long written = StatxBuffer.LAYOUT.byteSize();
+        assertThat(scratch.get(ValueLayout.JAVA_BYTE, written - 1)).isZero();
+        assertThat(scratch.asSlice(written).toArray(ValueLayout.JAVA_BYTE)).containsOnly(0xEE);
     }
 
     @Test
