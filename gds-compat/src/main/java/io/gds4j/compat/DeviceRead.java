@@ -31,6 +31,9 @@ final class DeviceRead extends Transfer {
 
     @Override
     void run(Lane lane) {
+        if (!hasUnclaimed()) {
+            return;
+        }
         GpuRing ring = lane.ring(context);
         long bytes = GpuRing.slabBytes(plan());
         if (!ring.enter(this, lane, bytes)) {

@@ -19,6 +19,7 @@ final class Lane {
     private final HostTransfer hostTransfer;
     private final DeviceRead deviceRead;
     private final DeviceWrite deviceWrite;
+    private @Nullable Crew crew;
 
     /**
      * A lane without rings yet.
@@ -33,6 +34,16 @@ final class Lane {
         this.hostTransfer = new HostTransfer(io);
         this.deviceRead = new DeviceRead(io);
         this.deviceWrite = new DeviceWrite(io);
+    }
+
+    /** The lane is a worker's of this crew. */
+    void belongTo(Crew workers) {
+        crew = workers;
+    }
+
+    /** True for a worker that is one of several here while another request has none. */
+    boolean shouldLeave(Transfer transfer) {
+        return crew != null && crew.hasStarving() && transfer.runners() > 1;
     }
 
     PieceIo.Outcome outcome() {

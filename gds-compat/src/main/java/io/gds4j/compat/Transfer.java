@@ -4,6 +4,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.PosixErrors;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
@@ -22,6 +24,9 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private final AtomicLong next = new AtomicLong();
     private final AtomicInteger runners = new AtomicInteger();
 
+    private final List<Crew.Worker> helpers = new ArrayList<>();
+
+    private boolean starving;
     private @Nullable FilePair pair;
     private @Nullable Thread owner;
     private long pieces;
@@ -87,7 +92,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel();
         }
-        if (next.get() >= limit) {
+        if (next.get() >= limit || lane.shouldLeave(this)) {
             return -1;
         }
         long piece = next.getAndIncrement();
@@ -132,7 +137,21 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         owner = Thread.currentThread();
     }
 
-    /** Counts a worker in; under the engine's lock, while the request is on offer. */
+    /** The workers it was given to; the crew's, under its lock. */
+    final List<Crew.Worker> helpers() {
+        return helpers;
+    }
+
+    /** True while it is on offer and no worker has come; the crew's, under its lock. */
+    final boolean isStarving() {
+        return starving;
+    }
+
+    final void setStarving(boolean value) {
+        starving = value;
+    }
+
+    /** Counts a worker in; under the crew's lock, while the request is on offer. */
     final void enter() {
         runners.incrementAndGet();
     }

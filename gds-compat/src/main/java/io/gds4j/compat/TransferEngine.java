@@ -1,15 +1,10 @@
 package io.gds4j.compat;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,17 +15,12 @@ final class TransferEngine {
     private static final long KIB = 1024;
     private static final long MIN_PIECE_SIZE = 512 * KIB;
 
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition work = lock.newCondition();
-    private final List<Transfer> active = new ArrayList<>();
     private final LaneRack lanes;
     private final LaneRack handOffLanes;
-    private final Supplier<Lane> workerLanes;
-    private final List<Thread> workers = new ArrayList<>();
+    private final Crew crew;
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
     private final Parallelism parallelism;
-    private boolean stopping;
 
     /**
      * Starts the workers.
@@ -40,12 +30,8 @@ final class TransferEngine {
     TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane) {
         this.lanes = new LaneRack(() -> makeLane.apply(true));
         this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
-        this.workerLanes = () -> makeLane.apply(false);
         this.parallelism = parallelism;
-        for (int i = 0; i < parallelism.workers(); i++) {
-            workers.add(Thread.ofPlatform().daemon().name("gds4j-io-" + i).unstarted(this::serve));
-        }
-        workers.forEach(Thread::start);
+        this.crew = new Crew(parallelism, () -> makeLane.apply(false));
     }
 
     /**
@@ -55,7 +41,7 @@ final class TransferEngine {
      * @param largest what a slab holds, a power of two
      */
     long pieceSize(long size, long largest) {
-        if (workers.isEmpty() || size < parallelism.minimumBytes()) {
+        if (crew.isEmpty() || size < parallelism.minimumBytes()) {
             return largest;
         }
         long share = Long.highestOneBit(Math.max(1, size / (2L * (parallelism.perRequest()))));
@@ -64,7 +50,7 @@ final class TransferEngine {
 
     /** A thread that works on requests beside their callers, for questions about confinement. */
     Thread helper() {
-        return workers.isEmpty() ? Thread.currentThread() : workers.getFirst();
+        return crew.isEmpty() ? Thread.currentThread() : crew.anyThread();
     }
 
     /** A lane for a request of the calling thread; to be given back. */
@@ -124,120 +110,24 @@ final class TransferEngine {
             // The workers must not be done before the caller looks.
             transfer.cancel();
         }
-        offer(transfer);
+        crew.offer(transfer);
         try {
             transfer.run(lane);
         } finally {
-            withdraw(transfer);
-        }
-    }
-
-    private void offer(Transfer transfer) {
-        lock.lock();
-        try {
-            if (!stopping) {
-                active.add(transfer);
-                long helpers = Math.min(transfer.pieces() - 1, workers.size());
-                for (long i = 0; i < helpers; i++) {
-                    work.signal();
-                }
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void withdraw(Transfer transfer) {
-        lock.lock();
-        try {
-            active.remove(transfer);
-        } finally {
-            lock.unlock();
-        }
-        transfer.awaitRunners();
-    }
-
-    private void serve() {
-        Lane lane = workerLanes.get();
-        try {
-            Transfer transfer = take();
-            while (transfer != null) {
-                try {
-                    transfer.run(lane);
-                } finally {
-                    transfer.exit();
-                }
-                transfer = take();
-            }
-        } finally {
-            lane.close();
-        }
-    }
-
-    /** Waits for a request that has pieces left and enters it: the one with the fewest threads, so that all advance. */
-    private @Nullable Transfer take() {
-        lock.lock();
-        try {
-            while (!stopping) {
-                Transfer best = null;
-                for (int i = 0; i < active.size(); i++) {
-                    Transfer transfer = active.get(i);
-                    boolean open = transfer.hasUnclaimed() && transfer.runners() < parallelism.perRequest() - 1;
-                    if (open && (best == null || transfer.runners() < best.runners())) {
-                        best = transfer;
-                    }
-                }
-                if (best != null) {
-                    best.enter();
-                    return best;
-                }
-                work.awaitUninterruptibly();
-            }
-            return null;
-        } finally {
-            lock.unlock();
+            crew.withdraw(transfer);
         }
     }
 
     /** Ends the workers; no request may be at work. */
     void close() {
-        stop();
-        boolean interrupted = false;
-        for (Thread worker : workers) {
-            while (worker.isAlive()) {
-                try {
-                    worker.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
+        crew.close();
         platform.shutdown();
         lanes.close();
         handOffLanes.close();
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private void stop() {
-        lock.lock();
-        try {
-            stopping = true;
-            work.signalAll();
-        } finally {
-            lock.unlock();
-        }
     }
 
     /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
     void stopForExit() {
-        stop();
-        lock.lock();
-        try {
-            active.forEach(Transfer::cancel);
-        } finally {
-            lock.unlock();
-        }
+        crew.cancelAll();
     }
 }

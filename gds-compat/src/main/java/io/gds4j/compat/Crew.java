@@ -1,0 +1,252 @@
+package io.gds4j.compat;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The worker threads of a session. A request that is offered is given to sleeping workers by name; they wake each other as a
+ * tree, because waking eleven threads one after the other takes longer than many a request. Who has nothing to do looks for
+ * another request, then sleeps.
+ */
+final class Crew {
+    private final ReentrantLock lock = new ReentrantLock();
+    private final List<Transfer> active = new ArrayList<>();
+    private final Deque<Worker> idle = new ArrayDeque<>();
+    private final List<Worker> workers = new ArrayList<>();
+    private final int perRequest;
+
+    /** Requests on offer on which no worker has begun: those with several should give one up. */
+    private volatile int starving;
+
+    private volatile boolean stopping;
+
+    /**
+     * Starts the workers.
+     *
+     * @param makeLane makes a worker's lane, on its thread
+     */
+    Crew(Parallelism parallelism, Supplier<Lane> makeLane) {
+        this.perRequest = parallelism.perRequest();
+        for (int i = 0; i < parallelism.workers(); i++) {
+            workers.add(new Worker(i, makeLane));
+        }
+        workers.forEach(worker -> worker.thread.start());
+    }
+
+    boolean isEmpty() {
+        return workers.isEmpty();
+    }
+
+    /** Some worker's thread. */
+    Thread anyThread() {
+        return workers.getFirst().thread;
+    }
+
+    /** True if a worker on a request that has several should leave it for one that has none. */
+    boolean hasStarving() {
+        return starving > 0;
+    }
+
+    /** Lets workers in, until {@link #withdraw}. */
+    void offer(Transfer transfer) {
+        List<Worker> helpers = transfer.helpers();
+        lock.lock();
+        try {
+            if (stopping) {
+                return;
+            }
+            active.add(transfer);
+            int share = Math.ceilDiv(workers.size(), active.size());
+            long wanted = Math.min(Math.min(transfer.pieces(), perRequest) - 1, Math.min(share, idle.size()));
+            for (int i = 0; i < wanted; i++) {
+                helpers.add(idle.pop());
+            }
+            for (int i = 0; i < helpers.size(); i++) {
+                helpers.get(i).assign(transfer, at(helpers, 2 * i + 2), at(helpers, 2 * i + 3));
+            }
+            if (helpers.isEmpty()) {
+                transfer.setStarving(true);
+                starving = starving + 1;
+            }
+        } finally {
+            lock.unlock();
+        }
+        wake(at(helpers, 0));
+        wake(at(helpers, 1));
+    }
+
+    private static @Nullable Worker at(List<Worker> list, int index) {
+        return index < list.size() ? list.get(index) : null;
+    }
+
+    private static void wake(@Nullable Worker worker) {
+        if (worker != null) {
+            LockSupport.unpark(worker.thread);
+        }
+    }
+
+    /** Lets nobody in any more and waits for those at work; workers that have not begun are not waited for. */
+    void withdraw(Transfer transfer) {
+        List<Worker> helpers = transfer.helpers();
+        lock.lock();
+        try {
+            active.remove(transfer);
+            feed(transfer);
+            for (int i = 0; i < helpers.size(); i++) {
+                if (helpers.get(i).revoke(transfer)) {
+                    idle.push(helpers.get(i));
+                }
+            }
+            helpers.clear();
+        } finally {
+            lock.unlock();
+        }
+        transfer.awaitRunners();
+    }
+
+    private void feed(Transfer transfer) {
+        if (transfer.isStarving()) {
+            transfer.setStarving(false);
+            starving = starving - 1;
+        }
+    }
+
+    /** A request with pieces left: the one with the fewest workers, so that all advance. Without one, the worker is idle. */
+    private @Nullable Transfer next(Worker worker) {
+        lock.lock();
+        try {
+            Transfer best = null;
+            for (int i = 0; i < active.size(); i++) {
+                Transfer transfer = active.get(i);
+                boolean open = transfer.hasUnclaimed() && transfer.runners() < perRequest - 1;
+                if (open && (best == null || transfer.runners() < best.runners())) {
+                    best = transfer;
+                }
+            }
+            if (best == null) {
+                idle.push(worker);
+            } else {
+                feed(best);
+                best.enter();
+            }
+            return best;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** No new requests; those at work end after the pieces in flight. */
+    void cancelAll() {
+        stop();
+        lock.lock();
+        try {
+            active.forEach(Transfer::cancel);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void stop() {
+        lock.lock();
+        try {
+            stopping = true;
+        } finally {
+            lock.unlock();
+        }
+        workers.forEach(Crew::wake);
+    }
+
+    /** Ends the workers; no request may be at work. */
+    void close() {
+        stop();
+        boolean interrupted = false;
+        for (Worker worker : workers) {
+            while (worker.thread.isAlive()) {
+                try {
+                    worker.thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** One thread: sleeping in the list of the idle, or given a request that it may not have noticed yet, or at work. */
+    final class Worker {
+        private final Thread thread;
+        private final AtomicReference<@Nullable Transfer> assigned = new AtomicReference<>();
+        private volatile @Nullable Worker left;
+        private volatile @Nullable Worker right;
+
+        private Worker(int number, Supplier<Lane> makeLane) {
+            this.thread = Thread.ofPlatform()
+                    .daemon()
+                    .name("gds4j-io-" + number)
+                    .unstarted(() -> {
+                        Lane lane = makeLane.get();
+                        lane.belongTo(Crew.this);
+                        serve(lane);
+                    });
+        }
+
+        private void assign(Transfer transfer, @Nullable Worker first, @Nullable Worker second) {
+            left = first;
+            right = second;
+            transfer.enter();
+            assigned.set(transfer);
+        }
+
+        /** Takes a request back that the worker has not noticed yet. */
+        private boolean revoke(Transfer transfer) {
+            if (assigned.compareAndSet(transfer, null)) {
+                transfer.exit();
+                return true;
+            }
+            return false;
+        }
+
+        private void serve(Lane lane) {
+            try {
+                while (!stopping) {
+                    Transfer transfer = next(this);
+                    while (transfer == null && !stopping) {
+                        LockSupport.park(Crew.this);
+                        transfer = assigned.getAndSet(null);
+                        if (transfer != null) {
+                            wake(left);
+                            wake(right);
+                        }
+                    }
+                    while (transfer != null) {
+                        work(transfer, lane);
+                        transfer = assigned.getAndSet(null);
+                    }
+                }
+            } finally {
+                Transfer unnoticed = assigned.getAndSet(null);
+                if (unnoticed != null) {
+                    unnoticed.exit();
+                }
+                lane.close();
+            }
+        }
+
+        private static void work(Transfer transfer, Lane lane) {
+            try {
+                transfer.run(lane);
+            } finally {
+                transfer.exit();
+            }
+        }
+    }
+}
