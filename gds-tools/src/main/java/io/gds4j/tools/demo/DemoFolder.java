@@ -7,6 +7,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -51,7 +52,9 @@ public final class DemoFolder implements AutoCloseable {
      * @param parent an existing folder
      */
     static DemoFolder in(Path parent) throws IOException {
-        Path path = parent.resolve("gds-demo-" + ProcessHandle.current().pid());
+        // Not the process id: in containers it is the same in every run, and one that was killed may have left its folder.
+        String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
+        Path path = parent.resolve("gds-demo-" + unique);
         DemoFolder folder = new DemoFolder(path);
         // The hook first: a signal between the two lines must not leave a folder behind.
         Runtime.getRuntime().addShutdownHook(folder.hook);

@@ -59,7 +59,7 @@ public final class DemoRun {
     }
 
     private ExitStatus run() throws IOException {
-        Path parent = DemoFolder.parent(arguments.dir());
+        Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         Targets target = Targets.resolve(null);
         try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment())) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));

@@ -33,15 +33,12 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
                 () -> TerminalQueries.isTerminal(STANDARD_ERROR));
     }
 
-    /** True if progress may be drawn: a terminal that understands a carriage return, and nobody who declined. */
+    /**
+     * True if progress may be drawn: a terminal that understands a carriage return. No escape sequence is ever used, so
+     * NO_COLOR has nothing to forbid.
+     */
     public boolean drawsProgress() {
         return !"dumb".equals(environment.get("TERM")) && errIsTerminal.getAsBoolean();
-    }
-
-    /** False where NO_COLOR is set to anything: no escape sequences then. */
-    public boolean allowsColour() {
-        String declined = environment.get("NO_COLOR");
-        return declined == null || declined.isEmpty();
     }
 
     /** True if {@code err} can show block characters. */

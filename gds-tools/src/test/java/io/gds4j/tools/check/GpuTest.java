@@ -1,0 +1,74 @@
+package io.gds4j.tools.check;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import java.io.IOException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** GPUs as a driver describes them, without one. */
+class GpuTest {
+    @TempDir
+    private Path root;
+
+    /** A driver whose second GPU answers nothing but errors. */
+    private static Cuda driver() {
+        return (Cuda) Proxy.newProxyInstance(GpuTest.class.getClassLoader(), new Class<?>[]{Cuda.class},
+                (proxy, method, arguments) -> {
+                    int device = method.getName().equals("deviceGet")
+                            ? (int) arguments[1]
+                            : (int) arguments[arguments.length - 1];
+                    if (device == 1 && !method.getName().equals("deviceGet")) {
+                        return Cuda.ERROR_INVALID_DEVICE;
+                    }
+                    switch (method.getName()) {
+                        case "deviceGet" -> ((int[]) arguments[0])[0] = device;
+                        case "deviceGetName" -> ((String[]) arguments[0])[0] = "NVIDIA Fake 1";
+                        case "deviceGetPciBusId" -> ((String[]) arguments[0])[0] = "0000:1A:00.0";
+                        case "deviceTotalMem" -> ((long[]) arguments[0])[0] = 80L << 30;
+                        case "deviceGetUuid" -> {
+                            for (int i = 0; i < 16; i++) {
+                                ((byte[]) arguments[0])[i] = (byte) (0xf0 + i);
+                            }
+                        }
+                        case "deviceGetAttribute" -> ((int[]) arguments[0])[0] = (int) arguments[1] == 75 ? 9 : 0;
+                        default -> throw new AssertionError("needs no " + method.getName());
+                    }
+                    return Cuda.SUCCESS;
+                });
+    }
+
+    @Test
+    void everyGpuIsDescribedAndOneThatDoesNotAnswerIsNamed() throws IOException {
+        SystemFiles files = new SystemFiles(root);
+        Path resource = files.at("/sys/bus/pci/devices/0000:1a:00.0/resource");
+        Files.createDirectories(resource.getParent());
+        Files.writeString(resource, "0x1 0x2 0x0\n0x0000380000000000 0x0000381fffffffff 0x14220c\n");
+
+        var gpus = Gpu.all(new CudaAvailability.Available(driver(), 13_000, 2), files);
+
+        assertThat(gpus).containsExactly(
+                new Gpu(0, "NVIDIA Fake 1", "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff", Optional.of("0000:1a:00.0"),
+                        OptionalLong.of(80L << 30), OptionalLong.of(128L << 30), "9.0"),
+                new Gpu(1, "unknown", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown"));
+    }
+
+    @Test
+    void withoutADriverThereAreNone() {
+        assertThat(Gpu.all(new CudaAvailability.Unavailable("no driver", "install one"), new SystemFiles(root)))
+                .isEmpty();
+    }
+
+    @Test
+    void theVersionOfTheDriverIsWrittenAsPeopleWriteIt() {
+        assertThat(CheckReport.version(13_000)).isEqualTo("13.0");
+        assertThat(CheckReport.version(12_080)).isEqualTo("12.8");
+    }
+}
