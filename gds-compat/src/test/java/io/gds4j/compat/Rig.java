@@ -90,6 +90,11 @@ final class Rig implements AutoCloseable {
         });
     }
 
+    /** The same with several threads. */
+    static Rig onGpuWithWorkers() {
+        return onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
+    }
+
     static Rig onGpu(Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), FfmPosix.instance(), true);
     }

@@ -1,0 +1,155 @@
+package io.gds4j.compat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Gate;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.CountDownLatch;
+
+/** What child JVMs do: the first argument says which, the second names a file. */
+final class ChildScenario {
+    private static final int SIZE = 3_000_000;
+    private static final int THREADS = 4;
+
+    private ChildScenario() {
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Path file = Path.of(arguments[1]);
+        switch (arguments[0]) {
+            case "exit-with-reads-in-flight" -> exitWithReadsInFlight(file, MemoryKind.HOST, 7);
+            case "exit-with-gpu-reads-in-flight" -> exitWithReadsInFlight(file, MemoryKind.CUDA_DEVICE, 8);
+            case "exit-while-main-reads" -> exitWhileMainReads(file);
+            case "exit-with-a-stuck-read" -> exitWithAStuckRead(file);
+            case "forget-everything" -> forgetEverything(file);
+            case "write-past-the-limit" -> writePastTheLimit(file);
+            case "read-as-a-stranger" -> readAsAStranger(file);
+            default -> throw new IllegalArgumentException(arguments[0]);
+        }
+    }
+
+    private static CuFileDriver driver() {
+        CudaAvailability gpu = new FakeCuda().available();
+        return CuFileDriver.open(new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), gpu));
+    }
+
+    private static void exitWithReadsInFlight(Path file, MemoryKind kind, int status) throws InterruptedException {
+        CuFileDriver driver = driver();
+        CountDownLatch running = new CountDownLatch(THREADS);
+        for (int i = 0; i < THREADS; i++) {
+            CuFileHandle handle = driver.openFile(file, CuFileOpenOption.DIRECT);
+            MemoryAllocation memory = driver.allocator().allocate(kind, SIZE);
+            Thread.ofPlatform().start(() -> readForEver(handle, memory, running));
+        }
+        running.await();
+        System.exit(status);
+    }
+
+    /** Ends by the refusal at the JVM's exit. */
+    private static void readForEver(CuFileHandle handle, MemoryAllocation memory, CountDownLatch running) {
+        while (true) {
+            handle.read(memory.range(), 0);
+            running.countDown();
+        }
+    }
+
+    private static void exitWhileMainReads(Path file) {
+        CuFileDriver driver = driver();
+        CuFileHandle handle = driver.openFile(file);
+        MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+        CountDownLatch running = new CountDownLatch(1);
+        Thread.ofPlatform().start(() -> {
+            try {
+                running.await();
+                System.exit(9);
+            } catch (InterruptedException e) {
+                System.exit(1);
+            }
+        });
+        readForEver(handle, memory, running);
+    }
+
+    private static void exitWithAStuckRead(Path file) {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        Gate gate = new Gate();
+        posix.on(PosixCall.PREAD).runsFirst(gate::pass);
+        CuFileDriver driver = CuFileDriver.open(new CompatBackend(
+                CuFileConfig.defaults(), posix, new CudaAvailability.Unavailable("no driver here", "none")));
+        CuFileHandle handle = driver.openFile(file);
+        MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+        Thread.ofPlatform().start(() -> handle.read(memory.range(), 0));
+        gate.awaitArrival();
+        System.exit(10);
+    }
+
+    private static void forgetEverything(Path file) {
+        CuFileDriver driver = driver();
+        for (int i = 0; i < 20; i++) {
+            CuFileHandle handle = driver.openFile(file, CuFileOpenOption.DIRECT);
+            MemoryAllocation memory = driver.allocator().allocate(MemoryKind.values()[i % 4], SIZE);
+            handle.read(memory.range(), 0);
+        }
+        System.gc();
+        System.out.println("done");
+    }
+
+    /** The kernel sends SIGXFSZ, too; the JVM must live on. */
+    private static void writePastTheLimit(Path file) {
+        for (boolean direct : new boolean[]{false, true}) {
+            try (CuFileDriver driver = driver();
+                    CuFileHandle handle = direct
+                            ? driver.openFile(
+                                    file, StandardOpenOption.WRITE, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
+                            : driver.openFile(file, StandardOpenOption.WRITE, StandardOpenOption.READ);
+                    MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+                for (long offset : new long[]{0, 777, 1 << 20}) {
+                    handle.truncate(0);
+                    try {
+                        handle.write(memory.range(), offset);
+                        System.out.println("no failure");
+                    } catch (CuFileException e) {
+                        System.out.printf(
+                                "offset %d: %s after %d, size %d%n",
+                                offset,
+                                Errno.name(e.errno().orElse(0)),
+                                e.bytesTransferred(),
+                                handle.size());
+                    }
+                }
+            }
+        }
+    }
+
+    /** To one who may not write a file the kernel does not tell what of it is in the page cache. */
+    private static void readAsAStranger(Path file) {
+        CudaAvailability none = new CudaAvailability.Unavailable("no driver here", "none");
+        try (CuFileDriver driver = CuFileDriver.open(
+                new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), none));
+                CuFileHandle handle = driver.openFile(file, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            for (int round = 0; round < 3; round++) {
+                long count = handle.read(memory.range(), 0);
+                byte[] bytes = new byte[(int) count];
+                driver.allocator().copyToHost(memory.range().slice(0, count), MemorySegment.ofArray(bytes));
+                long sum = 0;
+                for (byte b : bytes) {
+                    sum = sum * 31 + b;
+                }
+                System.out.println(count + " " + sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.RandomBytes;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The JVM ends with its own status whatever is in flight, open or forgotten; and lives on where the kernel sends a signal. */
+class ProcessEndTest {
+    private static final int SIZE = 3_000_000;
+    private static final int LIMIT = 1 << 20;
+
+    @TempDir
+    Path folder;
+
+    private Path file;
+
+    @BeforeEach
+    void makeFile() {
+        file = GuardedFile.create(folder.resolve("file"), SIZE, 1).path();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8", "exit-while-main-reads, 9",
+            "exit-with-a-stuck-read, 10"
+    })
+    void statusIsTheProgramsOwn(String scenario, int status) {
+        ChildJvm.End end = ChildJvm.run(folder, scenario, file.toString());
+        assertThat(end.status()).as("%s", end).isEqualTo(status);
+    }
+
+    @Test
+    void forgottenThingsDoNotKeepTheProcess() {
+        ChildJvm.End end = ChildJvm.run(folder, "forget-everything", file.toString());
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output()).isEqualToIgnoringNewLines("done");
+    }
+
+    @Test
+    void fileSizeLimitIsEfbigWithTheCountUpToItAndNoSignalKillsTheJvm() {
+        ChildJvm.End end = ChildJvm.run(
+                List.of("bash", "-c", "ulimit -f %d; exec \"$0\" \"$@\"".formatted(LIMIT / 1024)),
+                folder,
+                "write-past-the-limit",
+                file.toString());
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output().lines()).containsExactly(
+                "offset 0: EFBIG after 1048576, size 1048576",
+                "offset 777: EFBIG after 1047799, size 1048576",
+                "offset 1048576: EFBIG after 0, size 0",
+                "offset 0: EFBIG after 1048576, size 1048576",
+                "offset 777: EFBIG after 1047799, size 1048576",
+                "offset 1048576: EFBIG after 0, size 0");
+    }
+
+    /** Needs root to become somebody else; the classes are copied to where anybody may read them. */
+    @Test
+    void strangerReadsWhatHeMayNotWrite() throws IOException {
+        assumeTrue(isRoot(), "reading as another user is not tested: needs root");
+        assumeTrue(
+                Files.isExecutable(Path.of("/usr/bin/setpriv")),
+                "reading as another user is not tested: setpriv is missing");
+        Path open = Files.createTempDirectory(Path.of("/tmp"), "gds4j-stranger");
+        Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rwxrwxrwx"));
+        try {
+            Path data = Files.write(open.resolve("data"), RandomBytes.of(1, SIZE));
+            String expected = SIZE + " " + sum(Files.readAllBytes(data));
+            ChildJvm.End end = ChildJvm.runWith(
+                    copiedClasses(open),
+                    List.of("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"),
+                    open,
+                    "read-as-a-stranger",
+                    data.toString());
+            assertThat(end.status()).as("%s", end).isZero();
+            assertThat(end.output().lines()).containsExactly(expected, expected, expected);
+        } finally {
+            Mount.deleteTree(open);
+        }
+    }
+
+    private static long sum(byte[] bytes) {
+        long sum = 0;
+        for (byte b : bytes) {
+            sum = sum * 31 + b;
+        }
+        return sum;
+    }
+
+    private static boolean isRoot() throws IOException {
+        return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
+    }
+
+    /** The class path with every entry copied into {@code open}. */
+    private static String copiedClasses(Path open) throws IOException {
+        List<String> copies = new ArrayList<>();
+        String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        for (String entry : classPath.split(File.pathSeparator)) {
+            Path from = Path.of(entry);
+            Path to = open.resolve(copies.size() + "-" + from.getFileName());
+            copyTree(from, to);
+            copies.add(to.toString());
+        }
+        return String.join(File.pathSeparator, copies);
+    }
+
+    private static void copyTree(Path from, Path to) throws IOException {
+        try (var paths = Files.walk(from)) {
+            for (Path path : paths.toList()) {
+                Path copy = to.resolve(from.relativize(path).toString());
+                if (Files.isDirectory(path)) {
+                    Files.createDirectories(copy);
+                } else {
+                    Files.copy(path, path.equals(from) ? to : copy);
+                }
+            }
+        }
+    }
+}
