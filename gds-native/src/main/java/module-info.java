@@ -12,5 +12,10 @@ module io.gds4j.ffi {
     exports io.gds4j.ffi.memory to
             io.gds4j.compat,
             io.gds4j.tools;
+    exports io.gds4j.ffi.cufile to
+            io.gds4j.tools;
     exports io.gds4j.jcuda;
+
+    provides io.gds4j.spi.CuFileBackendProvider with
+            io.gds4j.ffi.cufile.LibCuFileBackendProvider;
 }

@@ -6,11 +6,13 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.spi.RoutingBackend;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.stream.Collectors;
@@ -54,9 +56,14 @@ final class Backends {
                 .toList();
         List<String> refusals = new ArrayList<>();
         for (CuFileBackendProvider provider : asked) {
-            switch (provider.probe(config)) {
+            boolean auto = name.equals(AUTO);
+            switch (auto ? provider.probeForAuto(config) : provider.probe(config)) {
                 case Availability.Available ok -> {
-                    return provider.create(config);
+                    return behind(provider, config, providers)
+                            .<CuFileBackend>map(second -> new RoutingBackend(
+                                    auto ? provider.createForAuto(config) : provider.create(config),
+                                    () -> second.create(config)))
+                            .orElseGet(() -> provider.create(config));
                 }
                 case Availability.Unavailable(String reason, String remedy) ->
                     refusals.add("%s: %s (%s)".formatted(provider.name(), reason, remedy));
@@ -75,6 +82,15 @@ final class Backends {
         String names = Stream.concat(Stream.of(AUTO), providers.stream().map(CuFileBackendProvider::name))
                 .collect(Collectors.joining(", "));
         throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
+    }
+
+    /** The best of lower rank, for files that the chosen one does not take. */
+    private static Optional<CuFileBackendProvider> behind(
+            CuFileBackendProvider chosen, CuFileConfig config, List<CuFileBackendProvider> providers) {
+        return providers.stream()
+                .filter(provider -> provider.priority() < chosen.priority())
+                .filter(provider -> provider.probeForAuto(config) instanceof Availability.Available)
+                .findFirst();
     }
 
     private static CuFileException failure(CuFileError error, String detail) {

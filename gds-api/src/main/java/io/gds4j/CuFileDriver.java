@@ -9,6 +9,7 @@ import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -388,23 +389,29 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverGetP2PFlags} of cuFile 1.16.
+     * {@code cuFileDriverGetP2PFlags} of cuFile 1.16: ways that were chosen for a kind of storage.
      *
-     * @return bits of the C call
+     * @param target the kind of storage
+     * @return the ways; empty if cuFile chooses
      */
     @Experimental
-    public int p2pFlags() {
-        return call("cuFileDriverGetP2PFlags", CuFileBackend::driverGetP2pFlags);
+    public Set<P2pFlag> p2pFlags(TargetType target) {
+        Objects.requireNonNull(target, "target");
+        return P2pFlag.ofBits(call("cuFileDriverGetP2PFlags", backend -> backend.driverGetP2pFlags(target)));
     }
 
     /**
-     * {@code cuFileDriverSetP2PFlags} of cuFile 1.16.
+     * {@code cuFileDriverSetP2PFlags} of cuFile 1.16: chooses the ways for a kind of storage, until the last close.
      *
-     * @param flags bits of the C call
+     * @param target the kind of storage
+     * @param flags {@link P2pFlag#PCI_P2PDMA} on x86-64, {@link P2pFlag#C2C} on AArch64
+     * @throws CuFileException INVALID_VALUE for other ways
      */
     @Experimental
-    public void setP2pFlags(int flags) {
-        run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(flags));
+    public void setP2pFlags(TargetType target, Set<P2pFlag> flags) {
+        Objects.requireNonNull(target, "target");
+        int bits = P2pFlag.toBits(flags);
+        run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(target, bits));
     }
 
     /**

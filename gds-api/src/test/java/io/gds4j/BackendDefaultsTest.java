@@ -7,6 +7,7 @@ import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.spi.CuFileBackend;
@@ -65,8 +66,8 @@ class BackendDefaultsTest {
                 row("cuFileGetBARSizeInKB", "1.15", b -> b.getBarSizeInKb(0)),
                 row("cuFileSetParameterPosixPoolSlabArray", "1.15", b -> b.setParameterPosixPoolSlabArray(slabs)),
                 row("cuFileGetParameterPosixPoolSlabArray", "1.15", b -> b.getParameterPosixPoolSlabArray()),
-                row("cuFileDriverSetP2PFlags", "1.16", b -> b.driverSetP2pFlags(1)),
-                row("cuFileDriverGetP2PFlags", "1.16", CuFileBackend::driverGetP2pFlags),
+                row("cuFileDriverSetP2PFlags", "1.16", b -> b.driverSetP2pFlags(TargetType.NVME, 1)),
+                row("cuFileDriverGetP2PFlags", "1.16", b -> b.driverGetP2pFlags(TargetType.NVME)),
                 row("cuFileExportPCIeTopology", "1.17", b -> b.exportPcieTopology(Path.of("x"))),
                 row(
                         "cuFileSetParameterGpuBounceBufferSlabArray",

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
@@ -72,8 +73,8 @@ class ClosedObjectsTest {
                 row("cuFileGetParameterMinMaxValue", o -> o.driver.parameterRange(SizeParameter.PROFILE_STATS)),
                 row("cuFileGetParameterPosixPoolSlabArray", o -> o.driver.posixPoolSlabs()),
                 row("cuFileGetBARSizeInKB", o -> o.driver.barSizeInKb(0)),
-                row("cuFileDriverGetP2PFlags", o -> o.driver.p2pFlags()),
-                row("cuFileDriverSetP2PFlags", o -> o.driver.setP2pFlags(1)),
+                row("cuFileDriverGetP2PFlags", o -> o.driver.p2pFlags(TargetType.NVME)),
+                row("cuFileDriverSetP2PFlags", o -> o.driver.setP2pFlags(TargetType.NVME, Set.of(P2pFlag.PCI_P2PDMA))),
                 row("cuFileExportPCIeTopology", o -> o.driver.exportPcieTopology(Path.of("x"))),
                 row("cuFileGetParameterGpuBounceBufferSlabArray", o -> o.driver.gpuBounceBufferSlabs()),
                 row("cuFileStatsStart", o -> o.statistics.start()),

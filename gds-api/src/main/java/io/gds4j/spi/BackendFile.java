@@ -3,6 +3,7 @@ package io.gds4j.spi;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * A registered file as its backend knows it ({@code CUfileHandle_t}). Made by one backend instance and meaningful to it
@@ -25,6 +26,16 @@ public interface BackendFile {
 
     /** {@return which way its I/O goes and why} */
     IoPathReport ioPath();
+
+    /**
+     * A descriptor of the backend's own on this file, open in the same mode, so that another backend can register the same
+     * file; not to be closed.
+     *
+     * @return its number; empty if there is none to give
+     */
+    default OptionalInt ownDescriptor() {
+        return OptionalInt.empty();
+    }
 
     /**
      * Makes what was written durable: {@code fsync}, or {@code fdatasync} without {@code metadata}.

@@ -6,6 +6,7 @@ import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
@@ -442,20 +443,22 @@ public interface CuFileBackend {
     // ---- cuFile 1.16
 
     /**
-     * {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used.
+     * {@code cuFileDriverSetP2PFlags}: which peer-to-peer modes may be used for a kind of storage.
      *
-     * @param flags bits of the C call
+     * @param target the kind of storage
+     * @param flags bits of {@code CUfileP2PFlags_t}
      */
-    default void driverSetP2pFlags(int flags) {
+    default void driverSetP2pFlags(TargetType target, int flags) {
         throw unsupported("cuFileDriverSetP2PFlags", "1.16");
     }
 
     /**
-     * {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used.
+     * {@code cuFileDriverGetP2PFlags}: which peer-to-peer modes may be used for a kind of storage.
      *
-     * @return bits of the C call
+     * @param target the kind of storage
+     * @return bits of {@code CUfileP2PFlags_t}
      */
-    default int driverGetP2pFlags() {
+    default int driverGetP2pFlags(TargetType target) {
         throw unsupported("cuFileDriverGetP2PFlags", "1.16");
     }
 

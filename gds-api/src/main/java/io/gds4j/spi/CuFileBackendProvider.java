@@ -29,4 +29,26 @@ public interface CuFileBackendProvider {
      * @return the backend
      */
     CuFileBackend create(CuFileConfig config);
+
+    /**
+     * Says whether it should serve where nobody asked for a backend by name: like {@link #probe}, but a backend may leave to
+     * those of lower rank what it could serve and they serve better.
+     *
+     * @param config the configuration
+     * @return Available, or why not
+     */
+    default Availability probeForAuto(CuFileConfig config) {
+        return probe(config);
+    }
+
+    /**
+     * Like {@link #create}, where nobody asked for a backend by name and another one stands behind it: a backend may refuse,
+     * at {@link CuFileBackend#handleRegister}, files that the other one serves better.
+     *
+     * @param config the configuration
+     * @return the backend
+     */
+    default CuFileBackend createForAuto(CuFileConfig config) {
+        return create(config);
+    }
 }

@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixConstants;

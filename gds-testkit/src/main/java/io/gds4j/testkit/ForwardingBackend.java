@@ -6,6 +6,7 @@ import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -275,13 +276,13 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
-    public void driverSetP2pFlags(int flags) {
-        delegate.driverSetP2pFlags(flags);
+    public void driverSetP2pFlags(TargetType target, int flags) {
+        delegate.driverSetP2pFlags(target, flags);
     }
 
     @Override
-    public int driverGetP2pFlags() {
-        return delegate.driverGetP2pFlags();
+    public int driverGetP2pFlags(TargetType target) {
+        return delegate.driverGetP2pFlags(target);
     }
 
     @Override

@@ -107,10 +107,23 @@ public abstract class BackendContract {
 
     /** The driver that all tests of this class share. */
     final CuFileDriver driver() {
-        if (driver == null) {
-            throw new IllegalStateException("no driver outside of tests");
+        CuFileDriver shared = driver;
+        if (shared == null) {
+            if (folder == null) {
+                throw new IllegalStateException("no driver outside of tests");
+            }
+            shared = newDriver();
+            driver = shared;
         }
-        return driver;
+        return shared;
+    }
+
+    /** Closes the shared driver until somebody asks for it, where open drivers cannot differ in their configuration. */
+    final void makeWayForOtherSettings() {
+        if (diverges(Divergence.ONE_CONFIGURATION) && driver != null) {
+            driver.close();
+            driver = null;
+        }
     }
 
     final MemoryAllocator allocator() {

@@ -14,5 +14,7 @@ public enum Divergence {
     /** A failed system call shows as EPERM or EIO, whatever the kernel said. */
     ERRNO_LOST,
     /** An interrupt is noticed only after the whole request. */
-    UNINTERRUPTIBLE
+    UNINTERRUPTIBLE,
+    /** Drivers that are open at the same time cannot differ in their configuration: DRIVER_ALREADY_OPEN. */
+    ONE_CONFIGURATION
 }

@@ -39,6 +39,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     private CuFileBackend closedBackend() {
+        makeWayForOtherSettings();
         return backend().createBackend(backend().config());
     }
 

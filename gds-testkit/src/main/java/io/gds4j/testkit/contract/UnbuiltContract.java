@@ -7,6 +7,7 @@ import io.gds4j.config.BoolParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
@@ -108,8 +109,8 @@ public abstract class UnbuiltContract extends BackendContract {
         all.put(
                 "cuFileSetParameterPosixPoolSlabArray", with -> with.backend.setParameterPosixPoolSlabArray(slabs));
         all.put("cuFileGetParameterPosixPoolSlabArray", with -> with.backend.getParameterPosixPoolSlabArray());
-        all.put("cuFileDriverSetP2PFlags", with -> with.backend.driverSetP2pFlags(1));
-        all.put("cuFileDriverGetP2PFlags", with -> with.backend.driverGetP2pFlags());
+        all.put("cuFileDriverSetP2PFlags", with -> with.backend.driverSetP2pFlags(TargetType.NVME, 1));
+        all.put("cuFileDriverGetP2PFlags", with -> with.backend.driverGetP2pFlags(TargetType.NVME));
         all.put("cuFileExportPCIeTopology", with -> with.backend.exportPcieTopology(
                 with.file.path().orElseThrow().resolveSibling("topology")));
         all.put(

@@ -1,8 +1,5 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.posix;
 
-import io.gds4j.ffi.posix.FfmPosix;
-import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.testkit.ChannelDescriptors;
 import io.gds4j.testkit.RawDescriptors;
 import java.nio.file.Path;
@@ -10,8 +7,8 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Descriptors of libc. */
-final class NativeDescriptors implements RawDescriptors {
+/** Descriptors of libc, for the contract suite. */
+public final class NativeDescriptors implements RawDescriptors {
     private final Posix posix = FfmPosix.instance();
     private final ChannelDescriptors channels = new ChannelDescriptors();
     private final Set<Integer> ofChannels = ConcurrentHashMap.newKeySet();

@@ -1,0 +1,52 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.function.Supplier;
+
+/**
+ * Makes a CUDA context current for a call of this thread and restores what was current before. The thread must not park in
+ * between: a virtual one might come back on another carrier, whose context it is not.
+ */
+final class CurrentContext {
+    /** No context is needed. */
+    static final long NONE = 0;
+
+    private static final ThreadLocal<long[]> CELL = ThreadLocal.withInitial(() -> new long[1]);
+
+    private CurrentContext() {
+    }
+
+    /**
+     * Makes it current; allocates nothing.
+     *
+     * @return false if it was already: then nothing is to be restored
+     */
+    static boolean push(Cuda cuda, long context) {
+        if (context == NONE) {
+            return false;
+        }
+        long[] cell = CELL.get();
+        if (cuda.ctxGetCurrent(cell) == Cuda.SUCCESS && cell[0] == context) {
+            return false;
+        }
+        CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context));
+        return true;
+    }
+
+    static void pop(Cuda cuda) {
+        cuda.ctxPopCurrent(CELL.get());
+    }
+
+    /** Makes a call in it. */
+    static <T> T with(Cuda cuda, long context, Supplier<T> call) {
+        boolean pushed = push(cuda, context);
+        try {
+            return call.get();
+        } finally {
+            if (pushed) {
+                pop(cuda);
+            }
+        }
+    }
+}

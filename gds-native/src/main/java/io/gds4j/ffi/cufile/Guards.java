@@ -1,0 +1,234 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAttributes;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+
+/**
+ * Rules that keep from the library what it does not survive or answers wrongly; each names what it would do. The object API
+ * has checked most arguments already; a backend must survive without.
+ */
+final class Guards {
+    private static final long LARGEST = 1L << 62;
+    private static final long PAGE_KB = 4;
+    private static final long GPU_PAGE_KB = 64;
+    private static final long MAX_DIRECT_IO_KB = 16384;
+    private static final int STREAM_FLAGS = 0xF;
+    private static final int P2P_FLAGS = 0x1F;
+    private static final int MAX_STATS_LEVEL = 3;
+
+    private Guards() {
+    }
+
+    /**
+     * Numbers of a transfer. The library fails with EPERM or EIO for what reaches past the memory, reads 2^62 bytes as
+     * EPERM, and a negative offset as 5030 or EIO.
+     */
+    static void transfer(
+            String function, LibraryFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        if (size < 0 || size > LARGEST || fileOffset < 0 || bufferOffset < 0 || fileOffset > Long.MAX_VALUE - size) {
+            throw failure(CuFileError.INVALID_VALUE, function, file, size, fileOffset)
+                    .errno(Errno.EINVAL)
+                    .detail("size %d, file offset %d or buffer offset %d is out of range"
+                            .formatted(size, fileOffset, bufferOffset))
+                    .build();
+        }
+        if (bufferOffset > base.length() || size > base.length() - bufferOffset) {
+            throw failure(CuFileError.CUDA_POINTER_RANGE_ERROR, function, file, size, fileOffset)
+                    .detail("buffer offset %d and size %d reach past %d bytes of memory"
+                            .formatted(bufferOffset, size, base.length()))
+                    .build();
+        }
+    }
+
+    /** Access mode. The library answers EIO for a write on a descriptor that is open for reading. */
+    static void accessMode(String function, LibraryFile file, boolean write, long size, long fileOffset) {
+        if (write ? !file.isWritable() : !file.isReadable()) {
+            throw failure(CuFileError.INVALID_FILE_OPEN_FLAG, function, file, size, fileOffset)
+                    .errno(Errno.EBADF)
+                    .detail("the file is not open for " + (write ? "writing" : "reading"))
+                    .build();
+        }
+    }
+
+    private static CuFileException.Builder failure(
+            CuFileError error, String function, LibraryFile file, long size, long fileOffset) {
+        CuFileException.Builder failure = CuFileException.builder(function).error(error).path(file.path());
+        return size >= 0 && fileOffset >= 0 ? failure.range(fileOffset, size) : failure;
+    }
+
+    /**
+     * A range to be registered must be within its allocations. Registration comes later, at the first transfer, when it is
+     * too late to say so; and host memory is never checked by the library.
+     */
+    static void withinAllocation(Cuda cuda, MemoryRange range) {
+        if (range.length() == 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "cuFileBufRegister", "the range is empty");
+        }
+        if (!range.kind().isCuda()) {
+            return;
+        }
+        long end = range.address() + range.length();
+        long at = range.address();
+        while (Long.compareUnsigned(at, end) < 0) {
+            long next = endOfAllocation(cuda, at);
+            if (Long.compareUnsigned(next, at) <= 0) {
+                CuFileError error = at == range.address()
+                        ? CuFileError.CUDA_POINTER_INVALID
+                        : CuFileError.CUDA_POINTER_RANGE_ERROR;
+                throw CuFileException.of(
+                        error,
+                        "cuFileBufRegister",
+                        "the GPU has no memory at 0x%x, within %s".formatted(at, range));
+            }
+            at = next;
+        }
+    }
+
+    /** The address behind the allocation that this one is in; 0 if it is in none. */
+    private static long endOfAllocation(Cuda cuda, long address) {
+        long[] start = new long[1];
+        long[] size = new long[1];
+        int first = cuda.pointerGetAttribute(start, CudaAttributes.POINTER_RANGE_START, address);
+        int second = cuda.pointerGetAttribute(size, CudaAttributes.POINTER_RANGE_SIZE, address);
+        return first == Cuda.SUCCESS && second == Cuda.SUCCESS ? start[0] + size[0] : 0;
+    }
+
+    /** Capacity of a batch: the library crashes without a place for the answer and refuses more than io_batchsize. */
+    static void batchCapacity(int capacity, long largest) {
+        if (capacity < 1 || capacity > largest) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileBatchIOSetUp",
+                    "capacity is %d, allowed: 1 to %d".formatted(capacity, largest));
+        }
+    }
+
+    /** Flags of a submission: the library takes any, and then never delivers the events. */
+    static void batchFlags(int flags) {
+        if (flags != 0) {
+            throw CuFileException.of(
+                    CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                    "cuFileBatchIOSubmit",
+                    "flags are 0x%x, allowed: 0".formatted(flags));
+        }
+    }
+
+    /**
+     * Cells of a stream operation, as they are at submission: the library dereferences them unchecked, takes a negative
+     * buffer offset for 0, and writes past the memory's end when the size says so.
+     */
+    static void streamCells(String function, LibraryFile file, StreamRequest request) {
+        cell(function, "size", request.size(), false);
+        cell(function, "fileOffset", request.fileOffset(), false);
+        cell(function, "bufferOffset", request.bufferOffset(), false);
+        cell(function, "bytesDone", request.bytesDone(), true);
+        transfer(
+                function,
+                file,
+                request.memory(),
+                request.size().get(ValueLayout.JAVA_LONG_UNALIGNED, 0),
+                request.fileOffset().get(ValueLayout.JAVA_LONG_UNALIGNED, 0),
+                request.bufferOffset().get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
+    }
+
+    private static void cell(String function, String name, MemorySegment cell, boolean written) {
+        boolean usable = cell.isNative()
+                && cell.byteSize() >= Long.BYTES
+                && cell.address() != 0
+                && cell.address() % Long.BYTES == 0
+                && cell.scope().isAlive()
+                && !(written && cell.isReadOnly());
+        if (!usable) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    function,
+                    "%s is not a native cell of 8 bytes at a multiple of 8".formatted(name));
+        }
+    }
+
+    /** Flags of a stream: only those that cuFile defines. */
+    static void streamFlags(int flags) {
+        if ((flags & ~STREAM_FLAGS) != 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileStreamRegister",
+                    "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
+        }
+    }
+
+    /** Ways of peer-to-peer: the library keeps what was set when it is told to set none. */
+    static void p2pFlags(int flags) {
+        if (flags <= 0 || (flags & ~P2P_FLAGS) != 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileDriverSetP2PFlags",
+                    "flags are 0x%x, allowed: one or more of 0x1f".formatted(flags));
+        }
+    }
+
+    /** Ranges of a vectored transfer: their number is an int in the library, and their sum a signed size. */
+    static void vector(String function, LibraryFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        long sum = 0;
+        for (MemoryRange range : ranges) {
+            sum = sum > LARGEST - range.length() ? Long.MAX_VALUE : sum + range.length();
+        }
+        if (fileOffset < 0 || sum > LARGEST || fileOffset > Long.MAX_VALUE - sum || flags != 0) {
+            throw failure(CuFileError.INVALID_VALUE, function, file, sum, fileOffset)
+                    .errno(Errno.EINVAL)
+                    .detail("%d ranges, file offset %d or flags 0x%x are out of range"
+                            .formatted(ranges.size(), fileOffset, flags))
+                    .build();
+        }
+    }
+
+    static void statsLevel(int level) {
+        if (level < 0 || level > MAX_STATS_LEVEL) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(level));
+        }
+    }
+
+    /** Limits of the running driver; the library lets some pass that it cannot keep. */
+    static void pollThreshold(long kb) {
+        limit("cuFileDriverSetPollMode", kb, PAGE_KB, Long.MAX_VALUE, PAGE_KB, "a multiple of 4 KiB, 4 or more");
+    }
+
+    static void maxDirectIoSize(long kb) {
+        limit(
+                "cuFileDriverSetMaxDirectIOSize",
+                kb,
+                GPU_PAGE_KB,
+                MAX_DIRECT_IO_KB,
+                GPU_PAGE_KB,
+                "a multiple of 64 KiB, 64 to 16384");
+    }
+
+    static void maxCacheSize(long kb) {
+        limit("cuFileDriverSetMaxCacheSize", kb, 0, Long.MAX_VALUE, PAGE_KB, "a multiple of 4 KiB");
+    }
+
+    static void maxPinnedMemSize(long kb) {
+        limit(
+                "cuFileDriverSetMaxPinnedMemSize",
+                kb,
+                GPU_PAGE_KB,
+                Long.MAX_VALUE,
+                PAGE_KB,
+                "a multiple of 4 KiB, 64 or more");
+    }
+
+    private static void limit(String function, long kb, long min, long max, long step, String allowed) {
+        if (kb < min || kb > max || kb % step != 0) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_UNSUPPORTED_LIMIT, function, "%d KiB is not %s".formatted(kb, allowed));
+        }
+    }
+}

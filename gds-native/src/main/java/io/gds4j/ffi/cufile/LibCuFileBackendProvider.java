@@ -1,0 +1,79 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.Linkage;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.spi.Availability;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.CuFileBackendProvider;
+
+/**
+ * Provides NVIDIA's library, named {@code libcufile}; found by {@link java.util.ServiceLoader}.
+ *
+ * @since 0.1
+ */
+public final class LibCuFileBackendProvider implements CuFileBackendProvider {
+    private static final int PRIORITY = 100;
+
+    /** For the service loader. */
+    public LibCuFileBackendProvider() {
+    }
+
+    @Override
+    public String name() {
+        return LibCuFileBackend.NAME;
+    }
+
+    @Override
+    public int priority() {
+        return PRIORITY;
+    }
+
+    /** Available where the library and a GPU are, whether or not they can do more than POSIX I/O. */
+    @Override
+    public Availability probe(CuFileConfig config) {
+        if (!LibCuFileBackendProvider.class.getModule().isNativeAccessEnabled()) {
+            return new Availability.Unavailable(
+                    Linkage.noAccess(LibCuFileBackendProvider.class.getModule()), "add that option");
+        }
+        if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
+            return new Availability.Unavailable(
+                    reason, "install CUDA's cuFile, or name it by -D" + LibCuFile.PROPERTY);
+        }
+        return switch (CudaDriver.detect()) {
+            case CudaAvailability.Unavailable none -> new Availability.Unavailable(none.reason(), none.remedy());
+            case CudaAvailability.Available gpu -> new Availability.Available();
+        };
+    }
+
+    /** Available where it moves bytes directly between storage and GPU: elsewhere the POSIX engine is faster. */
+    @Override
+    public Availability probeForAuto(CuFileConfig config) {
+        if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
+            return new Availability.Unavailable("properties.force_compat_mode is true", "set it to false");
+        }
+        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+            return new Availability.Unavailable(reason, remedy);
+        }
+        return probe(config);
+    }
+
+    @Override
+    public CuFileBackend create(CuFileConfig config) {
+        return create(config, false);
+    }
+
+    /** One that refuses what it cannot serve directly. */
+    @Override
+    public CuFileBackend createForAuto(CuFileConfig config) {
+        return create(config, true);
+    }
+
+    private static CuFileBackend create(CuFileConfig config, boolean directOnly) {
+        return new LibCuFileBackend(
+                LibraryProcess.ofThisProcess(), config, directOnly, FfmPosix.instance(), CudaDriver.detect());
+    }
+}

@@ -1,0 +1,332 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.FileSource;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
+import java.util.function.Function;
+
+/**
+ * What one session has while its driver is open: its files, buffers, batches and streams within the {@link Opening} that it
+ * shares with all sessions of the process.
+ */
+final class LibCuFileSession {
+    private static final int NO_DESCRIPTOR = -1;
+
+    private final LibraryProcess process;
+    private final Posix posix;
+    private final CudaContexts contexts;
+    private final PathCounters counters;
+    private final CuFileConfig config;
+    private final Opening opening;
+    private final SessionBuffers buffers;
+    private final Transfers transfers;
+    private final LibraryStreams streams;
+    private final LibraryLimits limits;
+    private final Set<LibraryFile> files = new HashSet<>();
+    private final Set<LibraryBatch> batches = new HashSet<>();
+    private final ExecutorService carriers =
+            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
+    private boolean closed;
+
+    /** Opens the library, or joins those that have it open. */
+    LibCuFileSession(
+            LibraryProcess process,
+            LibrarySettings settings,
+            CuFileConfig config,
+            Posix posix,
+            CudaContexts contexts,
+            PathCounters counters) {
+        this.process = process;
+        this.posix = posix;
+        this.contexts = contexts;
+        this.counters = counters;
+        this.config = config;
+        this.opening = process.open(this, settings, contexts);
+        this.limits = new LibraryLimits(opening.library());
+        long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
+        this.buffers = new SessionBuffers(opening.registrations(), pinnedKb);
+        this.transfers = new Transfers(opening, contexts, buffers, counters);
+        this.streams = new LibraryStreams(opening, contexts);
+    }
+
+    Opening opening() {
+        return opening;
+    }
+
+    CuFileLibrary library() {
+        return opening.library();
+    }
+
+    LibraryFile register(FileSource source) {
+        OwnedDescriptor descriptor = OwnedDescriptor.open(posix, source);
+        boolean done = false;
+        try {
+            int callers = source instanceof FileSource.Descriptor given ? given.fd() : NO_DESCRIPTOR;
+            LibraryFile file = register(descriptor, callers);
+            done = true;
+            return file;
+        } finally {
+            if (!done) {
+                posix.close(descriptor.fd());
+            }
+        }
+    }
+
+    private synchronized LibraryFile register(OwnedDescriptor descriptor, int callers) {
+        checkOpen("cuFileHandleRegister");
+        if (files.stream().anyMatch(file -> file.isRegisteredBy(callers, descriptor.status()))) {
+            throw CuFileException.builder("cuFileHandleRegister")
+                    .error(CuFileError.HANDLE_ALREADY_REGISTERED)
+                    .path(descriptor.path())
+                    .detail("file descriptor " + callers + " is registered already")
+                    .build();
+        }
+        long handle;
+        try {
+            handle = CurrentContext.with(
+                    contexts.cuda(), contexts.primary(0), () -> library().handleRegister(descriptor.fd()));
+        } catch (CuFileException e) {
+            throw refused(descriptor, e);
+        }
+        LibraryFile file = new LibraryFile(this, posix, descriptor, callers, handle, report(descriptor));
+        files.add(file);
+        return file;
+    }
+
+    /** The library's code, and what is known about the reason. */
+    private static CuFileException refused(OwnedDescriptor descriptor, CuFileException e) {
+        String why = DirectStorage.obstacle(descriptor.status()).map(found -> ": " + found).orElse("");
+        CuFileException.Builder failure = CuFileException.builder(e.function())
+                .error(e.error())
+                .path(descriptor.path())
+                .detail("libcufile does not take the file%s".formatted(why))
+                .cause(e);
+        e.errno().ifPresent(failure::errno);
+        return failure.build();
+    }
+
+    private IoPathReport report(OwnedDescriptor descriptor) {
+        boolean mayServeByPosix = opening.settings().allowsPosix();
+        if (opening.settings().get(CuFileKeys.FORCE_COMPAT_MODE)) {
+            return new IoPathReport(IoPath.LIBCUFILE_POSIX, "properties.force_compat_mode is true");
+        }
+        return switch (DirectStorage.probe(config)) {
+            case DirectStorage.Lacking(String reason, String remedy) ->
+                new IoPathReport(IoPath.LIBCUFILE_POSIX, reason);
+            case DirectStorage.Works(IoPath path, String reason) -> {
+                Optional<String> obstacle =
+                        mayServeByPosix ? DirectStorage.obstacle(descriptor.status()) : Optional.empty();
+                yield obstacle.map(why -> new IoPathReport(IoPath.LIBCUFILE_POSIX, why))
+                        .orElseGet(() -> new IoPathReport(path, reason));
+            }
+        };
+    }
+
+    /** Ignores a file that is not registered. */
+    void deregister(LibraryFile file) {
+        boolean mine;
+        synchronized (this) {
+            mine = files.remove(file);
+        }
+        if (mine) {
+            end(file);
+        }
+    }
+
+    private void end(LibraryFile file) {
+        streams.settle(file);
+        file.deregister();
+    }
+
+    void register(MemoryRange range, int flags) {
+        Guards.withinAllocation(contexts.cuda(), range);
+        checkOpen("cuFileBufRegister");
+        buffers.register(range, flags);
+    }
+
+    void deregister(MemoryRange range) {
+        buffers.deregister(range);
+    }
+
+    /** A transfer whose arguments are checked and whose file is entered. */
+    long transfer(
+            LibraryFile file, boolean write, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        Thread caller = Thread.currentThread();
+        if (!caller.isVirtual()) {
+            return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
+        }
+        // A native call would keep the carrier of a virtual thread busy, and its CUDA context with it.
+        return onPlatformThread(
+                () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
+    }
+
+    private interface Call {
+        long run();
+    }
+
+    private long onPlatformThread(Call call) {
+        FutureTask<Long> task = new FutureTask<>(call::run);
+        carriers.execute(task);
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return task.get();
+                } catch (InterruptedException e) {
+                    // The transfer sees the flag between its pieces; nobody may leave while it uses the memory.
+                    interrupted = true;
+                }
+            }
+        } catch (ExecutionException e) {
+            switch (e.getCause()) {
+                case RuntimeException failure -> throw failure;
+                case Error failure -> throw failure;
+                case null, default -> throw new AssertionError(e);
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
+        long size = 0;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment vector = arena.allocate(IoVec.LAYOUT, ranges.size());
+            for (int i = 0; i < ranges.size(); i++) {
+                IoVec.write(vector, i, ranges.get(i).address(), ranges.get(i).length());
+                size += ranges.get(i).length();
+            }
+            long total = size;
+            long context = ranges.stream()
+                    .mapToLong(transfers::contextOf)
+                    .filter(one -> one != CurrentContext.NONE)
+                    .findFirst()
+                    .orElse(CurrentContext.NONE);
+            long moved = CurrentContext.with(
+                    contexts.cuda(),
+                    context,
+                    () -> write
+                            ? library().writev(file.handle(), vector, ranges.size(), total, fileOffset, flags)
+                            : library().readv(file.handle(), vector, ranges.size(), total, fileOffset, flags));
+            if (moved < 0) {
+                throw CuFileResults.failure(write ? "cuFileWritev" : "cuFileReadv", moved)
+                        .path(file.path())
+                        .range(fileOffset, size)
+                        .build();
+            }
+            counters.add(file.servedBy(), moved);
+            return moved;
+        }
+    }
+
+    LibraryBatch setUpBatch(int capacity) {
+        Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
+        long handle = CurrentContext.with(
+                contexts.cuda(), contexts.primary(0), () -> library().batchIoSetUp(capacity));
+        LibraryBatch batch = new LibraryBatch(opening, transfers, counters, contexts.cuda(), handle, capacity);
+        synchronized (this) {
+            if (!closed) {
+                batches.add(batch);
+                return batch;
+            }
+        }
+        batch.destroy();
+        throw closed("cuFileBatchIOSetUp");
+    }
+
+    void submit(LibraryBatch batch, List<BatchRequest> requests, Function<BatchRequest, LibraryFile> owner) {
+        batch.submit(requests, owner);
+    }
+
+    /** Ignores a batch that was destroyed. */
+    void destroy(LibraryBatch batch) {
+        synchronized (this) {
+            batches.remove(batch);
+        }
+        batch.destroy();
+    }
+
+    boolean owns(LibraryBatch batch) {
+        synchronized (this) {
+            return batches.contains(batch);
+        }
+    }
+
+    LibraryStreams streams() {
+        return streams;
+    }
+
+    /** A stream-ordered transfer whose arguments are checked and whose file is entered. */
+    void queue(LibraryFile file, boolean write, StreamRequest request) {
+        buffers.showToLibrary(request.memory().address());
+        streams.submit(file, write, request, transfers.contextOf(request.memory()));
+    }
+
+    LibraryLimits limits() {
+        return limits;
+    }
+
+    void setMaxPinnedMemSize(long kb) {
+        limits.setMaxPinnedMemSize(kb);
+        buffers.limit(kb);
+    }
+
+    /** True while the library works for this session. */
+    synchronized boolean isBusy() {
+        return files.stream().anyMatch(LibraryFile::isBusy)
+                || batches.stream().anyMatch(LibraryBatch::isBusy)
+                || streams.isBusy();
+    }
+
+    private synchronized void checkOpen(String function) {
+        if (closed) {
+            throw closed(function);
+        }
+    }
+
+    static CuFileException closed(String function) {
+        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+    }
+
+    /** Waits for the I/O in flight, takes everything back from the library, and closes it if this was the last session. */
+    void close() {
+        List<LibraryBatch> openBatches;
+        synchronized (this) {
+            closed = true;
+            openBatches = List.copyOf(batches);
+            batches.clear();
+        }
+        openBatches.forEach(LibraryBatch::destroy);
+        streams.close();
+        List<LibraryFile> openFiles;
+        synchronized (this) {
+            openFiles = List.copyOf(files);
+            files.clear();
+        }
+        openFiles.forEach(this::end);
+        buffers.clear();
+        carriers.close();
+        process.close(this);
+    }
+}

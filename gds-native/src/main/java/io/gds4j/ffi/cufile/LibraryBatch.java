@@ -1,0 +1,376 @@
+package io.gds4j.ffi.cufile;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A batch of the library. Entries wait here until {@link SlabBudget} lets them in, first come first served; they are fed in
+ * when somebody submits or asks for events. An entry that the library refuses then becomes a failed event.
+ */
+final class LibraryBatch implements BackendBatch {
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+    /** The library is asked for events in slices, so that others get at the batch in between. */
+    private static final Duration SLICE = Duration.ofMillis(1);
+    private static final Duration STARVED = Duration.ofNanos(100_000);
+    /** Cancelled entries that were not delivered in this time never will be. */
+    private static final Duration LOST = Duration.ofSeconds(30);
+    private static final long NO_TIMEOUT = Long.MAX_VALUE;
+
+    private static final Map<Integer, BatchStatus> BY_VALUE =
+            Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
+
+    private final CuFileLibrary library;
+    private final SlabBudget slabs;
+    private final Transfers transfers;
+    private final PathCounters counters;
+    private final Cuda cuda;
+    private final long handle;
+    private final int capacity;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment params;
+    private final MemorySegment events;
+    private final MemorySegment count;
+    private final MemorySegment timeout;
+
+    private final Deque<Entry> waiting = new ArrayDeque<>();
+    private final Deque<BatchEvent> ready = new ArrayDeque<>();
+    private final @Nullable Entry[] inside;
+    private int insideCount;
+    private boolean destroyed;
+
+    LibraryBatch(
+            Opening opening, Transfers transfers, PathCounters counters, Cuda cuda, long handle, int capacity) {
+        this.library = opening.library();
+        this.slabs = opening.slabs();
+        this.transfers = transfers;
+        this.counters = counters;
+        this.cuda = cuda;
+        this.handle = handle;
+        this.capacity = capacity;
+        this.params = arena.allocate(IoParams.LAYOUT, capacity);
+        this.events = arena.allocate(IoEvents.LAYOUT, capacity);
+        this.count = arena.allocate(JAVA_INT);
+        this.timeout = arena.allocate(Timespec.LAYOUT);
+        this.inside = new Entry[capacity];
+        slabs.add(this);
+    }
+
+    /** One request; its file is entered until its event is ready. */
+    private record Entry(LibraryFile file, BatchRequest request, int slabClass, long context) {
+    }
+
+    @Override
+    public int capacity() {
+        return capacity;
+    }
+
+    /** True while the library works for it. */
+    synchronized boolean isBusy() {
+        return insideCount > 0;
+    }
+
+    /** All or none. */
+    synchronized void submit(List<BatchRequest> requests, Function<BatchRequest, LibraryFile> owner) {
+        checkAlive(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
+        reap(0);
+        int free = capacity - insideCount - waiting.size() - ready.size();
+        if (requests.isEmpty() || requests.size() > free) {
+            throw CuFileException.of(
+                    CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                    SUBMIT,
+                    "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
+        }
+        List<Entry> entered = new ArrayList<>(requests.size());
+        boolean done = false;
+        try {
+            for (BatchRequest request : requests) {
+                entered.add(enter(request, owner.apply(request)));
+            }
+            feed();
+            waiting.addAll(entered);
+            int before = waiting.size();
+            @Nullable CuFileException refused = feedOnce();
+            if (refused != null && waiting.size() == before && before == entered.size()) {
+                waiting.clear();
+                throw refused;
+            }
+            done = true;
+        } finally {
+            if (!done) {
+                entered.forEach(entry -> entry.file.exit());
+            }
+        }
+        feed();
+    }
+
+    private Entry enter(BatchRequest request, LibraryFile file) {
+        MemoryRange memory = request.memory();
+        Guards.transfer(SUBMIT, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
+        Guards.accessMode(SUBMIT, file, request.write(), request.size(), request.fileOffset());
+        long context = transfers.contextOf(memory);
+        if (!file.enter()) {
+            throw file.refused(SUBMIT);
+        }
+        return new Entry(file, request, slabs.classOf(request.size()), context);
+    }
+
+    /** Feeds as many as there are slabs for; those that the library refuses become failed events. */
+    private void feed() {
+        @Nullable CuFileException refused;
+        do {
+            refused = feedOnce();
+            if (refused != null) {
+                Entry entry = waiting.remove();
+                finish(entry, BatchStatus.FAILED, -refused.error().code());
+            }
+        } while (refused != null || mayFeed());
+    }
+
+    private boolean mayFeed() {
+        Entry next = waiting.peek();
+        if (next == null || !slabs.tryTake(next.slabClass)) {
+            return false;
+        }
+        slabs.giveBack(next.slabClass);
+        return true;
+    }
+
+    /** Feeds one run of entries with the same CUDA context; what the library says if it refuses it, which changes nothing. */
+    private @Nullable CuFileException feedOnce() {
+        List<Entry> run = new ArrayList<>();
+        while (true) {
+            Entry next = waiting.peek();
+            if (next == null
+                    || !run.isEmpty() && next.context != run.getFirst().context
+                    || !slabs.tryTake(next.slabClass)) {
+                break;
+            }
+            run.add(waiting.remove());
+        }
+        if (run.isEmpty()) {
+            return null;
+        }
+        int[] slots = freeSlots(run.size());
+        for (int i = 0; i < run.size(); i++) {
+            BatchRequest request = run.get(i).request;
+            IoParams.write(
+                    params,
+                    i,
+                    run.get(i).file.handle(),
+                    request.write(),
+                    request.memory().address(),
+                    request.size(),
+                    request.fileOffset(),
+                    request.bufferOffset(),
+                    slots[i]);
+        }
+        try {
+            boolean pushed = CurrentContext.push(cuda, run.getFirst().context);
+            try {
+                library.batchIoSubmit(handle, run.size(), params, 0);
+            } finally {
+                if (pushed) {
+                    CurrentContext.pop(cuda);
+                }
+            }
+        } catch (CuFileException e) {
+            run.reversed().forEach(entry -> {
+                slabs.giveBack(entry.slabClass);
+                waiting.addFirst(entry);
+            });
+            return e;
+        }
+        for (int i = 0; i < run.size(); i++) {
+            inside[slots[i]] = run.get(i);
+            insideCount++;
+        }
+        return null;
+    }
+
+    private int[] freeSlots(int wanted) {
+        int[] slots = new int[wanted];
+        int found = 0;
+        for (int slot = 0; found < wanted; slot++) {
+            if (inside[slot] == null) {
+                slots[found++] = slot;
+            }
+        }
+        return slots;
+    }
+
+    /** Waits for events and takes them; each is delivered once. */
+    List<BatchEvent> await(int minimum, int maximum, Optional<Duration> limit) {
+        long deadline = limit.map(LibraryBatch::deadline).orElse(NO_TIMEOUT);
+        while (true) {
+            boolean starved;
+            synchronized (this) {
+                checkAlive(CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS);
+                reap(0);
+                feed();
+                long left = deadline == NO_TIMEOUT ? NO_TIMEOUT : deadline - System.nanoTime();
+                int least = Math.min(minimum, ready.size() + insideCount + waiting.size());
+                if (ready.size() >= least || left <= 0) {
+                    return take(maximum);
+                }
+                starved = insideCount == 0;
+                if (!starved) {
+                    reap(Math.min(left, SLICE.toNanos()));
+                }
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw CuFileException.builder(STATUS)
+                        .error(CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR)
+                        .detail("interrupted; the entries go on")
+                        .buildInterrupted();
+            }
+            if (starved) {
+                slabs.reapOthers(this);
+                LockSupport.parkNanos(STARVED.toNanos());
+            }
+        }
+    }
+
+    private static long deadline(Duration limit) {
+        long now = System.nanoTime();
+        try {
+            return Math.addExact(now, limit.toNanos());
+        } catch (ArithmeticException e) {
+            return NO_TIMEOUT;
+        }
+    }
+
+    private List<BatchEvent> take(int maximum) {
+        List<BatchEvent> taken = new ArrayList<>();
+        while (taken.size() < maximum && !ready.isEmpty()) {
+            taken.add(ready.remove());
+        }
+        return taken;
+    }
+
+    /** Takes what has completed from the library, so that its slabs come free; for others who wait for them. */
+    synchronized void reap() {
+        if (!destroyed) {
+            reap(0);
+        }
+    }
+
+    private void reap(long waitNanos) {
+        if (insideCount == 0) {
+            return;
+        }
+        count.set(JAVA_INT, 0, insideCount);
+        Timespec.write(timeout, waitNanos);
+        library.batchIoGetStatus(handle, waitNanos > 0 ? 1 : 0, count, events, timeout);
+        int taken = Math.clamp(count.get(JAVA_INT, 0), 0, capacity);
+        for (int i = 0; i < taken; i++) {
+            deliver(i);
+        }
+    }
+
+    private void deliver(int index) {
+        long slot = IoEvents.cookie(events, index);
+        @Nullable BatchStatus status = BY_VALUE.get(IoEvents.status(events, index));
+        @Nullable Entry entry = slot >= 0 && slot < capacity ? inside[(int) slot] : null;
+        if (entry == null || status == BatchStatus.PENDING || status == BatchStatus.WAITING) {
+            return;
+        }
+        inside[(int) slot] = null;
+        insideCount--;
+        slabs.giveBack(entry.slabClass);
+        long moved = CuFileResults.transferred(
+                status == null ? BatchStatus.FAILED : status, IoEvents.result(events, index), entry.request.size());
+        if (moved >= 0) {
+            counters.add(entry.file.servedBy(), moved);
+            finish(entry, BatchStatus.COMPLETE, moved);
+        } else {
+            boolean complete = status == null || status == BatchStatus.COMPLETE;
+            finish(entry, complete ? BatchStatus.FAILED : status, moved);
+        }
+    }
+
+    private void finish(Entry entry, BatchStatus status, long result) {
+        entry.file.exit();
+        ready.add(new BatchEvent(entry.request.cookie(), status, result));
+    }
+
+    /** Cancels what has not begun; every entry still gets its event. */
+    synchronized void cancel() {
+        checkAlive(CuFileError.INTERNAL_BATCH_CANCEL_ERROR, "cuFileBatchIOCancel");
+        cancelAll();
+    }
+
+    private void cancelAll() {
+        while (!waiting.isEmpty()) {
+            finish(waiting.remove(), BatchStatus.CANCELED, -Errno.ECANCELED);
+        }
+        if (insideCount > 0) {
+            library.batchIoCancel(handle);
+        }
+    }
+
+    /** Cancels, waits for what has begun, and frees. Only the first call does anything. */
+    synchronized void destroy() {
+        if (destroyed) {
+            return;
+        }
+        long deadline = deadline(LOST);
+        try {
+            cancelAll();
+            while (insideCount > 0 && System.nanoTime() < deadline) {
+                reap(SLICE.toNanos());
+            }
+        } finally {
+            destroyed = true;
+            slabs.remove(this);
+            if (insideCount == 0) {
+                library.batchIoDestroy(handle);
+                arena.close();
+            } else {
+                giveUp();
+            }
+        }
+    }
+
+    /** The library never delivered some events: its memory and the files stay as they are, for ever. */
+    private void giveUp() {
+        System.getLogger("io.gds4j.libcufile")
+                .log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", insideCount);
+        for (@Nullable Entry entry : inside) {
+            if (entry != null) {
+                entry.file.abandon();
+                entry.file.exit();
+            }
+        }
+    }
+
+    private void checkAlive(CuFileError error, String function) {
+        if (destroyed) {
+            throw CuFileException.of(error, function, "the batch is destroyed");
+        }
+    }
+}

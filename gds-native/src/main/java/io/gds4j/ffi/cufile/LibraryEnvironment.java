@@ -1,0 +1,120 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixErrors;
+import java.io.IOException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells libcufile its settings before its first function is called: by a file that CUFILE_ENV_PATH_JSON names, and by the
+ * variables that would override that file. C's environment is changed, which Java's own ({@link System#getenv}) does not show
+ * and child processes do not inherit. The file, and the log unless somebody wants it elsewhere, stand in a folder of their
+ * own that goes when the JVM exits.
+ */
+final class LibraryEnvironment {
+    private static final String FUNCTION = "cuFileDriverOpen";
+    private static final String FILE_VARIABLE = "CUFILE_ENV_PATH_JSON";
+    private static final String PREFIX = "gds4j-libcufile-";
+
+    private final Posix posix;
+    private final Map<String, String> environment;
+    private final Path parent;
+    private final Map<String, String> changed = new LinkedHashMap<>();
+    private @Nullable Path folder;
+
+    /**
+     * @param environment variables of this process
+     * @param parent where temporary folders are made
+     */
+    LibraryEnvironment(Posix posix, Map<String, String> environment, Path parent) {
+        this.posix = posix;
+        this.environment = environment;
+        this.parent = parent;
+    }
+
+    /** Must not run while another thread is inside the library: C's environment has no lock. */
+    synchronized void apply(LibrarySettings settings) {
+        Path home = folder();
+        Path file = home.resolve("cufile.json");
+        Path log = Path.of(settings.get(CuFileKeys.LOGGING_DIR));
+        if (!log.toString().isEmpty() && !Files.isDirectory(log)) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_INVALID_PROPS,
+                    FUNCTION,
+                    "logging.dir is %s, allowed: a directory that exists".formatted(log));
+        }
+        try {
+            Files.writeString(file, settings.json(home));
+        } catch (IOException e) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.IO_ERROR)
+                    .path(file)
+                    .detail("the configuration for libcufile cannot be written: " + e.getMessage())
+                    .cause(e)
+                    .build();
+        }
+        Map<String, String> wanted = settings.variables(environment, changed.keySet());
+        wanted.put(FILE_VARIABLE, file.toString());
+        wanted.forEach(this::set);
+        changed.putAll(wanted);
+    }
+
+    private void set(String name, String value) {
+        if (!value.equals(changed.get(name))) {
+            PosixErrors.check(FUNCTION, "setenv", posix.setenv(name, value, true), Optional.empty());
+        }
+    }
+
+    private Path folder() {
+        if (folder == null) {
+            try {
+                // Readable for this user alone.
+                Path made = Files.createTempDirectory(parent, PREFIX);
+                Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(made), "gds4j-libcufile-files"));
+                folder = made;
+            } catch (IOException e) {
+                throw CuFileException.builder(FUNCTION)
+                        .error(CuFileError.IO_ERROR)
+                        .path(parent)
+                        .detail("no temporary folder for libcufile's configuration: " + e.getMessage())
+                        .cause(e)
+                        .build();
+            }
+        }
+        return folder;
+    }
+
+    /** As far as it goes: at exit there is nobody to tell. */
+    private static void delete(Path made) {
+        try {
+            Files.walkFileTree(made, new SimpleFileVisitor<>() {
+                @Override
+                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+                    Files.deleteIfExists(file);
+                    return FileVisitResult.CONTINUE;
+                }
+
+                @Override
+                public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException failure)
+                        throws IOException {
+                    Files.deleteIfExists(directory);
+                    return FileVisitResult.CONTINUE;
+                }
+            });
+        } catch (IOException e) {
+            System.getLogger("io.gds4j.libcufile")
+                    .log(System.Logger.Level.DEBUG, "left behind: {0}: {1}", made, e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.memory.InFlight;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.OptionalInt;
+
+/**
+ * A file that is registered with the library. Whoever passes its handle on does so between {@link #enter} and
+ * {@link #exit}: the library does not check handles, and one that is dead drops its count of users.
+ */
+final class LibraryFile implements BackendFile {
+    private static final int NO_DESCRIPTOR = -1;
+
+    private final LibCuFileSession session;
+    private final Posix posix;
+    private final OwnedDescriptor descriptor;
+    private final int callersDescriptor;
+    private final long handle;
+    private final IoPathReport report;
+    private final InFlight users = new InFlight();
+    private volatile boolean abandoned;
+
+    /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
+    LibraryFile(
+            LibCuFileSession session,
+            Posix posix,
+            OwnedDescriptor descriptor,
+            int callersDescriptor,
+            long handle,
+            IoPathReport report) {
+        this.session = session;
+        this.posix = posix;
+        this.descriptor = descriptor;
+        this.callersDescriptor = callersDescriptor;
+        this.handle = handle;
+        this.report = report;
+    }
+
+    LibCuFileSession session() {
+        return session;
+    }
+
+    /** {@code CUfileHandle_t}. */
+    long handle() {
+        return handle;
+    }
+
+    boolean isDirect() {
+        return descriptor.isDirect();
+    }
+
+    IoPath servedBy() {
+        return report.path();
+    }
+
+    boolean isRegisteredBy(int fd, StatxResult file) {
+        StatxResult own = descriptor.status();
+        return callersDescriptor != NO_DESCRIPTOR
+                && callersDescriptor == fd
+                && own.deviceMajor() == file.deviceMajor()
+                && own.deviceMinor() == file.deviceMinor()
+                && own.inode() == file.inode();
+    }
+
+    /** Counts one use in; false if it is no longer registered, or the JVM exits. */
+    boolean enter() {
+        if (!users.enter()) {
+            return false;
+        }
+        if (session.opening().isExiting()) {
+            users.exit();
+            return false;
+        }
+        return true;
+    }
+
+    void exit() {
+        users.exit();
+    }
+
+    boolean isBusy() {
+        return users.users() > 0;
+    }
+
+    boolean isRegistered() {
+        return !users.isClosed();
+    }
+
+    /** The library still uses it and nobody knows until when: it must never be deregistered. */
+    void abandon() {
+        abandoned = true;
+    }
+
+    /** Waits for its users, then deregisters; only the first call does anything. */
+    void deregister() {
+        if (!users.close() || abandoned) {
+            return;
+        }
+        if (session.opening().isAlive()) {
+            session.opening().library().handleDeregister(handle);
+        }
+        posix.close(descriptor.fd());
+    }
+
+    /** Why {@link #enter} answered false. */
+    CuFileException refused(String function) {
+        CuFileException.Builder failure = CuFileException.builder(function).path(path());
+        if (isRegistered()) {
+            return failure.error(CuFileError.DRIVER_CLOSING).detail("the JVM is exiting").build();
+        }
+        return failure.error(CuFileError.HANDLE_NOT_REGISTERED).detail("the file is not registered").build();
+    }
+
+    @Override
+    public Optional<Path> path() {
+        return descriptor.path();
+    }
+
+    @Override
+    public boolean isReadable() {
+        return descriptor.isReadable();
+    }
+
+    @Override
+    public boolean isWritable() {
+        return descriptor.isWritable();
+    }
+
+    /** Bytes in the file now, or a negative errno; for those who are inside. */
+    long sizeNow() {
+        if (descriptor.status().isBlockDevice()) {
+            return posix.blockDeviceSize(descriptor.fd());
+        }
+        StatxResult status = posix.statx(descriptor.fd());
+        return status.error() != 0 ? status.error() : status.size();
+    }
+
+    @Override
+    public long size() {
+        return call("fstat", "statx", this::sizeNow);
+    }
+
+    @Override
+    public IoPathReport ioPath() {
+        return report;
+    }
+
+    @Override
+    public OptionalInt ownDescriptor() {
+        return OptionalInt.of(descriptor.fd());
+    }
+
+    @Override
+    public void force(boolean metadata) {
+        String name = metadata ? "fsync" : "fdatasync";
+        call(name, name, () -> metadata ? posix.fsync(descriptor.fd()) : posix.fdatasync(descriptor.fd()));
+    }
+
+    @Override
+    public void truncate(long size) {
+        call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
+    }
+
+    private interface SystemCall {
+        long run();
+    }
+
+    private long call(String function, String name, SystemCall call) {
+        if (!enter()) {
+            throw refused(function);
+        }
+        try {
+            return PosixErrors.check(function, name, call.run(), path());
+        } finally {
+            exit();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "LibraryFile[%s, handle=0x%x]".formatted(path().map(Path::toString).orElse("descriptor"), handle);
+    }
+}

@@ -1,0 +1,75 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.DriverProperties;
+import io.gds4j.config.SizeParameter;
+
+/**
+ * Limits of the running driver. The library goes on to show defaults in its properties, whatever it was opened with and told
+ * since: so parameters and what was set here are shown in their place.
+ */
+final class LibraryLimits {
+    private static final long UNSET = -1;
+
+    private final CuFileLibrary library;
+    private long pollThresholdKb = UNSET;
+    private long maxDirectIoSizeKb = UNSET;
+    private long maxCacheSizeKb = UNSET;
+    private long maxPinnedMemSizeKb = UNSET;
+
+    LibraryLimits(CuFileLibrary library) {
+        this.library = library;
+    }
+
+    synchronized void setPollMode(boolean poll, long thresholdKb) {
+        Guards.pollThreshold(thresholdKb);
+        library.driverSetPollMode(poll, thresholdKb);
+        pollThresholdKb = thresholdKb;
+    }
+
+    synchronized void setMaxDirectIoSize(long kb) {
+        Guards.maxDirectIoSize(kb);
+        library.driverSetMaxDirectIoSize(kb);
+        maxDirectIoSizeKb = kb;
+    }
+
+    synchronized void setMaxCacheSize(long kb) {
+        Guards.maxCacheSize(kb);
+        library.driverSetMaxCacheSize(kb);
+        maxCacheSizeKb = kb;
+    }
+
+    synchronized void setMaxPinnedMemSize(long kb) {
+        Guards.maxPinnedMemSize(kb);
+        library.driverSetMaxPinnedMemSize(kb);
+        maxPinnedMemSizeKb = kb;
+    }
+
+    synchronized DriverProperties properties() {
+        DriverProperties told = library.driverGetProperties();
+        return new DriverProperties(
+                told.nvfsMajorVersion(),
+                told.nvfsMinorVersion(),
+                value(pollThresholdKb, SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
+                value(maxDirectIoSizeKb, SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
+                told.driverStatusFlags(),
+                told.driverControlFlags(),
+                told.featureFlags(),
+                value(maxCacheSizeKb, SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
+                value(UNSET, SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
+                value(
+                        maxPinnedMemSizeKb,
+                        SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
+                        told.maxDevicePinnedMemSizeKb()),
+                (int) value(UNSET, SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
+                (int) value(UNSET, SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
+    }
+
+    private long value(long set, SizeParameter parameter, long told) {
+        if (set != UNSET) {
+            return set;
+        }
+        return library.has(CuFileFunction.GET_PARAMETER_SIZE_T)
+                ? library.getParameterSizeT(parameter.index())
+                : told;
+    }
+}

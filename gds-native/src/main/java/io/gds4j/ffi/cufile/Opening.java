@@ -1,0 +1,64 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.DriverProperties;
+
+/**
+ * The library between one cuFileDriverOpen and its cuFileDriverClose, with what is known in it process-wide. Handles,
+ * registrations and batches belong to one opening and are never shown to the library after it.
+ */
+final class Opening {
+    private final CuFileLibrary library;
+    private final LibrarySettings settings;
+    private final DriverProperties properties;
+    private final Registrations registrations;
+    private final SlabBudget slabs;
+    private volatile boolean alive = true;
+    private volatile boolean exiting;
+
+    Opening(CuFileLibrary library, LibrarySettings settings, DriverProperties properties) {
+        this.library = library;
+        this.settings = settings;
+        this.properties = properties;
+        this.registrations = new Registrations(library);
+        this.slabs = settings.allowsPosix() ? SlabBudget.of(settings.posixPoolSlabs()) : SlabBudget.unlimited();
+    }
+
+    CuFileLibrary library() {
+        return library;
+    }
+
+    LibrarySettings settings() {
+        return settings;
+    }
+
+    /** What the driver said of itself when it was opened. */
+    DriverProperties properties() {
+        return properties;
+    }
+
+    Registrations registrations() {
+        return registrations;
+    }
+
+    SlabBudget slabs() {
+        return slabs;
+    }
+
+    /** False once the library was closed: what belongs to this opening is gone. */
+    boolean isAlive() {
+        return alive;
+    }
+
+    void end() {
+        alive = false;
+    }
+
+    /** True once the JVM exits: nothing new may begin. */
+    boolean isExiting() {
+        return exiting;
+    }
+
+    void beginExit() {
+        exiting = true;
+    }
+}

@@ -1,0 +1,136 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.InFlight;
+import java.lang.System.Logger.Level;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Memory that is registered with the open library, by base address and counted over all sessions: the library knows each
+ * base once for the whole process. Looking one up takes no lock and allocates nothing.
+ */
+final class Registrations {
+    private static final Registration[] NONE = {};
+
+    private final CuFileLibrary library;
+    private volatile Registration[] byBase = NONE;
+
+    Registrations(CuFileLibrary library) {
+        this.library = library;
+    }
+
+    /** One base address. Transfers from it run between {@link #enter} and {@link #exit}. */
+    static final class Registration {
+        private final long base;
+        private final long length;
+        private final InFlight transfers = new InFlight();
+        private int owners = 1;
+
+        private Registration(long base, long length) {
+            this.base = base;
+            this.length = length;
+        }
+
+        /** Bytes that the library has mapped; a transfer from this base must not reach past them. */
+        long length() {
+            return length;
+        }
+
+        /** False while it is being taken back: then {@link Registrations#enterSettled} tells what becomes of the base. */
+        boolean enter() {
+            return transfers.enter();
+        }
+
+        void exit() {
+            transfers.exit();
+        }
+    }
+
+    /** What is registered at this base. */
+    @Nullable
+    Registration find(long base) {
+        Registration[] now = byBase;
+        int at = indexOf(now, base);
+        return at < 0 ? null : now[at];
+    }
+
+    /** Waits until nobody changes anything, then enters what is registered at this base, if anything is. */
+    synchronized @Nullable Registration enterSettled(long base) {
+        Registration known = find(base);
+        return known != null && known.enter() ? known : null;
+    }
+
+    /**
+     * Registers a range, or counts one more owner of what is registered at its base. The memory's CUDA context is current.
+     *
+     * @return null if the library refuses, or knows a shorter range at this base: then it is used unregistered
+     */
+    synchronized @Nullable Registration acquire(long base, long length, int flags) {
+        Registration known = find(base);
+        if (known != null) {
+            if (known.length < length) {
+                return null;
+            }
+            known.owners++;
+            return known;
+        }
+        try {
+            library.bufRegister(base, length, flags);
+        } catch (CuFileException e) {
+            System.getLogger("io.gds4j.libcufile")
+                    .log(Level.DEBUG, "memory stays unregistered: address=0x{0}, length={1}: {2}",
+                            Long.toHexString(base), length, e.getMessage());
+            return null;
+        }
+        Registration made = new Registration(base, length);
+        insert(made);
+        return made;
+    }
+
+    /** One owner fewer; the last one waits for the transfers and takes it back. */
+    synchronized void release(Registration registration) {
+        registration.owners--;
+        if (registration.owners == 0) {
+            registration.transfers.close();
+            remove(registration);
+            library.bufDeregister(registration.base);
+        }
+    }
+
+    /** Registrations now; for tests. */
+    int size() {
+        return byBase.length;
+    }
+
+    private void insert(Registration made) {
+        Registration[] now = byBase;
+        int at = -indexOf(now, made.base) - 1;
+        Registration[] next = new Registration[now.length + 1];
+        System.arraycopy(now, 0, next, 0, at);
+        next[at] = made;
+        System.arraycopy(now, at, next, at + 1, now.length - at);
+        byBase = next;
+    }
+
+    private void remove(Registration gone) {
+        byBase = Arrays.stream(byBase).filter(one -> one != gone).toArray(Registration[]::new);
+    }
+
+    private static int indexOf(Registration[] sorted, long base) {
+        int low = 0;
+        int high = sorted.length - 1;
+        while (low <= high) {
+            int middle = (low + high) >>> 1;
+            int order = Long.compareUnsigned(sorted[middle].base, base);
+            if (order < 0) {
+                low = middle + 1;
+            } else if (order > 0) {
+                high = middle - 1;
+            } else {
+                return middle;
+            }
+        }
+        return -(low + 1);
+    }
+}

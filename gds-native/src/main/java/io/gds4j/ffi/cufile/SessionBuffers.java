@@ -1,0 +1,119 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryRange;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Memory that a session has registered. The library hears of it at the first transfer: a registration costs it host memory of
+ * the same size, which would be wasted on files that it does not serve. What it refuses is used unregistered.
+ */
+final class SessionBuffers {
+    private static final String REGISTER = "cuFileBufRegister";
+    private static final long KIB = 1024;
+
+    private final Registrations registrations;
+    private final Map<Long, Buffer> byBase = new HashMap<>();
+    private volatile boolean waiting;
+    private long maxDeviceBytes;
+    private long deviceBytes;
+
+    /** @param maxDeviceKb GPU memory that may be registered, KiB */
+    SessionBuffers(Registrations registrations, long maxDeviceKb) {
+        this.registrations = registrations;
+        limit(maxDeviceKb);
+    }
+
+    /** GPU memory that may be registered from now on, KiB. */
+    synchronized void limit(long maxDeviceKb) {
+        maxDeviceBytes = maxDeviceKb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : maxDeviceKb * KIB;
+    }
+
+    private static final class Buffer {
+        private final MemoryRange range;
+        private final int flags;
+        private boolean tried;
+        private Registrations.@Nullable Registration registration;
+
+        private Buffer(MemoryRange range, int flags) {
+            this.range = range;
+            this.flags = flags;
+        }
+    }
+
+    synchronized void register(MemoryRange range, int flags) {
+        long bytes = deviceBytes(range);
+        if (bytes > maxDeviceBytes - deviceBytes) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_MAPPING_SIZE,
+                    REGISTER,
+                    "%d bytes beside %d registered exceed properties.max_device_pinned_mem_size_kb"
+                            .formatted(bytes, deviceBytes));
+        }
+        if (byBase.putIfAbsent(range.address(), new Buffer(range, flags)) != null) {
+            throw CuFileException.of(
+                    CuFileError.MEMORY_ALREADY_REGISTERED,
+                    REGISTER,
+                    "a buffer is registered at 0x%x already".formatted(range.address()));
+        }
+        deviceBytes += bytes;
+        waiting = true;
+    }
+
+    private static long deviceBytes(MemoryRange range) {
+        return range.kind().isCuda() ? range.length() : 0;
+    }
+
+    void deregister(MemoryRange range) {
+        Buffer known;
+        synchronized (this) {
+            known = byBase.remove(range.address());
+            deviceBytes -= known == null ? 0 : deviceBytes(known.range);
+        }
+        if (known == null) {
+            throw CuFileException.of(
+                    CuFileError.MEMORY_NOT_REGISTERED,
+                    "cuFileBufDeregister",
+                    "no buffer is registered at 0x%x".formatted(range.address()));
+        }
+        release(known);
+    }
+
+    private void release(Buffer buffer) {
+        Registrations.Registration registration = buffer.registration;
+        if (registration != null) {
+            registrations.release(registration);
+        }
+    }
+
+    /** Tells the library of the buffer at this base, if there is one that it has not heard of. Its context is current. */
+    void showToLibrary(long base) {
+        if (waiting) {
+            show(base);
+        }
+    }
+
+    private synchronized void show(long base) {
+        Buffer buffer = byBase.get(base);
+        if (buffer != null && !buffer.tried) {
+            buffer.tried = true;
+            buffer.registration = registrations.acquire(base, buffer.range.length(), buffer.flags);
+            waiting = byBase.values().stream().anyMatch(other -> !other.tried);
+        }
+    }
+
+    /** Forgets all of them. */
+    void clear() {
+        Map<Long, Buffer> all;
+        synchronized (this) {
+            all = Map.copyOf(byBase);
+            byBase.clear();
+            deviceBytes = 0;
+            waiting = false;
+        }
+        all.values().forEach(this::release);
+    }
+}

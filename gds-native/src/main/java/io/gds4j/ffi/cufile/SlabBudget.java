@@ -1,0 +1,87 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.SlabArray;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * How many entries of batches may be inside the library at a time. In its POSIX mode each holds a host slab until its event
+ * is taken, and submitting one more than there are slabs of its size waits for ever; so they are counted here, over all
+ * batches of the process. Half of the slabs stay free for other transfers.
+ */
+final class SlabBudget {
+    private static final long KIB = 1024;
+
+    private final long[] sizes;
+    private final int[] free;
+    private final boolean limited;
+    private final Set<LibraryBatch> batches = new LinkedHashSet<>();
+
+    private SlabBudget(long[] sizes, int[] free, boolean limited) {
+        this.sizes = sizes;
+        this.free = free;
+        this.limited = limited;
+    }
+
+    /** For a library that may serve by POSIX I/O with these slabs. */
+    static SlabBudget of(SlabArray slabs) {
+        long[] sizes = slabs.sizesKb().stream().mapToLong(kb -> kb * KIB).toArray();
+        int[] free = slabs.counts().stream().mapToInt(count -> (int) Math.max(1, count / 2)).toArray();
+        return new SlabBudget(sizes, free, true);
+    }
+
+    /** For a library that never serves by POSIX I/O. */
+    static SlabBudget unlimited() {
+        return new SlabBudget(new long[1], new int[1], false);
+    }
+
+    /** The class that an entry of so many bytes takes its slab from: the smallest that fits, else the largest. */
+    int classOf(long size) {
+        int best = 0;
+        for (int i = 1; i < sizes.length; i++) {
+            boolean fits = sizes[i] >= size;
+            boolean bestFits = sizes[best] >= size;
+            if (fits ? !bestFits || sizes[i] < sizes[best] : !bestFits && sizes[i] > sizes[best]) {
+                best = i;
+            }
+        }
+        return best;
+    }
+
+    /** Takes one slab of a class if there is one. */
+    synchronized boolean tryTake(int slabClass) {
+        if (limited && free[slabClass] == 0) {
+            return false;
+        }
+        free[slabClass]--;
+        return true;
+    }
+
+    synchronized void giveBack(int slabClass) {
+        free[slabClass]++;
+    }
+
+    synchronized void add(LibraryBatch batch) {
+        batches.add(batch);
+    }
+
+    synchronized void remove(LibraryBatch batch) {
+        batches.remove(batch);
+    }
+
+    /** Takes what has completed in other batches, whose owners may not ask for a long time, so that their slabs come free. */
+    void reapOthers(LibraryBatch starved) {
+        List<LibraryBatch> others;
+        synchronized (this) {
+            others = batches.stream().filter(batch -> batch != starved).toList();
+        }
+        others.forEach(LibraryBatch::reap);
+    }
+
+    @Override
+    public synchronized String toString() {
+        return limited ? "SlabBudget" + Arrays.toString(free) : "SlabBudget[unlimited]";
+    }
+}

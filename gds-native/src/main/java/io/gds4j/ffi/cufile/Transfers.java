@@ -1,0 +1,195 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * {@code cuFileRead} and {@code cuFileWrite} of one session: one downcall for a request in the usual case, more where the
+ * library stops short. Allocates nothing.
+ */
+final class Transfers {
+    /** Between pieces of this size the interrupt flag is looked at; the library cannot be interrupted. */
+    private static final long PIECE = 1L << 30;
+    private static final long PAGE = 4096;
+
+    private final CuFileLibrary library;
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final Registrations registrations;
+    private final SessionBuffers buffers;
+    private final PathCounters counters;
+
+    Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers, PathCounters counters) {
+        this.library = opening.library();
+        this.registrations = opening.registrations();
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.buffers = buffers;
+        this.counters = counters;
+    }
+
+    /**
+     * Moves bytes; the file is entered, the arguments are checked. Not for virtual threads: see {@link CurrentContext}.
+     *
+     * @param caller whose interrupt ends it
+     * @return bytes moved; fewer than {@code size} only at the end of the file
+     */
+    long run(
+            Thread caller,
+            LibraryFile file,
+            boolean write,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        long context = contextOf(base);
+        boolean pushed = CurrentContext.push(cuda, context);
+        try {
+            Registrations.Registration registration = enterRegistration(base.address());
+            try {
+                return pieces(caller, registration, file, write, base, size, fileOffset, bufferOffset);
+            } finally {
+                if (registration != null) {
+                    registration.exit();
+                }
+            }
+        } finally {
+            if (pushed) {
+                CurrentContext.pop(cuda);
+            }
+        }
+    }
+
+    /** The context that must be current for I/O on this memory, or {@link CurrentContext#NONE}. */
+    long contextOf(MemoryRange memory) {
+        return memory.kind().isCuda() ? contexts.contextOf(memory.address(), memory.device()) : CurrentContext.NONE;
+    }
+
+    private Registrations.@Nullable Registration enterRegistration(long base) {
+        buffers.showToLibrary(base);
+        Registrations.Registration known = registrations.find(base);
+        if (known == null || known.enter()) {
+            return known;
+        }
+        return registrations.enterSettled(base);
+    }
+
+    private long pieces(
+            Thread caller,
+            Registrations.@Nullable Registration registration,
+            LibraryFile file,
+            boolean write,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        boolean zeroesBehind = !write && file.isDirect() && base.kind().isHost();
+        long done = 0;
+        while (done < size) {
+            if (caller.isInterrupted()) {
+                counters.add(file.servedBy(), done);
+                throw failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
+                        .error(CuFileError.IO_ERROR)
+                        .detail("interrupted")
+                        .buildInterrupted();
+            }
+            long piece = Math.min(size - done, PIECE);
+            if (zeroesBehind) {
+                piece = beforeTheEnd(file, fileOffset + done, piece);
+            }
+            long moved = piece == 0
+                    ? 0
+                    : call(registration, file, write, base, piece, fileOffset + done, bufferOffset + done);
+            if (moved <= 0) {
+                if (moved == 0 && !write) {
+                    break;
+                }
+                counters.add(file.servedBy(), done);
+                throw failure(reason(write, moved), file, fileOffset, size, done).build();
+            }
+            done += moved;
+        }
+        counters.add(file.servedBy(), done);
+        return done;
+    }
+
+    private static String function(boolean write) {
+        return write ? "cuFileWrite" : "cuFileRead";
+    }
+
+    private static CuFileException.Builder reason(boolean write, long moved) {
+        return moved < 0
+                ? CuFileResults.failure(function(write), moved)
+                : CuFileException.builder(function(write))
+                        .error(CuFileError.IO_ERROR)
+                        .detail("libcufile wrote nothing and named no error");
+    }
+
+    private static CuFileException.Builder failure(
+            CuFileException.Builder reason, LibraryFile file, long fileOffset, long size, long done) {
+        return reason.path(file.path()).range(fileOffset, size).transferred(done);
+    }
+
+    /**
+     * A direct read of host memory across the end of the file sets the bytes behind the end to 0, up to the end of the block.
+     * So it stops at the last whole page, and the odd rest is read as what it is: unaligned, through the page cache.
+     */
+    private static long beforeTheEnd(LibraryFile file, long offset, long piece) {
+        long end = file.sizeNow();
+        if (end < 0 || offset + piece <= end) {
+            return piece;
+        }
+        long wholePages = end & -PAGE;
+        return offset < wholePages ? wholePages - offset : Math.max(0, end - offset);
+    }
+
+    private long call(
+            Registrations.@Nullable Registration registration,
+            LibraryFile file,
+            boolean write,
+            MemoryRange base,
+            long piece,
+            long fileOffset,
+            long bufferOffset) {
+        long size = piece;
+        long offset = bufferOffset;
+        long shift = 0;
+        if (registration != null && offset + size > registration.length()) {
+            // Somebody registered less at this base, and the library would refuse all of it: what is behind goes by its
+            // own address, at which nothing is registered.
+            if (offset < registration.length()) {
+                size = registration.length() - offset;
+            } else {
+                shift = offset;
+                offset = 0;
+            }
+        }
+        MemorySegment segment = base.segment().orElse(null);
+        if (segment == null || !segment.isAccessibleBy(Thread.currentThread())) {
+            // Without a segment the caller vouches for the address. One that is confined to a virtual thread is safe, too:
+            // that thread waits for this one.
+            long address = base.address() + shift;
+            return write
+                    ? library.write(file.handle(), address, size, fileOffset, offset)
+                    : library.read(file.handle(), address, size, fileOffset, offset);
+        }
+        try {
+            MemorySegment shifted = shift == 0 ? segment : segment.asSlice(shift);
+            return write
+                    ? library.write(file.handle(), shifted, size, fileOffset, offset)
+                    : library.read(file.handle(), shifted, size, fileOffset, offset);
+        } catch (IllegalStateException closed) {
+            throw CuFileException.builder(function(write))
+                    .error(CuFileError.CUDA_POINTER_INVALID)
+                    .path(file.path())
+                    .detail("the segment's arena is closed")
+                    .cause(closed)
+                    .build();
+        }
+    }
+}

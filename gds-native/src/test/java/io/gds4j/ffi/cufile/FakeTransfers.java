@@ -1,0 +1,387 @@
+package io.gds4j.ffi.cufile;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAttributes;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The double's files, buffers and transfers, by POSIX calls on the descriptors and addresses that it is given. */
+final class FakeTransfers {
+    private static final long PAGE = 4096;
+
+    private final FakeCuFile fake;
+    private final Cuda cuda;
+    private final Posix posix = FfmPosix.instance();
+    private final Map<Long, File> files = new HashMap<>();
+    private final Set<Long> deadHandles = new HashSet<>();
+    private final Map<Long, Long> buffers = new HashMap<>();
+    private final Set<Long> streams = new HashSet<>();
+    private final Queue<Planned> planned = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger inFlight = new AtomicInteger();
+    private final AtomicLong moved = new AtomicLong();
+    private long nextHandle = 0x7f0000001000L;
+    private int refuseFiles;
+    private int refuseBuffers;
+    private volatile Runnable during = () -> {
+    };
+
+    private record File(int fd, int buffered, boolean direct) {
+    }
+
+    private record Planned(long result, int errno, long moveFirst) {
+    }
+
+    FakeTransfers(FakeCuFile fake, Cuda cuda) {
+        this.fake = fake;
+        this.cuda = cuda;
+    }
+
+    // ---- what a test wants
+
+    /** The next transfer that nothing is planned for yet moves nothing and answers this. */
+    void answerNext(long result, int errno) {
+        planned.add(new Planned(result, errno, 0));
+    }
+
+    /** The next transfer moves so many bytes at most and answers how many. */
+    void stopNextAfter(long bytes) {
+        planned.add(new Planned(0, 0, bytes));
+    }
+
+    /** Every registration of a file answers this code from now on; 0 for none. */
+    synchronized void refuseFiles(int code) {
+        refuseFiles = code;
+    }
+
+    synchronized void refuseBuffers(int code) {
+        refuseBuffers = code;
+    }
+
+    /** Runs inside every transfer. */
+    void during(Runnable action) {
+        during = action;
+    }
+
+    synchronized int openFiles() {
+        return files.size();
+    }
+
+    synchronized Map<Long, Long> registeredBuffers() {
+        return Map.copyOf(buffers);
+    }
+
+    synchronized Set<Long> registeredStreams() {
+        return Set.copyOf(streams);
+    }
+
+    long movedBytes() {
+        return moved.get();
+    }
+
+    synchronized void closed() {
+        if (inFlight.get() != 0) {
+            fake.violated("the driver is closed under " + inFlight.get() + " transfers");
+        }
+        for (long handle : Set.copyOf(files.keySet())) {
+            handleDeregister(handle);
+        }
+        buffers.clear();
+        streams.clear();
+    }
+
+    synchronized boolean isFile(long handle) {
+        return files.containsKey(handle);
+    }
+
+    // ---- the library's functions
+
+    synchronized long handleRegister(MemorySegment out, MemorySegment descriptor) {
+        if (!fake.driver().isOpen()) {
+            fake.violated("a file is registered without an explicit open");
+        }
+        if (out.address() == 0 || descriptor.address() == 0) {
+            return 5022;
+        }
+        MemorySegment d = FakeCuFile.at(descriptor, 24);
+        int fd = d.get(JAVA_INT, 8);
+        if (d.get(JAVA_INT, 4) != 0 || d.get(JAVA_INT, 12) != 0 || d.get(JAVA_LONG, 16) != 0) {
+            fake.violated("garbage in the descriptor");
+        }
+        fake.called("HandleRegister", d.get(JAVA_INT, 0));
+        if (d.get(JAVA_INT, 0) != 1) {
+            return 5008;
+        }
+        int flags = posix.fcntl(fd, PosixConstants.F_GETFL, 0);
+        if (flags < 0) {
+            return 5022;
+        }
+        if ((flags & (PosixConstants.O_APPEND | PosixConstants.O_NONBLOCK)) != 0) {
+            return 5019;
+        }
+        if (refuseFiles != 0) {
+            return refuseFiles;
+        }
+        if (files.values().stream().anyMatch(file -> file.fd == fd)) {
+            return 5028;
+        }
+        boolean direct = (flags & PosixConstants.O_DIRECT) != 0;
+        int buffered = posix.open("/proc/self/fd/" + fd, flags & ~PosixConstants.O_DIRECT, 0);
+        long handle = nextHandle;
+        nextHandle += 64;
+        files.put(handle, new File(fd, buffered, direct));
+        FakeCuFile.at(out, 8).set(JAVA_LONG, 0, handle);
+        return 0;
+    }
+
+    synchronized void handleDeregister(long handle) {
+        fake.called("HandleDeregister");
+        File file = files.remove(handle);
+        if (file == null) {
+            return;
+        }
+        if (posix.fcntl(file.fd, PosixConstants.F_GETFD, 0) < 0) {
+            fake.violated("the descriptor of a handle was closed before the handle");
+        }
+        posix.close(file.buffered);
+        deadHandles.add(handle);
+    }
+
+    synchronized long bufRegister(long base, long length, int flags) {
+        fake.called("BufRegister", "0x" + Long.toHexString(base), length, flags);
+        if (!fake.driver().isOpen()) {
+            fake.violated("memory is registered without an explicit open");
+        }
+        if (base == 0 || length == 0) {
+            return 5022;
+        }
+        if (refuseBuffers != 0) {
+            return refuseBuffers;
+        }
+        checkContext(base);
+        return buffers.putIfAbsent(base, length) == null ? 0 : 5023;
+    }
+
+    synchronized long bufDeregister(long base) {
+        fake.called("BufDeregister", "0x" + Long.toHexString(base));
+        if (!fake.driver().isOpen()) {
+            fake.violated("memory is deregistered from a closed driver");
+            return 5006;
+        }
+        return buffers.remove(base) == null ? 5024 : 0;
+    }
+
+    long read(long handle, long base, long size, long fileOffset, long bufferOffset) {
+        return transfer(false, handle, base, size, fileOffset, bufferOffset);
+    }
+
+    long write(long handle, long base, long size, long fileOffset, long bufferOffset) {
+        return transfer(true, handle, base, size, fileOffset, bufferOffset);
+    }
+
+    private long transfer(boolean write, long handle, long base, long size, long fileOffset, long bufferOffset) {
+        inFlight.incrementAndGet();
+        try {
+            during.run();
+            Planned plan = planned.poll();
+            if (plan != null && plan.moveFirst == 0) {
+                return failed(plan.result, plan.errno);
+            }
+            long limit = plan == null ? size : Math.min(size, plan.moveFirst);
+            return checked(write, handle, base, size, limit, fileOffset, bufferOffset);
+        } finally {
+            inFlight.decrementAndGet();
+        }
+    }
+
+    private static long failed(long result, int errno) {
+        FakeCuFile.setErrno(errno);
+        return result;
+    }
+
+    private long checked(
+            boolean write, long handle, long base, long size, long limit, long fileOffset, long bufferOffset) {
+        File file;
+        Long registered;
+        synchronized (this) {
+            file = files.get(handle);
+            registered = buffers.get(base);
+            if (file == null && deadHandles.contains(handle)) {
+                fake.violated("a transfer on a dead handle");
+                fake.driver().dropUse();
+                return failed(-1, 5027);
+            }
+        }
+        if (!fake.driver().isOpen()) {
+            fake.violated("a transfer on a closed driver");
+            return failed(-1, 5027);
+        }
+        if (file == null || base == 0) {
+            fake.violated("a transfer without file or memory");
+            return failed(-1, Errno.EINVAL);
+        }
+        if (fileOffset < 0 || bufferOffset < 0) {
+            fake.violated("a negative offset");
+            return failed(-1, fileOffset < 0 ? 5022 : Errno.EIO);
+        }
+        if (registered != null && bufferOffset + size > registered) {
+            return failed(-1, 5017);
+        }
+        checkContext(base + bufferOffset);
+        return move(file, write, base + bufferOffset, limit, fileOffset);
+    }
+
+    /** GPU memory needs its context; host memory needs none. */
+    private void checkContext(long address) {
+        long[] owner = new long[1];
+        long[] current = new long[1];
+        if (cuda.pointerGetAttribute(owner, CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS) {
+            return;
+        }
+        cuda.ctxGetCurrent(current);
+        if (current[0] == 0 || owner[0] != 0 && owner[0] != current[0]) {
+            fake.violated("GPU memory without its context");
+        }
+    }
+
+    /** Bytes, or -1 with the errno that the real library answers instead of the kernel's. */
+    long move(File file, boolean write, long address, long size, long fileOffset) {
+        // GPU memory goes through host slabs: what a direct read writes behind the end of the file stays there.
+        boolean host = cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS;
+        boolean aligned = host && ((address | size | fileOffset) & (PAGE - 1)) == 0;
+        int fd = file.direct && aligned ? file.fd : file.buffered;
+        long done = 0;
+        while (done < size) {
+            long count = Math.min(size - done, PosixConstants.MAX_RW_COUNT & -PAGE);
+            long result = write
+                    ? posix.pwrite(fd, address + done, count, fileOffset + done)
+                    : posix.pread(fd, address + done, count, fileOffset + done);
+            if (result == -Errno.EINTR) {
+                continue;
+            }
+            if (result < 0) {
+                return failed(-1, result == -Errno.EFBIG ? Errno.EPERM : Errno.EIO);
+            }
+            done += result;
+            if (result < count) {
+                break;
+            }
+        }
+        moved.addAndGet(done);
+        return done;
+    }
+
+    /** For an entry of a batch. */
+    long moveEntry(long handle, boolean write, long address, long size, long fileOffset) {
+        File file;
+        synchronized (this) {
+            file = files.get(handle);
+        }
+        checkContext(address);
+        long result = move(file, write, address, size, fileOffset);
+        return result < 0 ? -Errno.EIO : result;
+    }
+
+    long readv(long handle, MemorySegment vector, long count, long fileOffset, int flags) {
+        return vectored(false, handle, vector, count, fileOffset);
+    }
+
+    long writev(long handle, MemorySegment vector, long count, long fileOffset, int flags) {
+        return vectored(true, handle, vector, count, fileOffset);
+    }
+
+    private long vectored(boolean write, long handle, MemorySegment vector, long count, long fileOffset) {
+        MemorySegment entries = FakeCuFile.at(vector, count * 16);
+        long done = 0;
+        for (long i = 0; i < count; i++) {
+            long length = entries.getAtIndex(JAVA_LONG, 2 * i + 1);
+            long moved =
+                    transfer(write, handle, entries.getAtIndex(JAVA_LONG, 2 * i), length, fileOffset + done, 0);
+            if (moved < 0) {
+                return moved;
+            }
+            done += moved;
+            if (moved < length) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    // ---- streams
+
+    long readAsync(
+            long handle,
+            long base,
+            MemorySegment size,
+            MemorySegment fileOffset,
+            MemorySegment bufferOffset,
+            MemorySegment bytes,
+            long stream) {
+        return queue(false, handle, base, size, fileOffset, bufferOffset, bytes, stream);
+    }
+
+    long writeAsync(
+            long handle,
+            long base,
+            MemorySegment size,
+            MemorySegment fileOffset,
+            MemorySegment bufferOffset,
+            MemorySegment bytes,
+            long stream) {
+        return queue(true, handle, base, size, fileOffset, bufferOffset, bytes, stream);
+    }
+
+    private long queue(
+            boolean write,
+            long handle,
+            long base,
+            MemorySegment size,
+            MemorySegment fileOffset,
+            MemorySegment bufferOffset,
+            MemorySegment bytes,
+            long stream) {
+        fake.called(write ? "WriteAsync" : "ReadAsync", stream);
+        if (size.address() == 0 || fileOffset.address() == 0 || bufferOffset.address() == 0 || bytes.address() == 0) {
+            return 5022;
+        }
+        long buffer = value(bufferOffset);
+        if (buffer < 0) {
+            fake.violated("a negative buffer offset is taken for 0");
+            buffer = 0;
+        }
+        if (!isFile(handle)) {
+            return 5022;
+        }
+        long moved = transfer(write, handle, base, value(size), value(fileOffset), buffer);
+        FakeCuFile.at(bytes, 8).set(JAVA_LONG, 0, moved);
+        return 0;
+    }
+
+    private static long value(MemorySegment cell) {
+        return FakeCuFile.at(cell, 8).get(JAVA_LONG, 0);
+    }
+
+    synchronized long streamRegister(long stream, int flags) {
+        fake.called("StreamRegister", stream, flags);
+        return (flags & ~0xF) != 0 || !streams.add(stream) ? 5022 : 0;
+    }
+
+    synchronized long streamDeregister(long stream) {
+        fake.called("StreamDeregister", stream);
+        return streams.remove(stream) ? 0 : 5022;
+    }
+}
