@@ -5,7 +5,15 @@ module io.gds4j.tools {
     requires io.gds4j.loader;
     requires info.picocli;
     requires com.fasterxml.jackson.core;
+    requires com.fasterxml.jackson.databind;
     requires me.tongfei.progressbar;
+    requires HdrHistogram;
+    requires xchart;
+    requires org.apache.xmlgraphics.batik.svggen;
+    requires java.desktop;
+    requires java.management;
+    requires java.xml;
+    requires jdk.management;
 
     // picocli reads the options by reflection.
     opens io.gds4j.tools to

@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
                 "  gds demo                     make a checkpoint, load it, verify it, compare",
                 "  gds check                    what this machine has and what will serve",
                 "  gds load model.safetensors   load a checkpoint of your own",
+                "  gds io -f FILE               measure storage, with gdsio's options",
                 "  gds help load                all about one command",
                 "  gds help exit-codes          what the exit status means",
                 "",
@@ -111,6 +112,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
+                .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
@@ -159,7 +161,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check")::contains)
+                .filter(List.of("demo", "load", "check", "io", "plot")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

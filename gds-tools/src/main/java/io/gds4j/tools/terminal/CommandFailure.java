@@ -28,6 +28,11 @@ public final class CommandFailure extends RuntimeException {
         return new CommandFailure(ExitStatus.BAD_INPUT, "BAD_INPUT", file, message);
     }
 
+    /** Bytes are not what they should be. */
+    public static CommandFailure difference(String file, String message) {
+        return new CommandFailure(ExitStatus.DIFFERENCE, "DIFFERENCE", file, message);
+    }
+
     /** The machine lacks what was asked for, or failed. */
     public static CommandFailure device(String name, String message) {
         return new CommandFailure(ExitStatus.IO_FAILURE, name, null, message);

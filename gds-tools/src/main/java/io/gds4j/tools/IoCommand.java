@@ -1,0 +1,130 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.io.IoArguments;
+import io.gds4j.tools.io.IoJob;
+import io.gds4j.tools.io.IoRun;
+import io.gds4j.tools.io.JobFile;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code gds io}. */
+@Command(
+        name = "io",
+        description = "Measure reads and writes between files and GPU or host memory, with gdsio's options.",
+        synopsisHeading = "Usage: ",
+        customSynopsis = {
+                "gds io (-f FILE | -D DIR) [OPTION...]",
+                "       gds io [OPTION...] JOBS.gdsio"},
+        sortOptions = false,
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds io -f data -s 1G -I 1 -i 16M             write a file of 1 GiB",
+                "  gds io -f data -i 1G --hot -O 1              one call a GiB, page cache",
+                "  gds io -f data -w 8 -i 16M --cold            eight threads, from the disk",
+                "  gds io -f data -i 4K:16M:*4 -T 1 --json > r  a series, for gds plot r -o r.svg",
+                "  gds io -f data -I 2 -w 16 -i 64K -T 5        random reads",
+                "  gds io -f data -s 64M -I 1 -V                write, read back, compare",
+                "",
+                "Threads divide a shared file among them. Warm-up is not counted; time runs from",
+                "the start of the first thread to the end of the last. GB are 10^9 bytes."})
+final class IoCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init")
+    private CommandSpec spec;
+
+    @Mixin
+    private final IoOptions options = new IoOptions();
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Parameters(arity = "0..1", paramLabel = "JOBS.gdsio", converter = PathConverter.class,
+            description = "A job file in gdsio's format; options of its sections add to those of the command line.")
+    private @Nullable Path jobFile;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    IoCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        Manner manner = output.manner();
+        IoArguments arguments = arguments(manner);
+        return IoRun.run(arguments, terminal, manner, Schemas.of("io")).code();
+    }
+
+    private IoArguments arguments(Manner manner) throws IOException {
+        if (jobFile == null) {
+            note(options, manner);
+            return options.arguments(List.of(options.job("job")));
+        }
+        List<IoJob> jobs = new ArrayList<>();
+        IoOptions first = options;
+        for (JobFile.Section section : JobFile.read(jobFile)) {
+            IoOptions own = optionsOf(jobFile, section);
+            note(own, manner);
+            if (jobs.isEmpty()) {
+                first = own;
+            }
+            jobs.add(named(jobFile, section, own));
+        }
+        return first.arguments(jobs);
+    }
+
+    private IoOptions optionsOf(Path file, JobFile.Section section) {
+        List<String> words = new ArrayList<>(spec.commandLine().getParseResult().originalArgs());
+        words.addAll(section.options());
+        IoOptions own = new IoOptions();
+        try {
+            new CommandLine(CommandSpec.create().addMixin("options", CommandSpec.forAnnotatedObject(own)))
+                    .setOverwrittenOptionsAllowed(true)
+                    .setUnmatchedArgumentsAllowed(true)
+                    .parseArgs(words.toArray(String[]::new));
+        } catch (ParameterException e) {
+            throw CommandFailure.badInput(
+                    file.toString(), "%s: [%s]: %s".formatted(file, section.name(), e.getMessage()));
+        }
+        return own;
+    }
+
+    private static IoJob named(Path file, JobFile.Section section, IoOptions own) {
+        try {
+            return own.job(section.name());
+        } catch (CommandFailure e) {
+            throw CommandFailure.badInput(
+                    file.toString(), "%s: [%s]: %s".formatted(file, section.name(), e.getMessage()));
+        }
+    }
+
+    private void note(IoOptions own, Manner manner) {
+        if (!manner.quiet()) {
+            own.notes().forEach(note -> terminal.err().println("gds: note: " + note));
+        }
+    }
+}

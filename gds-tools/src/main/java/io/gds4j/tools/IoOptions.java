@@ -1,0 +1,206 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.io.CacheState;
+import io.gds4j.tools.io.IoArguments;
+import io.gds4j.tools.io.IoJob;
+import io.gds4j.tools.io.IoSizes;
+import io.gds4j.tools.io.Operation;
+import io.gds4j.tools.io.TransferType;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.terminal.CommandFailure;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** gdsio's options, and some of our own with two dashes. */
+final class IoOptions {
+    private static final int MOST_THREADS = 1024;
+    private static final int MOST_BATCH = 256;
+
+    @Option(names = "-f", paramLabel = "FILE", converter = PathConverter.class,
+            description = "The file; all threads share it.")
+    private @Nullable Path file;
+
+    @Option(names = "-D", paramLabel = "DIR", converter = PathConverter.class,
+            description = "A folder; each thread has a file of its own in it, gdsio.0, gdsio.1, ...")
+    private @Nullable Path directory;
+
+    @Option(names = "-d", paramLabel = "GPU", converter = DeviceConverter.class,
+            description = "Number of the GPU, or host for host memory. Default: 0 if there is a GPU, else host.")
+    private @Nullable Target device;
+
+    @Option(names = "-n", paramLabel = "NODE", description = "NUMA node: taken and without effect.")
+    private @Nullable Integer numaNode;
+
+    @Option(names = "-m", paramLabel = "KIND",
+            description = "Memory: 0 cudaMalloc, 1 cuMem*, 2 cudaMallocHost, 3 malloc, 4 mmap. Default: 0, on the host 4.")
+    private @Nullable Integer memory;
+
+    @Option(names = "-w", paramLabel = "N", description = "Threads. Default: 1.")
+    private int threads = 1;
+
+    @Option(names = "-s", paramLabel = "SIZE", converter = SizeConverter.class,
+            description = "Bytes of each file that are used, with K, M or G. Default: all there are.")
+    private @Nullable Long size;
+
+    @Option(names = "-o", paramLabel = "OFFSET", converter = SizeConverter.class,
+            description = "First byte that is used. Default: 0.")
+    private long offset;
+
+    @Option(names = "-i", paramLabel = "SIZE", converter = IoSizesConverter.class,
+            description = "Size of a request: SIZE, or MIN:MAX:STEP or MIN:MAX:*FACTOR, measured one after the other."
+                    + " Default: 1M.")
+    private IoSizes sizes = IoSizes.parse("1M");
+
+    @Option(names = "-p", paramLabel = "0|1", description = "NVLinks: taken and without effect.")
+    private @Nullable Integer nvlinks;
+
+    @Option(names = "-b", description = "Do not register the memory.")
+    private boolean skipRegistration;
+
+    @Option(names = "-V", description = {
+            "Verify: write a pattern that depends on seed and offset and read it back, or compare what is read with it."})
+    private boolean verify;
+
+    @Option(names = "-x", paramLabel = "TYPE",
+            description = "0 cuFile API, 1 storage to CPU (plain pread), 2 storage to CPU to GPU, 3 the same with"
+                    + " asynchronous copies, 4 page cache to GPU, 5 CUDA stream, 6 batch, 7 batch of stream operations."
+                    + " Default: 0.")
+    private int transfer;
+
+    @Option(names = "-B", paramLabel = "N", description = "Requests of a batch (-x 6, 7). Default: 32.")
+    private int batch = 32;
+
+    @Option(names = "-I", paramLabel = "TYPE",
+            description = "0 read, 1 write (creates or overwrites the file!), 2 random read, 3 random write. Default: 0.")
+    private int operation;
+
+    @Option(names = "-T", paramLabel = "SECONDS", description = "How long. Default: one pass.")
+    private @Nullable Double seconds;
+
+    @Option(names = "-k", paramLabel = "SEED", description = "Seed of everything random, and of -V. Default: 1.")
+    private long seed = 1;
+
+    @Option(names = "-U", description = "Random offsets may be any byte.")
+    private boolean unaligned;
+
+    @Option(names = "-a", paramLabel = "SIZE", converter = SizeConverter.class,
+            description = "Alignment of random offsets. Default: 4K.")
+    private long alignment = 4096;
+
+    @Option(names = "-R", description = "Write random bytes.")
+    private boolean randomFill;
+
+    @Option(names = "-F", description = "Make them anew before each write.")
+    private boolean refill;
+
+    @Option(names = "-M", paramLabel = "PERCENT", description = "Mix: so many percent of requests are reads.")
+    private @Nullable Integer readPercent;
+
+    @Option(names = "-O", paramLabel = "0|1", description = "1: without O_DIRECT. Default: 0.")
+    private int withoutDirect;
+
+    @Option(names = "-J", description = "Show each job of a job file apart.")
+    private boolean perJob;
+
+    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
+            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
+    private String backend = "auto";
+
+    @Option(names = "--cold", description = "Drop the file from the page cache before the measurement.")
+    private boolean cold;
+
+    @Option(names = "--hot", description = "Read the file into the page cache before the measurement.")
+    private boolean hot;
+
+    @Option(names = "--warm-up", paramLabel = "SECONDS",
+            description = "Do the same for so long before it counts; 0 measures the first request, too. Default: 0.3.")
+    private double warmUp = 0.3;
+
+    @Option(names = "--gdsio-format", description = "Print the line that gdsio prints.")
+    private boolean gdsioFormat;
+
+    /** Notes on options that do nothing here. */
+    List<String> notes() {
+        List<String> notes = new ArrayList<>();
+        if (numaNode != null) {
+            notes.add("-n has no effect: numactl --cpunodebind=%d binds the whole process".formatted(numaNode));
+        }
+        if (nvlinks != null && nvlinks != 0) {
+            notes.add("-p has no effect: copies take the way that the driver takes");
+        }
+        return notes;
+    }
+
+    /** The whole run; of several job sections the first one's options hold for all where they cannot differ. */
+    IoArguments arguments(List<IoJob> jobs) {
+        if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
+            throw CommandFailure.usage("-T %s: allowed is more than 0, up to 86400 seconds".formatted(seconds));
+        }
+        if (!(warmUp >= 0 && warmUp <= 3600)) {
+            throw CommandFailure.usage("--warm-up %s: allowed is 0 to 3600 seconds".formatted(warmUp));
+        }
+        if (cold && hot) {
+            throw CommandFailure.usage("--cold and --hot exclude each other");
+        }
+        CacheState cache = cold ? CacheState.COLD : hot ? CacheState.HOT : CacheState.AS_IS;
+        return new IoArguments(jobs, backend, seconds, warmUp, cache, verify, seed, perJob, gdsioFormat);
+    }
+
+    /** One job. */
+    IoJob job(String name) {
+        if (file == null == (directory == null)) {
+            throw CommandFailure.usage(
+                    file == null ? "say which file: -f FILE, or -D DIR, or a job file"
+                            : "-f and -D exclude each other");
+        }
+        within("-x", transfer, 0, TransferType.values().length - 1);
+        within("-I", operation, 0, Operation.values().length - 1);
+        within("-w", threads, 1, MOST_THREADS);
+        within("-B", batch, 1, MOST_BATCH);
+        within("-O", withoutDirect, 0, 1);
+        if (memory != null) {
+            within("-m", memory, 0, 4);
+        }
+        if (readPercent != null) {
+            within("-M", readPercent, 0, 100);
+        }
+        if (alignment < 1) {
+            throw CommandFailure.usage("-a 0: allowed is 1 or more");
+        }
+        if (size != null && size < 1) {
+            throw CommandFailure.usage("-s 0: allowed is 1 or more");
+        }
+        TransferType type = TransferType.values()[transfer];
+        if (memory != null && memory >= 2 && !type.usesApi()) {
+            throw CommandFailure.usage("-m %d goes with -x 0, 5, 6 and 7".formatted(memory));
+        }
+        Operation what = Operation.values()[operation];
+        if (unaligned && !what.random()) {
+            throw CommandFailure.usage("-U goes with -I 2 and 3; -o 3 makes sequential requests unaligned");
+        }
+        if (refill && !randomFill) {
+            throw CommandFailure.usage("-F goes with -R");
+        }
+        if (verify && (randomFill || readPercent != null)) {
+            throw CommandFailure.usage("-V writes a pattern of its own: it goes neither with -R nor with -M");
+        }
+        if (what.writes() && size == null && (readPercent == null || readPercent == 0)) {
+            throw CommandFailure.usage("say how much to write: -s SIZE");
+        }
+        boolean perThread = directory != null;
+        Path path = directory != null ? directory : file;
+        return new IoJob(
+                name, path == null ? Path.of("") : path, perThread, device, memory, threads, size, offset, sizes, type,
+                what, batch, !skipRegistration, unaligned, alignment, randomFill, refill, readPercent,
+                withoutDirect == 0);
+    }
+
+    private static void within(String option, int value, int least, int most) {
+        if (value < least || value > most) {
+            throw CommandFailure.usage("%s %d: allowed is %d to %d".formatted(option, value, least, most));
+        }
+    }
+}

@@ -1,0 +1,17 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.io.IoSizes;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** {@code -i}. */
+final class IoSizesConverter implements ITypeConverter<IoSizes> {
+    @Override
+    public IoSizes convert(String value) {
+        try {
+            return IoSizes.parse(value);
+        } catch (IllegalArgumentException e) {
+            throw new TypeConversionException(e.getMessage());
+        }
+    }
+}

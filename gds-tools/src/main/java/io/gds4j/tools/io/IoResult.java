@@ -1,0 +1,149 @@
+package io.gds4j.tools.io;
+
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What was measured: of a round, of a job in it, or of all rounds.
+ *
+ * @param job what ran; of several jobs the first
+ * @param name of the job
+ * @param threads of all jobs
+ * @param ioSize bytes of a request; null where sizes differ
+ * @param dataSet bytes of the files that one pass touches
+ * @param bytes moved
+ * @param seconds from the start of the first thread to the end of the last
+ * @param latencies of requests, nanoseconds
+ * @param operations number of requests
+ * @param cost what it took of the machine; null for one job among several, which share it
+ */
+record IoResult(
+        IoJob job,
+        String name,
+        int threads,
+        @Nullable Long ioSize,
+        long dataSet,
+        long bytes,
+        double seconds,
+        Histogram latencies,
+        long operations,
+        @Nullable Cost cost) {
+
+    /**
+     * What the process used.
+     *
+     * @param cpuSeconds of all threads
+     * @param allocatedBytes of the Java heap, all threads
+     */
+    record Cost(double cpuSeconds, long allocatedBytes) {
+        Cost plus(Cost other) {
+            return new Cost(cpuSeconds + other.cpuSeconds, allocatedBytes + other.allocatedBytes);
+        }
+    }
+
+    private static final double KIB = 1024;
+    private static final double GIB = 1 << 30;
+    private static final double MICRO = 1000;
+
+    double bytesPerSecond() {
+        return seconds > 0 ? bytes / seconds : 0;
+    }
+
+    Map<String, @Nullable Object> toJson() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("ioType", job.operation().name());
+        fields.put("xferType", job.transfer().gdsioName());
+        fields.put("threads", threads);
+        fields.put("ioSize", ioSize);
+        fields.put("bytes", bytes);
+        fields.put("seconds", seconds);
+        fields.put("bytesPerSecond", Math.round(bytesPerSecond()));
+        Map<String, @Nullable Object> latency = new LinkedHashMap<>();
+        latency.put("avg", latencies.getMean() / MICRO);
+        latency.put("p50", latencies.getValueAtPercentile(50) / MICRO);
+        latency.put("p99", latencies.getValueAtPercentile(99) / MICRO);
+        latency.put("max", latencies.getMaxValue() / MICRO);
+        latency.put("min", operations == 0 ? 0.0 : latencies.getMinValue() / MICRO);
+        latency.put("p90", latencies.getValueAtPercentile(90) / MICRO);
+        latency.put("p999", latencies.getValueAtPercentile(99.9) / MICRO);
+        fields.put("latencyMicros", latency);
+        fields.put("ops", operations);
+        fields.put("dataSetBytes", dataSet);
+        fields.put("cpuSeconds", cost == null ? null : cost.cpuSeconds());
+        fields.put("cpuSecondsPerGB", cost == null || bytes == 0 ? null : cost.cpuSeconds() / (bytes / 1e9));
+        fields.put(
+                "allocatedBytesPerOp",
+                cost == null || operations == 0 ? null : (double) cost.allocatedBytes() / operations);
+        return fields;
+    }
+
+    /** gdsio's line. */
+    String gdsioLine() {
+        return String.format(
+                Locale.ROOT,
+                "IoType: %s XferType: %s Threads: %d DataSetSize: %d/%d(KiB) IOSize: %s(KiB) Throughput: %.6f GiB/sec,"
+                        + " Avg_Latency: %.6f usecs ops: %d total_time %.6f secs",
+                job.operation().name(),
+                job.transfer().gdsioName(),
+                threads,
+                Math.round(bytes / KIB),
+                Math.round(dataSet / KIB),
+                sizes(),
+                bytesPerSecond() / GIB,
+                latencies.getMean() / MICRO,
+                operations,
+                seconds);
+    }
+
+    private String sizes() {
+        if (ioSize == null) {
+            List<Long> sizes = job.sizes().sizes();
+            return Math.round(sizes.getFirst() / KIB) + "-" + Math.round(sizes.getLast() / KIB);
+        }
+        return String.valueOf(Math.round(ioSize / KIB));
+    }
+
+    /** A row of the table for people. */
+    List<String> row() {
+        return List.of(
+                name,
+                ioSize == null ? "-" : binary(ioSize),
+                Units.rate(bytesPerSecond()),
+                micros(latencies.getMean()),
+                micros(latencies.getValueAtPercentile(50)),
+                micros(latencies.getValueAtPercentile(99)),
+                micros(latencies.getMaxValue()),
+                String.valueOf(operations),
+                cost == null || bytes == 0 ? "-"
+                        : String.format(Locale.ROOT, "%.0f", cost.cpuSeconds() / bytes * 1e12));
+    }
+
+    /** Titles of the rows. */
+    static List<String> titles() {
+        return List.of("job", "I/O size", "throughput", "avg µs", "p50 µs", "p99 µs", "max µs", "ops", "CPU ms/GB");
+    }
+
+    static List<String> table(List<List<String>> rows) {
+        return Text.table(rows, false, true, true, true, true, true, true, true, true);
+    }
+
+    private static String micros(double nanos) {
+        return String.format(Locale.ROOT, "%.1f", nanos / MICRO);
+    }
+
+    private static String binary(long bytes) {
+        if (bytes % (1 << 30) == 0) {
+            return (bytes >> 30) + " GiB";
+        }
+        if (bytes % (1 << 20) == 0) {
+            return (bytes >> 20) + " MiB";
+        }
+        return bytes % (1 << 10) == 0 ? (bytes >> 10) + " KiB" : bytes + " B";
+    }
+}

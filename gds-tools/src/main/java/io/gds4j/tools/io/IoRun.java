@@ -1,0 +1,173 @@
+package io.gds4j.tools.io;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** One run of {@code gds io}. */
+public final class IoRun {
+    private final IoArguments arguments;
+    private final Terminal terminal;
+    private final Manner manner;
+    private final String schema;
+
+    private IoRun(IoArguments arguments, Terminal terminal, Manner manner, String schema) {
+        this.arguments = arguments;
+        this.terminal = terminal;
+        this.manner = manner;
+        this.schema = schema;
+    }
+
+    /**
+     * Runs.
+     *
+     * @param schema of the JSON object
+     */
+    public static ExitStatus run(IoArguments arguments, Terminal terminal, Manner manner, String schema)
+            throws IOException {
+        return new IoRun(arguments, terminal, manner, schema).run();
+    }
+
+    private ExitStatus run() throws IOException {
+        List<Targets> targets = new ArrayList<>();
+        for (IoJob job : arguments.jobs()) {
+            boolean hostOnly = job.transfer() == TransferType.CPU_ONLY;
+            Targets target = Targets.resolve(hostOnly ? Target.HOST : job.target());
+            job.kind(target.target());
+            targets.add(target);
+        }
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment())) {
+            CuFileDriver driver = opened.driver();
+            List<List<IoResult>> rounds = new ArrayList<>();
+            for (int round = 0; round < arguments.rounds(); round++) {
+                rounds.add(measure(driver, targets, round));
+            }
+            print(rounds, targets, opened);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while measuring", e);
+        }
+        return ExitStatus.DONE;
+    }
+
+    private List<IoResult> measure(CuFileDriver driver, List<Targets> targets, int round)
+            throws IOException, InterruptedException {
+        List<JobRig> rigs = new ArrayList<>();
+        List<Long> sizes = new ArrayList<>();
+        List<Long> dataSets = new ArrayList<>();
+        try {
+            for (int i = 0; i < arguments.jobs().size(); i++) {
+                IoJob job = arguments.jobs().get(i);
+                long size = job.sizes().ofRound(round);
+                rigs.add(JobRig.of(job, arguments, driver, targets.get(i), size, i));
+                sizes.add(size);
+                dataSets.add(JobRig.dataSet(job));
+            }
+            return new Round(arguments, rigs, dataSets).run(sizes);
+        } finally {
+            rigs.reversed().forEach(JobRig::close);
+        }
+    }
+
+    private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
+        IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
+        if (manner.json()) {
+            terminal.out().println(Json.line(object(rounds, total, targets, opened)));
+        } else if (arguments.gdsioFormat()) {
+            for (IoResult result : shown(rounds)) {
+                terminal.out().println(result.gdsioLine());
+            }
+        } else if (manner.table()) {
+            IoJob job = total.job();
+            terminal.out().println(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
+            terminal.out().println(
+                    Text.row("does", "%s, %s, %s".formatted(
+                            job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
+            terminal.out().println(Text.row("memory", targets.getFirst().description()));
+            terminal.out().println(Text.row("served by", servedBy(opened.driver())));
+            terminal.out().println();
+            List<List<String>> rows = new ArrayList<>(List.of(IoResult.titles()));
+            shown(rounds).forEach(result -> rows.add(result.row()));
+            IoResult.table(rows).forEach(terminal.out()::println);
+            if (arguments.verify()) {
+                terminal.out().println();
+                terminal.out()
+                        .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
+                                + "; comparing takes time, the throughput is lower for it"));
+            }
+        }
+    }
+
+    /** Jobs apart where that was asked for, else what they did together. */
+    private List<IoResult> shown(List<List<IoResult>> rounds) {
+        return rounds.stream().flatMap(round -> arguments.perJob() ? round.stream() : round.stream().skip(
+                round.size() - 1L)).toList();
+    }
+
+    private static String servedBy(CuFileDriver driver) {
+        Map<String, Long> paths = paths(driver);
+        return paths.isEmpty()
+                ? "the kernel alone"
+                : driver.backendName() + ": " + paths.entrySet().stream()
+                        .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
+                        .collect(Collectors.joining(", "));
+    }
+
+    /** With the warm-up. */
+    private static Map<String, Long> paths(CuFileDriver driver) {
+        Map<IoPath, Long> counted = driver.bytesByPath();
+        Map<String, Long> paths = new LinkedHashMap<>();
+        for (IoPath path : IoPath.values()) {
+            long bytes = counted.getOrDefault(path, 0L);
+            if (bytes > 0) {
+                paths.put(path.name(), bytes);
+            }
+        }
+        return paths;
+    }
+
+    private Map<String, @Nullable Object> object(
+            List<List<IoResult>> rounds, IoResult total, List<Targets> targets, OpenedDriver opened) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("schema", schema);
+        object.putAll(total.toJson());
+        object.put("path", total.job().path().toString());
+        object.put("target", targets.getFirst().target().toString());
+        object.put("backend", opened.driver().backendName());
+        object.put("driverOpenSeconds", opened.seconds());
+        object.put("ioPaths", paths(opened.driver()));
+        object.put("peakStagingBytes", opened.driver().peakStagingBytes());
+        object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));
+        object.put("verified", arguments.verify() ? true : null);
+        object.put("seed", arguments.seed());
+        object.put("results", rounds.stream().map(round -> round.getLast().toJson()).toList());
+        if (arguments.perJob()) {
+            object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
+                    .map(IoRun::job).toList());
+        }
+        return object;
+    }
+
+    private static Map<String, @Nullable Object> job(IoResult result) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("job", result.name());
+        fields.putAll(result.toJson());
+        return fields;
+    }
+}

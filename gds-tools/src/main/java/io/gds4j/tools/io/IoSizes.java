@@ -1,0 +1,75 @@
+package io.gds4j.tools.io;
+
+import io.gds4j.tools.terminal.Units;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Sizes of requests, smallest first: one, or a series that is measured one after the other.
+ *
+ * @param sizes bytes
+ */
+public record IoSizes(List<Long> sizes) {
+    private static final int MOST = 256;
+
+    public IoSizes {
+        sizes = List.copyOf(sizes);
+    }
+
+    /**
+     * Reads {@code SIZE}, {@code MIN:MAX:STEP} or, growing by a factor, {@code MIN:MAX:*FACTOR}.
+     *
+     * @throws IllegalArgumentException with a sentence for the user
+     */
+    public static IoSizes parse(String text) {
+        String[] parts = text.split(":", -1);
+        if (parts.length == 1) {
+            return new IoSizes(List.of(positive(parts[0])));
+        }
+        if (parts.length != 3) {
+            throw new IllegalArgumentException(
+                    "'" + text + "' is no I/O size: allowed are SIZE, MIN:MAX:STEP and MIN:MAX:*FACTOR");
+        }
+        long least = positive(parts[0]);
+        long most = positive(parts[1]);
+        if (most < least) {
+            throw new IllegalArgumentException("'" + text + "': the largest size is below the smallest");
+        }
+        boolean factor = parts[2].startsWith("*");
+        long step = positive(factor ? parts[2].substring(1) : parts[2]);
+        if (factor && step < 2) {
+            throw new IllegalArgumentException("'" + text + "': a factor is 2 or more");
+        }
+        List<Long> sizes = new ArrayList<>();
+        for (long size = least; size <= most && size > 0; size = factor ? multiplied(size, step) : size + step) {
+            sizes.add(size);
+            if (sizes.size() > MOST) {
+                throw new IllegalArgumentException(
+                        "'%s' is more than %d sizes: take a larger step, or a factor such as *2".formatted(text, MOST));
+            }
+        }
+        return new IoSizes(sizes);
+    }
+
+    private static long multiplied(long size, long factor) {
+        return size > Long.MAX_VALUE / factor ? Long.MAX_VALUE : size * factor;
+    }
+
+    private static long positive(String text) {
+        long bytes = Units.parseBytes(text);
+        if (bytes < 1) {
+            throw new IllegalArgumentException("'" + text + "': an I/O size is 1 byte or more");
+        }
+        return bytes;
+    }
+
+    /** The largest. */
+    public long largest() {
+        return sizes.getLast();
+    }
+
+    /** The size of a round: jobs with fewer sizes than others stay at their last. */
+    public long ofRound(int round) {
+        return sizes.get(Math.min(round, sizes.size() - 1));
+    }
+}

@@ -1,0 +1,288 @@
+package io.gds4j.tools.io;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.CommandFailure;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What a job's threads need for one size of request: open files, memory, registrations. Closed in reverse. */
+final class JobRig implements AutoCloseable {
+    private static final long PAGE = 4096;
+    private static final byte FILLING = (byte) 0xab;
+
+    private final IoJob job;
+    private final IoArguments arguments;
+    private final CuFileDriver driver;
+    private final Target target;
+    private final long size;
+    private final Posix posix = FfmPosix.instance();
+    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+    private final Map<Path, CuFileHandle> handles = new HashMap<>();
+    private final List<Worker> workers = new ArrayList<>();
+
+    private JobRig(IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size) {
+        this.job = job;
+        this.arguments = arguments;
+        this.driver = driver;
+        this.target = target;
+        this.size = size;
+    }
+
+    /**
+     * Opens everything.
+     *
+     * @param size of requests
+     * @param number of the job, which tells its random content from that of others
+     */
+    static JobRig of(
+            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number)
+            throws IOException {
+        JobRig rig = new JobRig(job, arguments, driver, target.target(), size);
+        boolean made = false;
+        try {
+            for (int thread = 0; thread < job.threads(); thread++) {
+                rig.workers.add(rig.worker(thread, arguments.seed() + ((long) number << 32)));
+            }
+            made = true;
+        } finally {
+            if (!made) {
+                rig.close();
+            }
+        }
+        return rig;
+    }
+
+    List<Worker> workers() {
+        return workers;
+    }
+
+    /** Bytes of a job's files that one pass touches. */
+    static long dataSet(IoJob job) throws IOException {
+        long bytes = 0;
+        for (int thread = 0; thread < (job.filePerThread() ? job.threads() : 1); thread++) {
+            bytes += length(job, job.file(thread));
+        }
+        return bytes;
+    }
+
+    private static long length(IoJob job, Path file) throws IOException {
+        Long asked = job.size();
+        if (!job.reads() && asked != null) {
+            return asked;
+        }
+        long there = sizeOf(file);
+        long length = asked == null ? there - job.offset() : asked;
+        if (length < 1 || job.reads() && there < job.offset() + length) {
+            throw CommandFailure.badInput(
+                    file.toString(),
+                    "%s: has %d bytes, %d are to be read; gds io -I 1 -f %s -s SIZE writes it first"
+                            .formatted(file, there, job.offset() + Math.max(1, length), file));
+        }
+        return length;
+    }
+
+    /** Of block devices, too. */
+    private static long sizeOf(Path file) throws IOException {
+        if (Files.isDirectory(file)) {
+            throw CommandFailure.badInput(file.toString(), file + ": is a folder; -D takes one");
+        }
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            return channel.size();
+        } catch (NoSuchFileException e) {
+            throw CommandFailure.badInput(
+                    file.toString(),
+                    "%s: no such file; gds io -I 1 -f %s -s SIZE writes it first".formatted(file, file));
+        }
+    }
+
+    private Worker worker(int thread, long contentSeed) throws IOException {
+        Path file = job.file(thread);
+        long length = length(job, file);
+        if (size > length) {
+            throw CommandFailure.usage(
+                    "-i %d: a request is larger than the %d bytes of %s that are used".formatted(size, length, file));
+        }
+        int shares = job.filePerThread() ? 1 : job.threads();
+        if (Math.ceilDiv(length, size) < shares) {
+            throw CommandFailure.usage(
+                    "-w %d: threads share %d requests of %d bytes; take fewer threads, smaller requests or a larger -s"
+                            .formatted(job.threads(), Math.ceilDiv(length, size), size));
+        }
+        OffsetSequence offsets = new OffsetSequence(
+                job, job.offset(), length, size, job.filePerThread() ? 0 : thread, shares,
+                arguments.seed() + (job.filePerThread() ? thread : 0));
+        Mover mover;
+        try {
+            mover = mover(file);
+        } catch (CuFileException e) {
+            throw explained(e);
+        }
+        open.push(mover);
+        TestPattern pattern = arguments.verify() ? new TestPattern(arguments.seed()) : null;
+        return new Worker(
+                job, file, mover, requests(), offsets, driver.allocator(), pattern, contentSeed + thread);
+    }
+
+    private Mover mover(Path file) {
+        return switch (job.transfer()) {
+            case GPU_DIRECT -> new ApiMover(handle(file));
+            case CPU_ONLY -> new PlainMover(plain(file, job.direct()));
+            case CPU_GPU -> new CopyMover(plain(file, job.direct()), driver.allocator(), size);
+            case CPU_CACHED_GPU -> new CopyMover(plain(file, false), driver.allocator(), size);
+            case CPU_ASYNC_GPU -> target.isGpu()
+                    ? new AsyncCopyMover(plain(file, job.direct()), driver.allocator(), target.device(), size)
+                    : new CopyMover(plain(file, job.direct()), driver.allocator(), size);
+            case GPU_BATCH -> new BatchMover(driver, handle(file), job.depth());
+            case GPU_DIRECT_ASYNC, GPU_BATCH_STREAM -> {
+                if (!target.isGpu()) {
+                    throw CommandFailure.device(
+                            "NO_GPU",
+                            "-x %d (%s) needs a GPU, whose stream orders the operations"
+                                    .formatted(job.transfer().ordinal(), job.transfer().meaning()));
+                }
+                yield new StreamMover(driver, handle(file), target.device(), job.depth());
+            }
+        };
+    }
+
+    /** A function that a backend lacks is not a failure of the machine: say which one. */
+    private RuntimeException explained(CuFileException failure) {
+        boolean lacking = failure.error() == CuFileError.IO_NOT_SUPPORTED && failure.errno().isEmpty();
+        if (!lacking || job.transfer() == TransferType.GPU_DIRECT) {
+            return failure;
+        }
+        return CommandFailure.device(
+                failure.error().cName(),
+                "-x %d needs %s, which is not built yet in backend %s (%s, %d)".formatted(
+                        job.transfer().ordinal(),
+                        job.transfer().meaning(),
+                        driver.backendName(),
+                        failure.error().cName(),
+                        failure.error().code()));
+    }
+
+    private PlainFile plain(Path file, boolean direct) {
+        return PlainFile.open(posix, file, job.writes(), direct);
+    }
+
+    /** One for all threads that use the file. */
+    private CuFileHandle handle(Path file) {
+        return handles.computeIfAbsent(file, path -> {
+            List<OpenOption> options = new ArrayList<>(List.of(StandardOpenOption.READ));
+            if (job.writes()) {
+                options.add(StandardOpenOption.WRITE);
+                options.add(StandardOpenOption.CREATE);
+            }
+            if (job.direct()) {
+                options.add(CuFileOpenOption.DIRECT);
+            }
+            CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
+            open.push(handle);
+            return handle;
+        });
+    }
+
+    private IoRequest[] requests() {
+        long stride = Math.ceilDiv(size, PAGE) * PAGE;
+        int depth = job.depth();
+        MemoryRange range = memory(Math.multiplyExact(stride, depth));
+        IoMemory memory = registered(range);
+        IoRequest[] requests = new IoRequest[depth];
+        for (int i = 0; i < depth; i++) {
+            requests[i] = new IoRequest(memory, i * stride, size);
+        }
+        return requests;
+    }
+
+    private MemoryRange memory(long bytes) {
+        boolean onHost = job.transfer() == TransferType.CPU_ONLY;
+        if (job.mallocated() && !onHost) {
+            Arena arena = Arena.ofShared();
+            open.push(arena::close);
+            // 16 bytes behind a page boundary, where malloc puts large blocks.
+            MemorySegment block = arena.allocate(bytes + PAGE, PAGE).asSlice(16, bytes);
+            block.fill(FILLING);
+            return MemoryRange.ofSegment(block);
+        }
+        MemoryKind kind = onHost ? MemoryKind.HOST : job.kind(target);
+        MemoryAllocation allocation = driver.allocator()
+                .allocate(kind, bytes, target.isGpu() ? target.device() : MemoryRange.NO_DEVICE);
+        open.push(allocation);
+        // Touched before anything is measured: first touch costs more than reading.
+        driver.allocator().fill(allocation.range(), FILLING);
+        return allocation.range();
+    }
+
+    private IoMemory registered(MemoryRange range) {
+        if (!job.register() || !job.transfer().usesApi()) {
+            return range;
+        }
+        CuFileBuffer buffer = driver.registerBuffer(range);
+        open.push(buffer);
+        return buffer;
+    }
+
+    /** Puts the page cache into the state that was asked for. */
+    void prepareCache() {
+        for (int thread = 0; thread < (job.filePerThread() ? job.threads() : 1); thread++) {
+            Path file = job.file(thread);
+            if (arguments.cache() == CacheState.AS_IS || !Files.exists(file)) {
+                continue;
+            }
+            try (PlainFile plain = PlainFile.open(posix, file, false, false)) {
+                if (arguments.cache() == CacheState.COLD) {
+                    plain.dropPages();
+                } else {
+                    plain.readOnce(job.offset(), length(job, file));
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        @Nullable RuntimeException first = null;
+        while (!open.isEmpty()) {
+            try {
+                open.pop().close();
+            } catch (RuntimeException e) {
+                first = first == null ? e : first;
+            } catch (Exception e) {
+                throw new AssertionError("nothing here closes with a checked exception", e);
+            }
+        }
+        if (first != null) {
+            throw first;
+        }
+    }
+}

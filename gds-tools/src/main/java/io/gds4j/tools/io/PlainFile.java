@@ -1,0 +1,95 @@
+package io.gds4j.tools.io;
+
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.tools.terminal.CommandFailure;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/** A file as a program without gds4j has it: pread and pwrite, past the page cache where asked for and possible. */
+final class PlainFile implements AutoCloseable {
+    private static final int MODE = 0644;
+    private static final long BLOCK = 4096;
+    private static final int NONE = -1;
+    private static final long PIECE = 4L << 20;
+
+    private final Posix posix;
+    private final Path path;
+    private final int buffered;
+    private final int direct;
+
+    private PlainFile(Posix posix, Path path, int buffered, int direct) {
+        this.posix = posix;
+        this.path = path;
+        this.buffered = buffered;
+        this.direct = direct;
+    }
+
+    /** Opens; a file system that refuses O_DIRECT is served through the page cache. */
+    static PlainFile open(Posix posix, Path path, boolean writable, boolean direct) {
+        int flags = writable ? PosixConstants.O_RDWR | PosixConstants.O_CREAT : PosixConstants.O_RDONLY;
+        int buffered = (int) PosixErrors.check("open", "open", posix.open(path.toString(), flags, MODE),
+                Optional.of(path));
+        int past = NONE;
+        if (direct) {
+            past = posix.open(path.toString(), flags | PosixConstants.O_DIRECT, MODE);
+            if (past < 0 && past != -Errno.EINVAL) {
+                posix.close(buffered);
+                throw PosixErrors.failure("open", "open", past).path(path).build();
+            }
+        }
+        return new PlainFile(posix, path, buffered, Math.max(past, NONE));
+    }
+
+    /** Reads into, or writes from, memory that the caller keeps alive; all of it. */
+    void move(boolean write, long address, long size, long offset) {
+        int fd = direct != NONE && ((address | size | offset) & (BLOCK - 1)) == 0 ? direct : buffered;
+        long done = 0;
+        while (done < size) {
+            long count = Math.min(size - done, PosixConstants.MAX_RW_COUNT & -BLOCK);
+            long moved = write
+                    ? posix.pwrite(fd, address + done, count, offset + done)
+                    : posix.pread(fd, address + done, count, offset + done);
+            if (moved == -Errno.EINTR) {
+                continue;
+            }
+            if (moved < 0) {
+                String call = write ? "pwrite" : "pread";
+                throw PosixErrors.failure(call, call, moved).path(path).range(offset + done, count).build();
+            }
+            if (moved == 0) {
+                throw CommandFailure.badInput(path.toString(), path + ": ended at byte " + (offset + done));
+            }
+            done += moved;
+        }
+    }
+
+    /** Reads a range through the page cache, where it stays. */
+    void readOnce(long offset, long length) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment buffer = arena.allocate(PIECE, BLOCK);
+            for (long done = 0; done < length; done += PIECE) {
+                move(false, buffer.address(), Math.min(PIECE, length - done), offset + done);
+            }
+        }
+    }
+
+    /** Writes what is dirty back and drops the file's pages from the page cache. */
+    void dropPages() {
+        PosixErrors.check("fdatasync", "fdatasync", posix.fdatasync(buffered), Optional.of(path));
+        int dropped = posix.fadvise(buffered, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+        PosixErrors.check("posix_fadvise", "posix_fadvise", dropped, Optional.of(path));
+    }
+
+    @Override
+    public void close() {
+        posix.close(buffered);
+        if (direct != NONE) {
+            posix.close(direct);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+package io.gds4j.tools.io;
+
+/** pread and pwrite on host memory, without gds4j. */
+final class PlainMover implements Mover {
+    private final PlainFile file;
+
+    PlainMover(PlainFile file) {
+        this.file = file;
+    }
+
+    @Override
+    public void move(IoRequest[] requests, int count) {
+        for (int i = 0; i < count; i++) {
+            IoRequest request = requests[i];
+            request.startNanos = System.nanoTime();
+            file.move(request.write, request.range.address(), request.size, request.fileOffset);
+            request.endNanos = System.nanoTime();
+        }
+    }
+
+    @Override
+    public void close() {
+        file.close();
+    }
+}

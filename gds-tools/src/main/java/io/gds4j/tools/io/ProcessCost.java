@@ -1,0 +1,20 @@
+package io.gds4j.tools.io;
+
+import com.sun.management.OperatingSystemMXBean;
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+
+/** CPU time and Java allocations of the process, all threads, since it was made. */
+final class ProcessCost {
+    private static final OperatingSystemMXBean SYSTEM =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    private final long cpuNanos = SYSTEM.getProcessCpuTime();
+    private final long allocated = THREADS.getTotalThreadAllocatedBytes();
+
+    IoResult.Cost sinceThen() {
+        return new IoResult.Cost(
+                (SYSTEM.getProcessCpuTime() - cpuNanos) / 1e9, THREADS.getTotalThreadAllocatedBytes() - allocated);
+    }
+}

@@ -1,0 +1,121 @@
+package io.gds4j.tools.io;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.HdrHistogram.Histogram;
+import org.jspecify.annotations.Nullable;
+
+/** All threads of all jobs at one size of request: warmed up, the page cache prepared, then let go together. */
+final class Round {
+    private final IoArguments arguments;
+    private final List<JobRig> rigs;
+    private final List<Long> dataSets;
+    private final CountDownLatch warm;
+    private final CountDownLatch go = new CountDownLatch(1);
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private volatile @Nullable Long deadline;
+
+    Round(IoArguments arguments, List<JobRig> rigs, List<Long> dataSets) {
+        this.arguments = arguments;
+        this.rigs = rigs;
+        this.dataSets = dataSets;
+        this.warm = new CountDownLatch(rigs.stream().mapToInt(rig -> rig.workers().size()).sum());
+    }
+
+    /** One result for each job. The first failure of any thread ends all and is thrown. */
+    List<IoResult> run(List<Long> sizes) throws InterruptedException {
+        List<Thread> threads = new ArrayList<>();
+        for (JobRig rig : rigs) {
+            for (Worker worker : rig.workers()) {
+                threads.add(Thread.ofPlatform().name("gds-io-", threads.size()).start(() -> work(worker)));
+            }
+        }
+        warm.await();
+        if (failure.get() == null) {
+            prepareCaches();
+        }
+        Double seconds = arguments.seconds();
+        ProcessCost before = new ProcessCost();
+        long start = System.nanoTime();
+        deadline = seconds == null ? null : (Long) (start + (long) (seconds * 1e9));
+        go.countDown();
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        IoResult.Cost cost = before.sinceThen();
+        rethrow();
+        List<IoResult> results = new ArrayList<>();
+        for (int i = 0; i < rigs.size(); i++) {
+            results.add(result(rigs.get(i), sizes.get(i), dataSets.get(i), start, rigs.size() == 1 ? cost : null));
+        }
+        if (rigs.size() > 1) {
+            results.add(IoResults.together("all", results, sizes.stream().distinct().count() == 1, cost));
+        }
+        return results;
+    }
+
+    private void prepareCaches() {
+        try {
+            rigs.forEach(JobRig::prepareCache);
+        } catch (RuntimeException e) {
+            failure.compareAndSet(null, e);
+        }
+    }
+
+    private void work(Worker worker) {
+        boolean arrived = false;
+        try {
+            long nanos = (long) (arguments.warmUpSeconds() * 1e9);
+            if (nanos > 0) {
+                worker.warmUp(nanos, this::failed);
+            }
+            warm.countDown();
+            arrived = true;
+            go.await();
+            if (!failed()) {
+                worker.measure(deadline, this::failed);
+            }
+        } catch (Throwable e) {
+            failure.compareAndSet(null, e);
+            if (!arrived) {
+                warm.countDown();
+            }
+        }
+    }
+
+    private boolean failed() {
+        return failure.get() != null;
+    }
+
+    private void rethrow() {
+        switch (failure.get()) {
+            case null -> {
+                // all went well
+            }
+            case RuntimeException e -> throw e;
+            case Error e -> throw e;
+            case Throwable e -> throw new IllegalStateException("a thread was interrupted", e);
+        }
+    }
+
+    private static IoResult result(
+            JobRig rig, long size, long dataSet, long start, IoResult.@Nullable Cost cost) {
+        List<Worker> workers = rig.workers();
+        Histogram latencies = new Histogram(workers.getFirst().latencies());
+        long bytes = 0;
+        long operations = 0;
+        long end = start;
+        for (Worker worker : workers) {
+            latencies.add(worker.latencies());
+            bytes += worker.bytes();
+            operations += worker.operations();
+            end = Math.max(end, worker.endNanos());
+        }
+        IoJob job = workers.getFirst().job();
+        return new IoResult(
+                job, job.name(), workers.size(), size, dataSet, bytes, (end - start) / 1e9, latencies, operations,
+                cost);
+    }
+}

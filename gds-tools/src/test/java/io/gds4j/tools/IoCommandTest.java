@@ -1,0 +1,332 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class IoCommandTest {
+    private static final int SIZE = 1 << 20;
+
+    @TempDir
+    private Path folder;
+    private Path file;
+
+    @BeforeEach
+    void name() {
+        file = folder.resolve("data");
+    }
+
+    /** On host memory, without warm-up. */
+    private static GdsRun io(String... words) {
+        List<String> line = new ArrayList<>(List.of("io", "-d", "host", "--warm-up", "0"));
+        line.addAll(List.of(words));
+        return gds(line.toArray(String[]::new));
+    }
+
+    private GdsRun onFile(String line) {
+        List<String> words = new ArrayList<>(List.of("-f", file.toString()));
+        words.addAll(List.of(line.split(" ")));
+        return io(words.toArray(String[]::new));
+    }
+
+    private void writePattern() {
+        assertThat(onFile("-s 1M -I 1 -i 256K -V").status()).isZero();
+    }
+
+    @Test
+    void theObjectHasEveryFieldOfTheContract() {
+        writePattern();
+
+        JsonNode json = onFile("-i 64K -w 2 --json").json();
+
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.io/1");
+        assertThat(json.get("ioType").asText()).isEqualTo("READ");
+        assertThat(json.get("xferType").asText()).isEqualTo("GPUD");
+        assertThat(json.get("threads").asInt()).isEqualTo(2);
+        assertThat(json.get("ioSize").asLong()).isEqualTo(65536);
+        assertThat(json.get("bytes").asLong()).isEqualTo(SIZE);
+        assertThat(json.get("ops").asLong()).isEqualTo(16);
+        double seconds = json.get("seconds").asDouble();
+        assertThat(seconds).isPositive();
+        assertThat(json.get("bytesPerSecond").asDouble()).isCloseTo(SIZE / seconds, within(1));
+        JsonNode latency = json.get("latencyMicros");
+        assertThat(latency.get("avg").asDouble()).isPositive();
+        assertThat(latency.get("p50").asDouble())
+                .isLessThanOrEqualTo(latency.get("p99").asDouble())
+                .isLessThanOrEqualTo(latency.get("max").asDouble());
+        assertThat(json.get("cpuSeconds").isNumber()).isTrue();
+        assertThat(json.get("allocatedBytesPerOp").isNumber()).isTrue();
+        assertThat(json.get("target").asText()).isEqualTo("host");
+        assertThat(json.get("results")).hasSize(1);
+    }
+
+    private static Offset<Double> within(double difference) {
+        return Offset.offset(difference);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "0, 0, GPUD", "0, 1, GPUD", "0, 2, GPUD", "0, 3, GPUD", "1, 0, CPUONLY", "1, 3, CPUONLY", "2, 0, CPU_GPU",
+            "2, 1, CPU_GPU", "3, 2, CPU_ASYNC_GPU", "3, 1, CPU_ASYNC_GPU", "4, 0, CPU_CACHED_GPU",
+            "4, 1, CPU_CACHED_GPU"})
+    void everyWayMovesAndVerifiesTheSameBytes(int transfer, int operation, String name) {
+        writePattern();
+
+        GdsRun run = onFile("-s 1M -i 48K -w 3 -V -x %d -I %d --json".formatted(transfer, operation));
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("verified").asBoolean()).isTrue();
+        assertThat(run.json().get("xferType").asText()).isEqualTo(name);
+        assertThat(run.json().get("ops").asLong()).isEqualTo(22);
+        assertThat(onFile("-i 1M -V --json").status()).as("the file still holds the pattern").isZero();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-i 64K", "-i 64K -x 1", "-i 1M -x 2", "-i 64K -O 1 -w 4", "-i 100K -m 3"})
+    void aPlantedByteIsFound(String options) throws IOException {
+        writePattern();
+        int place = 777_777;
+        try (RandomAccessFile planted = new RandomAccessFile(file.toFile(), "rw")) {
+            planted.seek(place);
+            int right = planted.read();
+            planted.seek(place);
+            planted.write(right ^ 1);
+        }
+
+        GdsRun run = onFile(options + " -V --json");
+
+        assertThat(run.status()).isEqualTo(5);
+        assertThat(run.errorLine()).contains("byte " + place).contains(file.toString());
+        assertThat(run.json().get("error").get("exitStatus").asInt()).isEqualTo(5);
+    }
+
+    @Test
+    void aPatternOfAnotherSeedDiffers() {
+        writePattern();
+
+        assertThat(onFile("-V -i 64K -k 2").status()).isEqualTo(5);
+        assertThat(onFile("-V -i 64K -k 1").status()).isZero();
+    }
+
+    @Test
+    void theSameSeedWritesTheSameFile() throws IOException {
+        String line = "-s 1M -I 3 -i 10K -R -F -U -k ";
+        byte[] first = written(line + 7);
+
+        assertThat(written(line + 7)).isEqualTo(first);
+        assertThat(written(line + 8)).isNotEqualTo(first);
+    }
+
+    private byte[] written(String line) throws IOException {
+        Files.write(file, new byte[SIZE]);
+        GdsRun run = onFile(line);
+        assertThat(run.status()).as(run.err()).isZero();
+        return Files.readAllBytes(file);
+    }
+
+    @Test
+    void unalignedRandomReadsVerify() {
+        writePattern();
+
+        GdsRun run = onFile("-I 2 -U -i 5000 -V -w 2 --json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("ops").asLong()).isEqualTo(Math.ceilDiv(SIZE, 5000));
+    }
+
+    @Test
+    void aSeriesOfSizesHasAResultEach() {
+        writePattern();
+
+        JsonNode json = onFile("-i 4K:64K:*4 --json").json();
+
+        assertThat(json.get("results")).extracting(result -> result.get("ioSize").asLong())
+                .containsExactly(4096L, 16384L, 65536L);
+        assertThat(json.get("results")).allSatisfy(result -> assertThat(result.get("bytes").asLong()).isEqualTo(SIZE));
+        assertThat(json.get("ioSize").isNull()).isTrue();
+        assertThat(json.get("bytes").asLong()).isEqualTo(3L * SIZE);
+        assertThat(onFile("-i 1K:4K:1K --json").json().get("results")).hasSize(4);
+    }
+
+    @Test
+    void aFilePerThreadIsWrittenInAFolder() {
+        GdsRun run = io("-D", folder.toString(), "-w", "3", "-s", "256K", "-i", "64K", "-I", "1", "-V", "--json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("bytes").asLong()).isEqualTo(3 * 256 * 1024);
+        assertThat(folder).isDirectoryContaining(path -> path.endsWith("gdsio.0"))
+                .isDirectoryContaining(path -> path.endsWith("gdsio.2"));
+        assertThat(folder.resolve("gdsio.1")).hasSize(256 * 1024);
+    }
+
+    @Test
+    void aRunLastsAsLongAsAsked() {
+        writePattern();
+
+        JsonNode json = onFile("-i 1M -T 0.05 --json").json();
+
+        assertThat(json.get("seconds").asDouble()).isGreaterThanOrEqualTo(0.05);
+        assertThat(json.get("ops").asLong()).isGreaterThan(1);
+    }
+
+    @Test
+    void aMixReadsAndWrites() throws IOException {
+        Files.write(file, new byte[SIZE]);
+
+        GdsRun run = onFile("-I 2 -M 50 -i 4K -R -s 1M --json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        byte[] after = Files.readAllBytes(file);
+        int changed = 0;
+        for (int block = 0; block < SIZE; block += 4096) {
+            changed += after[block] != 0 || after[block + 1] != 0 ? 1 : 0;
+        }
+        assertThat(changed).isBetween(1, 200);
+    }
+
+    @Test
+    void gdsiosLineIsGdsiosLine() {
+        writePattern();
+
+        GdsRun run = onFile("-i 64K -w 2 --gdsio-format");
+
+        assertThat(run.out()).matches(
+                "IoType: READ XferType: GPUD Threads: 2 DataSetSize: 1024/1024\\(KiB\\) IOSize: 64\\(KiB\\)"
+                        + " Throughput: \\d+\\.\\d{6} GiB/sec, Avg_Latency: \\d+\\.\\d{6} usecs ops: 16"
+                        + " total_time \\d+\\.\\d{6} secs\n");
+    }
+
+    @Test
+    void jobsOfAFileRunTogetherAndAreShownApart() throws IOException {
+        writePattern();
+        Path jobs = Files.writeString(folder.resolve("rw.gdsio"), """
+                [global]
+                name=sample
+                xfer_type=0
+                bs=64K      # each
+                filename=%s
+                random_seed=1
+                [job1]
+                rw=read
+                num_threads=2
+                do_verify=1
+                [job2]
+                rw=randread
+                num_threads=1
+                skip_bufregister=1
+                """.formatted(file));
+
+        JsonNode json = io(jobs.toString(), "-J", "--json").json();
+
+        assertThat(json.get("threads").asInt()).isEqualTo(3);
+        assertThat(json.get("bytes").asLong()).isEqualTo(2L * SIZE);
+        assertThat(json.get("jobs")).extracting(job -> job.get("job").asText()).containsExactly("job1", "job2");
+        assertThat(json.get("jobs").get(1).get("ioType").asText()).isEqualTo("RANDREAD");
+        assertThat(io(jobs.toString(), "-J", "--gdsio-format").out().lines()).hasSize(3);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    [job1]\\nrw=frobnicate   | jobs:2: rw=frobnicate
+                    bs=1M                   | jobs:1: 'bs=1M' stands before
+                    [job1]\\nnonsense=1      | jobs:2: unknown key 'nonsense'
+                    [job1]\\njust a word     | jobs:2: 'just a word'
+                    [job1]\\nbs=much         | [job1]: Invalid value
+                    [job1]\\nbs=1M           | [job1]: say which file
+                    [global]                | has no job
+                    """)
+    void aWrongJobFileIsStatusThreeAndSaysWhere(String text, String expected) throws IOException {
+        Path jobs = Files.writeString(folder.resolve("jobs"), text.replace("\\n", "\n"));
+
+        GdsRun run = gds("io", jobs.toString());
+
+        assertThat(run.status()).as(run.err()).isEqualTo(3);
+        assertThat(run.errorLine()).contains(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    -x 9               | -x 9: allowed is 0 to 7
+                    -I 4               | -I 4: allowed is 0 to 3
+                    -w 0               | -w 0: allowed is 1 to 1024
+                    -i 0               | an I/O size is 1 byte or more
+                    -i 1M:4K:1K        | the largest size is below
+                    -i 4K:1G:4K        | more than 256 sizes
+                    -i 1:2             | MIN:MAX:STEP
+                    -T 0               | -T 0.0: allowed is more than 0
+                    -D x               | -f and -D exclude each other
+                    -I 1               | say how much to write
+                    -U                 | -U goes with -I 2 and 3
+                    -V -R              | -V writes a pattern of its own
+                    --cold --hot       | exclude each other
+                    -m 0               | -m 0 is memory of a GPU
+                    -x 1 -m 3          | -m 3 goes with
+                    -i 2M              | larger than the 1048576 bytes
+                    -w 8 -i 512K       | -w 8: threads share 2 requests
+                    --backend nvidia   | is no backend
+                    """)
+    void wrongOptionsAreOneLineAndStatusTwo(String options, String expected) throws IOException {
+        Files.write(file, new byte[SIZE]);
+
+        GdsRun run = onFile(options);
+
+        assertThat(run.status()).as(run.err()).isEqualTo(2);
+        assertThat(run.errorLine()).startsWith("gds: ").contains(expected);
+    }
+
+    @Test
+    void readingWhatIsNotThereSaysHowToWriteIt() throws IOException {
+        assertThat(onFile("-i 4K").status()).isEqualTo(3);
+        assertThat(onFile("-i 4K").errorLine()).contains("no such file").contains("-I 1");
+        Files.write(file, new byte[5000]);
+        assertThat(onFile("-i 4K -s 8K").status()).isEqualTo(3);
+        assertThat(onFile("-i 4K -s 8K").errorLine()).contains("has 5000 bytes, 8192 are to be read");
+        assertThat(file).as("nothing was written").hasSize(5000);
+    }
+
+    @Test
+    void streamsNeedAGpu() throws IOException {
+        Files.write(file, new byte[SIZE]);
+
+        GdsRun run = onFile("-x 5");
+
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).contains("needs a GPU");
+    }
+
+    @Test
+    void batchesMoveTheBytesOrSayThatTheyAreNotBuilt() {
+        writePattern();
+
+        GdsRun run = onFile("-x 6 -B 8 -i 16K -V --json");
+
+        if (run.status() == 0) {
+            assertThat(run.json().get("bytes").asLong()).isEqualTo(SIZE);
+        } else {
+            assertThat(run.status()).isEqualTo(4);
+            assertThat(run.errorLine()).contains("cuFileBatchIO").contains("5008");
+        }
+    }
+
+    @Test
+    void aColdFileIsNotInThePageCache() {
+        writePattern();
+
+        assertThat(onFile("-i 64K --cold -V").status()).isZero();
+        assertThat(onFile("-i 64K --hot -O 1 -V").status()).isZero();
+    }
+}
