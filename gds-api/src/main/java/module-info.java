@@ -2,6 +2,8 @@
 module io.gds4j {
     requires static transitive org.jspecify;
     requires com.fasterxml.jackson.core;
+    requires java.management;
+    requires jdk.jfr;
 
     exports io.gds4j;
     exports io.gds4j.config;

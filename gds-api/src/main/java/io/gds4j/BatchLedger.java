@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Entries of a batch whose completion nobody has taken: they claim their file and their memory. No lock is held while the
@@ -23,7 +24,11 @@ final class BatchLedger {
 
     private final Session session;
     private final int capacity;
-    private final Map<Long, CuFileBatch.Request> entries = new ConcurrentHashMap<>();
+    /** A request on its way, and its event if somebody records. */
+    private record Entry(CuFileBatch.Request request, @Nullable BatchEntryEvent event) {
+    }
+
+    private final Map<Long, Entry> entries = new ConcurrentHashMap<>();
     private final AtomicInteger taken = new AtomicInteger();
     private final AtomicLong nextCookie = new AtomicLong();
 
@@ -85,7 +90,7 @@ final class BatchLedger {
         MemoryRange range = checked.within(request.memory());
         handle.claim(checked, request.memory());
         long cookie = nextCookie.getAndIncrement();
-        entries.put(cookie, request);
+        entries.put(cookie, new Entry(request, BatchEntryEvent.beginEntry()));
         return new BatchRequest(
                 handle.file(),
                 request.write(),
@@ -105,12 +110,16 @@ final class BatchLedger {
     List<Completion> complete(List<BatchEvent> events) {
         List<Completion> done = new ArrayList<>(events.size());
         for (BatchEvent event : events) {
-            CuFileBatch.Request request = leave(event.cookie());
-            if (request == null) {
+            Entry entry = leave(event.cookie());
+            if (entry == null) {
                 // The completions beside it must not be lost for it.
                 System.getLogger("io.gds4j").log(Level.ERROR, "the backend reports an unknown batch entry: " + event);
             } else {
-                done.add(new Completion(request, event.status(), event.result()));
+                Completion completion = new Completion(entry.request(), event.status(), event.result());
+                if (entry.event() != null) {
+                    entry.event().record(completion);
+                }
+                done.add(completion);
             }
         }
         return done;
@@ -121,12 +130,12 @@ final class BatchLedger {
         List.copyOf(entries.keySet()).forEach(this::leave);
     }
 
-    private CuFileBatch.@org.jspecify.annotations.Nullable Request leave(long cookie) {
-        CuFileBatch.Request request = entries.remove(cookie);
-        if (request != null) {
-            request.handle().unclaim(request.memory());
+    private @Nullable Entry leave(long cookie) {
+        Entry entry = entries.remove(cookie);
+        if (entry != null) {
+            entry.request().handle().unclaim(entry.request().memory());
             taken.decrementAndGet();
         }
-        return request;
+        return entry;
     }
 }

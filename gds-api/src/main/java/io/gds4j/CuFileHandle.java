@@ -71,9 +71,15 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
+        TransferEvent event = TransferEvent.begin(false);
+        long moved = 0;
         try {
-            return driver.session().backend().read(file, range, size, fileOffset, bufferOffset);
+            moved = driver.session().backend().read(file, range, size, fileOffset, bufferOffset);
+            return moved;
         } finally {
+            if (event != null) {
+                event.record(this, fileOffset, size, moved);
+            }
             exit(memory);
         }
     }
@@ -106,9 +112,15 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
+        TransferEvent event = TransferEvent.begin(true);
+        long moved = 0;
         try {
-            return driver.session().backend().write(file, range, size, fileOffset, bufferOffset);
+            moved = driver.session().backend().write(file, range, size, fileOffset, bufferOffset);
+            return moved;
         } finally {
+            if (event != null) {
+                event.record(this, fileOffset, size, moved);
+            }
             exit(memory);
         }
     }

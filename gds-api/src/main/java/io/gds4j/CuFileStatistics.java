@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
@@ -15,6 +16,11 @@ import io.gds4j.statistics.StatisticsLevel3;
  * handle.read(memory, 0);
  * long bytes = statistics.level1().readBytes();
  * }</pre>
+ *
+ * <p>
+ * From level 1 on the session can be asked from outside: by {@code gds stats PID}, or over JMX as a
+ * {@link io.gds4j.statistics.CuFileStatisticsMXBean}. Whatever the level, Java Flight Recorder has {@code gds4j.Read},
+ * {@code gds4j.Write} and {@code gds4j.Batch}.
  *
  * <p>
  * The level can be asked and set also while the driver is closed; all else throws DRIVER_NOT_INITIALIZED then, and
@@ -50,6 +56,7 @@ public final class CuFileStatistics {
             throw CuFileDriver.invalid("cuFileSetStatsLevel", "level is outside 0..3: " + level);
         }
         driver.session().backend().setStatsLevel(level);
+        driver.session().publishStatistics();
     }
 
     /** Begins counting ({@code cuFileStatsStart}). */
@@ -92,6 +99,15 @@ public final class CuFileStatistics {
      */
     public StatisticsLevel3 level3() {
         return driver.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
+    }
+
+    /**
+     * Bytes by path, bounce buffers, queue and retries; at any level, and also while the driver is closed.
+     *
+     * @return the counters
+     */
+    public EngineStatistics engine() {
+        return driver.session().backend().engineStatistics();
     }
 
     @Override

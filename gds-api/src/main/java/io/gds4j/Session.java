@@ -35,15 +35,47 @@ final class Session {
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private int users = 1;
+    private @Nullable Runnable unpublish;
 
     private Session(CuFileBackend backend) {
         this.backend = backend;
     }
 
+    /** Shows the statistics over JMX while their level is above 0. */
+    synchronized void publishStatistics() {
+        boolean counts = users > 0 && backend.getStatsLevel() > 0;
+        if (counts && unpublish == null) {
+            unpublish = StatisticsBean.register(backend);
+        } else if (!counts) {
+            unpublish();
+        }
+    }
+
+    private synchronized void unpublish() {
+        Runnable published = unpublish;
+        unpublish = null;
+        if (published != null) {
+            published.run();
+        }
+    }
+
     /** Opens the driver for a first user: {@code cuFileDriverOpen}. */
     static Session open(CuFileBackend backend) {
         backend.driverOpen();
-        return new Session(backend);
+        Session session = new Session(backend);
+        if (countsFromTheStart(backend)) {
+            session.publishStatistics();
+        }
+        return session;
+    }
+
+    /** As {@code profile.cufile_stats} asks; a backend that does not count says so by an exception. */
+    private static boolean countsFromTheStart(CuFileBackend backend) {
+        try {
+            return backend.getStatsLevel() > 0;
+        } catch (CuFileException e) {
+            return false;
+        }
     }
 
     CuFileBackend backend() {
@@ -152,6 +184,7 @@ final class Session {
             users = 0;
         }
         calls.close();
+        unpublish();
         @Nullable Throwable failure = null;
         for (Lifetime member : members()) {
             failure = attempt(() -> member.close("cuFileDriverClose"), failure);

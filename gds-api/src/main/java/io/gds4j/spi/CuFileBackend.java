@@ -11,6 +11,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
@@ -53,6 +54,11 @@ public interface CuFileBackend {
 
     /** {@return largest amount of host memory used at one time for staging so far, in bytes} */
     long peakStagingBytes();
+
+    /** {@return what cuFile's statistics leave out; a backend that cannot tell answers 0} */
+    default EngineStatistics engineStatistics() {
+        return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0);
+    }
 
     // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver
 

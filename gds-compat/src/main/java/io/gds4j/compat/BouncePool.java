@@ -71,6 +71,11 @@ final class BouncePool {
         return Long.highestOneBit(classes.getLast().size());
     }
 
+    /** Bytes in use now. */
+    long bytesInUse() {
+        return bytesInUse.get();
+    }
+
     /** Largest number of bytes in use at a time so far. */
     long peakBytes() {
         return peakBytes.get();

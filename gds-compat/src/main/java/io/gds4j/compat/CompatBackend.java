@@ -2,6 +2,7 @@ package io.gds4j.compat;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
@@ -9,6 +10,7 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
@@ -18,7 +20,12 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.statistics.StatisticsLevel2;
+import io.gds4j.statistics.StatisticsLevel3;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +41,7 @@ final class CompatBackend implements CuFileBackend {
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
+    private final CompatStatistics statistics;
     private volatile DriverLimits limits;
 
     private @Nullable CompatSession session;
@@ -44,6 +52,8 @@ final class CompatBackend implements CuFileBackend {
         this.posix = posix;
         this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
+        this.statistics = new CompatStatistics(
+                cuda.deviceCount(), gpu -> cuda.cuda().map(driver -> uuid(driver, gpu)).orElse(""));
         this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.limits = new DriverLimits(config);
     }
@@ -72,10 +82,14 @@ final class CompatBackend implements CuFileBackend {
     public BackendFile handleRegister(FileSource source) {
         CompatSession open = openImplicitly();
         open.enter("cuFileHandleRegister");
+        boolean well = false;
         try {
-            return open.register(source);
+            BackendFile file = open.register(source);
+            well = true;
+            return file;
         } finally {
             open.exit();
+            statistics.handleRegistered(well);
         }
     }
 
@@ -84,6 +98,7 @@ final class CompatBackend implements CuFileBackend {
         CompatSession open = current();
         if (open != null && file instanceof CompatFile ours) {
             open.deregister(ours);
+            statistics.handleDeregistered();
         }
     }
 
@@ -91,10 +106,13 @@ final class CompatBackend implements CuFileBackend {
     public void bufRegister(MemoryRange range, int flags) {
         CompatSession open = openImplicitly();
         open.enter("cuFileBufRegister");
+        boolean well = false;
         try {
             open.buffers().register(range);
+            well = true;
         } finally {
             open.exit();
+            statistics.bufferRegistered(range, well);
         }
     }
 
@@ -104,30 +122,52 @@ final class CompatBackend implements CuFileBackend {
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
-        open.buffers().deregister(range);
+        boolean well = false;
+        try {
+            open.buffers().deregister(range);
+            well = true;
+        } finally {
+            statistics.bufferDeregistered(range, well);
+        }
     }
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         CompatSession open = enter("cuFileRead");
+        long begun = statistics.begin(false, base);
+        boolean well = false;
+        long moved = 0;
         try {
             CompatFile ours = own(open, file, "cuFileRead");
             RequestArguments.check("cuFileRead", ours, base, size, fileOffset, bufferOffset, false);
-            return size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
+            moved = size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
+            well = true;
+            return moved;
         } finally {
             open.exit();
+            if (begun != 0) {
+                statistics.end(begun, false, base, size, fileOffset, bufferOffset, well, moved);
+            }
         }
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         CompatSession open = enter("cuFileWrite");
+        long begun = statistics.begin(true, base);
+        boolean well = false;
+        long moved = 0;
         try {
             CompatFile ours = own(open, file, "cuFileWrite");
             RequestArguments.check("cuFileWrite", ours, base, size, fileOffset, bufferOffset, true);
-            return size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
+            moved = size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
+            well = true;
+            return moved;
         } finally {
             open.exit();
+            if (begun != 0) {
+                statistics.end(begun, true, base, size, fileOffset, bufferOffset, well, moved);
+            }
         }
     }
 
@@ -140,6 +180,7 @@ final class CompatBackend implements CuFileBackend {
                 DriverLimits running = new DriverLimits(config);
                 session = new CompatSession(posix, contexts, config, running, counters);
                 limits = running;
+                statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
                 opened = true;
             } finally {
                 if (!opened) {
@@ -168,6 +209,7 @@ final class CompatBackend implements CuFileBackend {
         }
         if (last != null) {
             last.close();
+            statistics.close();
             allocator.close();
         }
     }
@@ -255,6 +297,71 @@ final class CompatBackend implements CuFileBackend {
     @Override
     public SlabArray getParameterPosixPoolSlabArray() {
         return parameters.slabs();
+    }
+
+    @Override
+    public void setStatsLevel(int level) {
+        statistics.setLevel(level);
+    }
+
+    @Override
+    public int getStatsLevel() {
+        return statistics.level();
+    }
+
+    @Override
+    public void statsStart() {
+        checkOpen("cuFileStatsStart");
+        statistics.start();
+    }
+
+    @Override
+    public void statsStop() {
+        checkOpen("cuFileStatsStop");
+        statistics.stop();
+    }
+
+    @Override
+    public void statsReset() {
+        checkOpen("cuFileStatsReset");
+        statistics.reset();
+    }
+
+    @Override
+    public StatisticsLevel1 getStatsL1() {
+        checkOpen("cuFileGetStatsL1");
+        return statistics.level1();
+    }
+
+    @Override
+    public StatisticsLevel2 getStatsL2() {
+        checkOpen("cuFileGetStatsL2");
+        return statistics.level2();
+    }
+
+    @Override
+    public StatisticsLevel3 getStatsL3() {
+        checkOpen("cuFileGetStatsL3");
+        return statistics.level3();
+    }
+
+    @Override
+    public EngineStatistics engineStatistics() {
+        CompatSession open = current();
+        return new EngineStatistics(
+                counters.snapshot(),
+                open == null ? 0 : open.stagingBytes(),
+                peakStagingBytes(),
+                open == null ? 0 : open.queueDepth(),
+                counters.retries());
+    }
+
+    private static String uuid(Cuda cuda, int gpu) {
+        int[] device = new int[1];
+        byte[] uuid = new byte[16];
+        boolean known = cuda.deviceGet(device, gpu) == Cuda.SUCCESS
+                && cuda.deviceGetUuid(uuid, device[0]) == Cuda.SUCCESS;
+        return known ? HexFormat.of().formatHex(uuid) : "";
     }
 
     private synchronized @Nullable CompatSession current() {

@@ -77,6 +77,15 @@ final class CompatSession {
         return pool.peakBytes();
     }
 
+    long stagingBytes() {
+        return pool.bytesInUse();
+    }
+
+    /** Calls at work now. */
+    long queueDepth() {
+        return inFlight.users();
+    }
+
     BufferTable buffers() {
         return buffers;
     }

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.LongAdder;
 /** Bytes moved by each path since the session began. */
 final class PathCounters {
     private final Map<IoPath, LongAdder> bytes = new EnumMap<>(IoPath.class);
+    private final LongAdder retries = new LongAdder();
 
     PathCounters() {
         for (IoPath path : new IoPath[]{IoPath.COMPAT_DIRECT, IoPath.COMPAT_BUFFERED, IoPath.COMPAT_CACHED}) {
@@ -20,6 +21,15 @@ final class PathCounters {
         if (adder != null) {
             adder.add(count);
         }
+    }
+
+    /** A request to the kernel has to be repeated. */
+    void retry() {
+        retries.increment();
+    }
+
+    long retries() {
+        return retries.sum();
     }
 
     Map<IoPath, Long> snapshot() {

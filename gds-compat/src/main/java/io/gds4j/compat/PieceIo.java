@@ -78,9 +78,12 @@ final class PieceIo {
                 break;
             } else if (moved == -Errno.EINVAL && direct) {
                 pair.refuseDirect();
+                counters.retry();
             } else if (moved != -Errno.EINTR) {
                 outcome.fail((int) -moved);
                 break;
+            } else {
+                counters.retry();
             }
         }
         return position - start;

@@ -103,6 +103,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Statistics extends StatisticsContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Unbuilt extends UnbuiltContract {
         @Override
         protected BackendUnderTest backend() {

@@ -1,0 +1,16 @@
+package io.gds4j;
+
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+
+/** A read from a file into memory, for Java Flight Recorder. */
+@Name("gds4j.Read")
+@Label("GPUDirect Storage Read")
+@Description("A read from a file into memory (cuFileRead)")
+@Category({"gds4j"})
+@StackTrace(false)
+final class ReadEvent extends TransferEvent {
+}

@@ -1,0 +1,105 @@
+package io.gds4j;
+
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.statistics.CuFileStatisticsMXBean;
+import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.statistics.StatisticsLevel2;
+import io.gds4j.statistics.StatisticsLevel3;
+import java.lang.System.Logger.Level;
+import java.lang.management.ManagementFactory;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import javax.management.JMException;
+import javax.management.ObjectName;
+
+/** A session's statistics for JMX. Made only where somebody counts: the JDK's management costs a program's start time. */
+final class StatisticsBean implements CuFileStatisticsMXBean {
+    private static final AtomicLong NUMBERS = new AtomicLong();
+
+    private final CuFileBackend backend;
+    private final ObjectName name;
+
+    private StatisticsBean(CuFileBackend backend, ObjectName name) {
+        this.backend = backend;
+        this.name = name;
+    }
+
+    /**
+     * Registers a bean; the way to take it back.
+     *
+     * @return does nothing if there could be none
+     */
+    static Runnable register(CuFileBackend backend) {
+        try {
+            ObjectName name = new ObjectName(NAME_PATTERN.replace("*", Long.toString(NUMBERS.incrementAndGet())));
+            StatisticsBean bean = new StatisticsBean(backend, name);
+            ManagementFactory.getPlatformMBeanServer().registerMBean(bean, name);
+            return bean::unregister;
+        } catch (JMException | SecurityException e) {
+            System.getLogger("io.gds4j").log(Level.WARNING, "the statistics cannot be shown over JMX", e);
+            return () -> {
+            };
+        }
+    }
+
+    private void unregister() {
+        try {
+            ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
+        } catch (JMException e) {
+            System.getLogger("io.gds4j").log(Level.DEBUG, "the bean of the statistics is gone already", e);
+        }
+    }
+
+    @Override
+    public String getBackend() {
+        return backend.name();
+    }
+
+    @Override
+    public int getLevel() {
+        return backend.getStatsLevel();
+    }
+
+    @Override
+    public StatisticsLevel1 getLevel1() {
+        return backend.getStatsL1();
+    }
+
+    @Override
+    public StatisticsLevel2 getLevel2() {
+        return backend.getStatsL2();
+    }
+
+    @Override
+    public StatisticsLevel3 getLevel3() {
+        return backend.getStatsL3();
+    }
+
+    @Override
+    public Map<String, Long> getBytesByPath() {
+        Map<String, Long> byName = new TreeMap<>();
+        backend.bytesByPath().forEach((path, bytes) -> byName.put(path.name(), bytes));
+        return byName;
+    }
+
+    @Override
+    public long getBouncePoolBytes() {
+        return backend.engineStatistics().bouncePoolBytes();
+    }
+
+    @Override
+    public long getBouncePoolPeakBytes() {
+        return backend.engineStatistics().bouncePoolPeakBytes();
+    }
+
+    @Override
+    public long getQueueDepth() {
+        return backend.engineStatistics().queueDepth();
+    }
+
+    @Override
+    public long getRetries() {
+        return backend.engineStatistics().retries();
+    }
+}

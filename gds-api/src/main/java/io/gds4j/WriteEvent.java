@@ -1,0 +1,16 @@
+package io.gds4j;
+
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+
+/** A write from memory to a file, for Java Flight Recorder. */
+@Name("gds4j.Write")
+@Label("GPUDirect Storage Write")
+@Description("A write from memory to a file (cuFileWrite)")
+@Category({"gds4j"})
+@StackTrace(false)
+final class WriteEvent extends TransferEvent {
+}

@@ -1,0 +1,31 @@
+package io.gds4j.compat;
+
+import io.gds4j.statistics.OperationCount;
+import java.util.concurrent.atomic.LongAdder;
+
+/** Calls of one kind that went well or failed; lock-free. */
+final class CallCounter {
+    private final LongAdder ok = new LongAdder();
+    private final LongAdder failed = new LongAdder();
+
+    void count(boolean well) {
+        (well ? ok : failed).increment();
+    }
+
+    void count(boolean well, long calls) {
+        (well ? ok : failed).add(calls);
+    }
+
+    long total() {
+        return ok.sum() + failed.sum();
+    }
+
+    OperationCount snapshot() {
+        return new OperationCount(ok.sum(), failed.sum());
+    }
+
+    void reset() {
+        ok.reset();
+        failed.reset();
+    }
+}
