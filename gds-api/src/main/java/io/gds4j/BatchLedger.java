@@ -24,6 +24,7 @@ final class BatchLedger {
 
     private final Session session;
     private final int capacity;
+
     /** A request on its way, and its event if somebody records. */
     private record Entry(CuFileBatch.Request request, @Nullable BatchEntryEvent event) {
     }

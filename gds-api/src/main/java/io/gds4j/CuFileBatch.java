@@ -137,6 +137,20 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
+    /**
+     * Moves the bytes of all requests, however many, and waits for them: what fits into the batch is submitted, the rest as
+     * places come free. Nothing else may be submitted meanwhile. When it returns or throws, none of them is at work.
+     *
+     * @param requests what to do
+     * @return what became of each, in the order of {@code requests}; all are complete, reads short at the end of a file alone
+     * @throws CuFileBatchException if any failed; it lists every one that did
+     * @throws CuFileException as {@link #submit}; INTERNAL_BATCH_SUBMIT_ERROR while other entries are outstanding
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; what has not begun is cancelled
+     */
+    public List<Completion> transferAll(List<Request> requests) {
+        return new BulkTransfer(this, requests).run();
+    }
+
     /** Cancels what has not begun ({@code cuFileBatchIOCancel}); every entry still completes. */
     public void cancel() {
         enter("cuFileBatchIOCancel", CuFileError.INTERNAL_BATCH_CANCEL_ERROR);

@@ -17,7 +17,10 @@ import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.EngineStatistics;
@@ -25,7 +28,9 @@ import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
+import java.time.Duration;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -138,7 +143,7 @@ final class CompatBackend implements CuFileBackend {
         boolean well = false;
         long moved = 0;
         try {
-            CompatFile ours = own(open, file, "cuFileRead");
+            CompatFile ours = CompatFile.own(open, file, "cuFileRead");
             RequestArguments.check("cuFileRead", ours, base, size, fileOffset, bufferOffset, false);
             moved = size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
             well = true;
@@ -158,7 +163,7 @@ final class CompatBackend implements CuFileBackend {
         boolean well = false;
         long moved = 0;
         try {
-            CompatFile ours = own(open, file, "cuFileWrite");
+            CompatFile ours = CompatFile.own(open, file, "cuFileWrite");
             RequestArguments.check("cuFileWrite", ours, base, size, fileOffset, bufferOffset, true);
             moved = size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
             well = true;
@@ -178,7 +183,7 @@ final class CompatBackend implements CuFileBackend {
             boolean opened = false;
             try {
                 DriverLimits running = new DriverLimits(config);
-                session = new CompatSession(posix, contexts, config, running, counters);
+                session = new CompatSession(posix, contexts, config, running, counters, statistics);
                 limits = running;
                 statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
                 opened = true;
@@ -247,6 +252,55 @@ final class CompatBackend implements CuFileBackend {
     public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
         checkOpen("cuFileDriverSetMaxPinnedMemSize");
         limits.setMaxPinnedMemSize(maxPinnedSizeKb);
+    }
+
+    @Override
+    public BackendBatch batchIoSetUp(int capacity) {
+        CompatSession open = enter("cuFileBatchIOSetUp");
+        try {
+            return open.batches().setUp(capacity);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        CompatSession open = enter("cuFileBatchIOSubmit");
+        try {
+            open.batches().submit(batch, requests);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public List<BatchEvent> batchIoGetStatus(
+            BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        CompatSession open = enter("cuFileBatchIOGetStatus");
+        try {
+            return open.batches().status(batch, minimum, maximum, timeout);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void batchIoCancel(BackendBatch batch) {
+        CompatSession open = enter("cuFileBatchIOCancel");
+        try {
+            open.batches().cancel(batch);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void batchIoDestroy(BackendBatch batch) {
+        CompatSession open = current();
+        if (open != null) {
+            open.batches().destroy(batch);
+        }
     }
 
     @Override
@@ -392,16 +446,5 @@ final class CompatBackend implements CuFileBackend {
         }
         open.enter(function);
         return open;
-    }
-
-    private static CompatFile own(CompatSession open, BackendFile file, String function) {
-        if (!(file instanceof CompatFile ours) || !ours.belongsTo(open)) {
-            throw CuFileException.of(
-                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
-        }
-        if (!ours.isRegistered()) {
-            throw ours.notRegistered(function);
-        }
-        return ours;
     }
 }

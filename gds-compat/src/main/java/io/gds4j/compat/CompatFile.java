@@ -49,6 +49,22 @@ final class CompatFile implements BackendFile {
         return session == other;
     }
 
+    /**
+     * The file, if it is registered with this session.
+     *
+     * @throws CuFileException HANDLE_NOT_REGISTERED if not
+     */
+    static CompatFile own(CompatSession open, BackendFile file, String function) {
+        if (!(file instanceof CompatFile ours) || !ours.belongsTo(open)) {
+            throw CuFileException.of(
+                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
+        }
+        if (!ours.isRegistered()) {
+            throw ours.notRegistered(function);
+        }
+        return ours;
+    }
+
     FilePair pair() {
         return pair;
     }

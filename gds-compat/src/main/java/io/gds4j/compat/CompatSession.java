@@ -12,6 +12,7 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.InFlight;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
 import java.lang.ref.Reference;
 import java.nio.file.Path;
@@ -42,13 +43,14 @@ final class CompatSession {
     private final BufferTable buffers;
     private final BouncePool pool;
     private final TransferEngine engine;
+    private final BatchDesk batches;
     private final InFlight inFlight = new InFlight();
     private final Set<CompatFile> files = new HashSet<>();
     private final Thread exitHook;
     private volatile boolean exiting;
 
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
-            PathCounters counters) {
+            PathCounters counters, CompatStatistics statistics) {
         this.posix = posix;
         this.limits = limits;
         this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
@@ -63,6 +65,8 @@ final class CompatSession {
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
+        this.batches = new BatchDesk(
+                this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(), new RequestRunners(engine), statistics);
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
     }
@@ -81,9 +85,13 @@ final class CompatSession {
         return pool.bytesInUse();
     }
 
-    /** Calls at work now. */
+    /** Calls and entries of batches at work now. */
     long queueDepth() {
-        return inFlight.users();
+        return inFlight.users() + batches.atWork();
+    }
+
+    BatchDesk batches() {
+        return batches;
     }
 
     BufferTable buffers() {
@@ -106,9 +114,10 @@ final class CompatSession {
      */
     private void drainForExit() {
         exiting = true;
+        batches.cancelAll();
         engine.stopForExit();
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while (inFlight.users() > 0 && System.nanoTime() < deadline) {
+        while (queueDepth() > 0 && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
     }
@@ -212,6 +221,16 @@ final class CompatSession {
         }
     }
 
+    /** Moves the bytes of a batch's entry, on a thread that nobody waits for. */
+    long perform(Lane lane, BatchRequest entry) {
+        String function = entry.write() ? WRITE : READ;
+        CompatFile file = CompatFile.own(this, entry.file(), function);
+        return entry.size() == 0
+                ? 0
+                : move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                        entry.write(), function);
+    }
+
     private long move(
             Lane lane,
             CompatFile file,
@@ -305,6 +324,7 @@ final class CompatSession {
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */
     void close() {
         inFlight.close();
+        batches.close();
         synchronized (files) {
             files.forEach(CompatFile::endRegistration);
             files.clear();

@@ -62,6 +62,15 @@ final class TransferEngine {
         lanes.giveBack(lane);
     }
 
+    /** A lane for requests of a thread for which no caller waits; to be given back. */
+    Lane borrowUnattendedLane() {
+        return handOffLanes.borrow();
+    }
+
+    void giveBackUnattended(Lane lane) {
+        handOffLanes.giveBack(lane);
+    }
+
     /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
     void execute(Transfer transfer, Lane lane) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {

@@ -34,11 +34,6 @@ abstract class CompatUnderTest extends BackendContractSuite {
     @Override
     public Set<String> unbuiltFunctions() {
         return Set.of(
-                "cuFileBatchIOSetUp",
-                "cuFileBatchIOSubmit",
-                "cuFileBatchIOGetStatus",
-                "cuFileBatchIOCancel",
-                "cuFileBatchIODestroy",
                 "cuFileReadAsync",
                 "cuFileWriteAsync",
                 "cuFileStreamRegister",

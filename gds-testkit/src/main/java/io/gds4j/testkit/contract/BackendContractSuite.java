@@ -111,6 +111,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Batch extends BatchContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Unbuilt extends UnbuiltContract {
         @Override
         protected BackendUnderTest backend() {

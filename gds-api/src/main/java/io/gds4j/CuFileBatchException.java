@@ -1,0 +1,51 @@
+package io.gds4j;
+
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.error.CuFileException;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/**
+ * Some requests of {@link CuFileBatch#transferAll} failed. Code, errno and range are those of the first; the text counts them
+ * and names the first few.
+ *
+ * @since 0.1
+ */
+@Experimental
+public final class CuFileBatchException extends CuFileException {
+    private static final long serialVersionUID = 1L;
+    private static final int NAMED = 8;
+
+    /** Every failed request; not kept over serialization. */
+    private final transient List<Completion> failures;
+
+    CuFileBatchException(List<Completion> failures, int requests) {
+        super(describe(failures, requests));
+        this.failures = List.copyOf(failures);
+        failures.forEach(failure -> failure.failure().ifPresent(this::addSuppressed));
+    }
+
+    private static Builder describe(List<Completion> failures, int requests) {
+        CuFileException first = failures.getFirst().failure().orElseThrow();
+        String named = failures.stream()
+                .limit(NAMED)
+                .map(failure -> "%s at %d: %s"
+                        .formatted(
+                                failure.request().write() ? "write" : "read",
+                                failure.request().fileOffset(),
+                                failure.status()))
+                .collect(Collectors.joining(", ", "", failures.size() > NAMED ? ", .." : ""));
+        return CuFileException.builder(first.function())
+                .error(first.error())
+                .errno(first.errno().orElse(0))
+                .path(first.path())
+                .range(first.fileOffset().orElse(-1), first.size().orElse(-1))
+                .detail("%d of %d requests of a batch failed: %s".formatted(failures.size(), requests, named))
+                .cause(first);
+    }
+
+    /** {@return every request that failed, with its fate} */
+    public List<Completion> failures() {
+        return failures == null ? List.of() : failures;
+    }
+}

@@ -1,0 +1,196 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The batches of a driver session: {@code cuFileBatchIO*}, each function a few lines. */
+final class BatchDesk {
+    private static final String SET_UP = "cuFileBatchIOSetUp";
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+
+    private final CompatSession session;
+    private final int largest;
+    private final RequestRunners runners;
+    private final BatchCounters counters;
+    private final CompatStatistics statistics;
+    private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
+
+    /**
+     * @param largest {@code properties.io_batchsize}
+     */
+    BatchDesk(CompatSession session, int largest, RequestRunners runners, CompatStatistics statistics) {
+        this.session = session;
+        this.largest = largest;
+        this.runners = runners;
+        this.statistics = statistics;
+        this.counters = statistics.batches();
+    }
+
+    CompatBatch setUp(int capacity) {
+        boolean well = capacity >= 1 && capacity <= largest;
+        if (statistics.isCounting()) {
+            counters.setUps.count(well);
+        }
+        if (!well) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    SET_UP,
+                    "capacity is %d, allowed: 1 to %d (properties.io_batchsize)".formatted(capacity, largest));
+        }
+        CompatBatch batch = new CompatBatch(capacity);
+        batches.add(batch);
+        return batch;
+    }
+
+    void submit(BackendBatch batch, List<BatchRequest> requests) {
+        long begun = System.nanoTime();
+        boolean well = false;
+        try {
+            CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
+            if (requests.isEmpty()) {
+                throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "no requests");
+            }
+            List<BatchRequest> entries = List.copyOf(requests);
+            entries.forEach(this::check);
+            runners.run(ours.enter(entries.size(), into -> new Submission(into, entries, this::run)));
+            well = true;
+        } finally {
+            if (statistics.isCounting()) {
+                counters.submitted(
+                        well,
+                        requests.size(),
+                        bytes(requests, false),
+                        bytes(requests, true),
+                        begun,
+                        System.nanoTime());
+            }
+        }
+    }
+
+    private static long bytes(List<BatchRequest> requests, boolean write) {
+        return requests.stream()
+                .filter(request -> request.write() == write)
+                .mapToLong(BatchRequest::size)
+                .sum();
+    }
+
+    /** All entries or none: an entry that could not even begin refuses its submission. */
+    private void check(BatchRequest entry) {
+        try {
+            CompatFile file = CompatFile.own(session, entry.file(), SUBMIT);
+            RequestArguments.check(
+                    SUBMIT,
+                    file,
+                    entry.memory(),
+                    entry.size(),
+                    entry.fileOffset(),
+                    entry.bufferOffset(),
+                    entry.write());
+        } catch (CuFileException e) {
+            throw CuFileException.builder(SUBMIT)
+                    .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                    .errno(e.errno().orElse(0))
+                    .path(e.path())
+                    .range(entry.fileOffset(), entry.size())
+                    .detail(e.detail())
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    private BatchEvent run(Lane lane, BatchRequest entry, long submitted) {
+        long result;
+        try {
+            result = session.perform(lane, entry);
+        } catch (CuFileException e) {
+            result = -(long) e.errno().orElse(e.error().code());
+            result = result == 0 ? -e.error().code() : result;
+        } catch (RuntimeException e) {
+            System.getLogger("io.gds4j.compat").log(Level.ERROR, "batch entry failed: " + entry, e);
+            result = -Errno.EIO;
+        }
+        boolean well = result >= 0;
+        if (statistics.isCounting()) {
+            counters.processed(entry.write(), well, Math.max(0, result), submitted, System.nanoTime());
+        }
+        return new BatchEvent(entry.cookie(), well ? BatchStatus.COMPLETE : BatchStatus.FAILED, result);
+    }
+
+    List<BatchEvent> status(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        boolean well = false;
+        try {
+            CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS);
+            if (minimum < 0 || maximum < minimum) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE,
+                        STATUS,
+                        "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
+            }
+            List<BatchEvent> events = ours.take(minimum, maximum, timeout);
+            well = true;
+            return events;
+        } finally {
+            if (statistics.isCounting()) {
+                counters.completes.count(well);
+            }
+        }
+    }
+
+    /** As libcufile, ignores what it does not know. */
+    void cancel(BackendBatch batch) {
+        if (batch instanceof CompatBatch ours && batches.contains(ours)) {
+            ours.cancel();
+        }
+        if (statistics.isCounting()) {
+            counters.cancels.count(true);
+        }
+    }
+
+    /** As libcufile, ignores what it does not know. */
+    void destroy(BackendBatch batch) {
+        if (batch instanceof CompatBatch ours && batches.remove(ours)) {
+            ours.destroy();
+            if (statistics.isCounting()) {
+                counters.destroys.count(true);
+            }
+        }
+    }
+
+    /** Entries on their way. */
+    long atWork() {
+        return batches.stream().mapToLong(CompatBatch::atWork).sum();
+    }
+
+    /** Cancels what has not begun, everywhere. */
+    void cancelAll() {
+        batches.forEach(CompatBatch::cancel);
+    }
+
+    /** Destroys all batches and ends the threads. */
+    void close() {
+        for (CompatBatch batch : batches) {
+            batches.remove(batch);
+            batch.destroy();
+        }
+        runners.close();
+    }
+
+    private CompatBatch own(BackendBatch batch, CuFileError error, String function) {
+        if (batch instanceof CompatBatch ours && batches.contains(ours)) {
+            return ours;
+        }
+        throw CuFileException.of(error, function, "not a batch of this driver session: " + batch);
+    }
+}

@@ -1,0 +1,169 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+
+/**
+ * A batch: how many entries are on their way, and the events that nobody has taken. An entry has its place from its
+ * submission until its event is taken. Thread-safe.
+ */
+final class CompatBatch implements BackendBatch {
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+
+    private final int capacity;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final Deque<BatchEvent> done = new ArrayDeque<>();
+    private final List<Submission> submissions = new ArrayList<>();
+    private int atWork;
+    private boolean destroyed;
+
+    CompatBatch(int capacity) {
+        this.capacity = capacity;
+    }
+
+    @Override
+    public int capacity() {
+        return capacity;
+    }
+
+    /** Entries that are not done. */
+    int atWork() {
+        lock.lock();
+        try {
+            return atWork;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes so many places.
+     *
+     * @param make makes the submission, once there is room for it
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if there are not so many
+     */
+    Submission enter(int count, Function<CompatBatch, Submission> make) {
+        lock.lock();
+        try {
+            if (destroyed) {
+                throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "the batch is destroyed");
+            }
+            int taken = atWork + done.size();
+            if (count > capacity - taken) {
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                        SUBMIT,
+                        "%d requests where %d of %d are outstanding".formatted(count, taken, capacity));
+            }
+            Submission submission = make.apply(this);
+            submissions.removeIf(earlier -> !earlier.hasUnclaimed());
+            submissions.add(submission);
+            atWork += count;
+            return submission;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Reports what has been done. */
+    void finish(List<BatchEvent> events) {
+        lock.lock();
+        try {
+            done.addAll(events);
+            atWork -= events.size();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits for events and takes them.
+     *
+     * @param minimum return once so many are there, or nothing is at work any more
+     * @param timeout how long to wait at most; for ever if empty
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits; nothing is lost
+     */
+    List<BatchEvent> take(int minimum, int maximum, Optional<Duration> timeout) {
+        lock.lock();
+        try {
+            if (destroyed) {
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS, "the batch is destroyed");
+            }
+            long left = timeout.map(CompatBatch::nanos).orElse(Long.MAX_VALUE);
+            while (done.size() < minimum && atWork > 0 && left > 0) {
+                if (timeout.isEmpty()) {
+                    changed.await();
+                } else {
+                    left = changed.awaitNanos(left);
+                }
+            }
+            List<BatchEvent> taken = new ArrayList<>(Math.min(maximum, done.size()));
+            while (taken.size() < maximum && !done.isEmpty()) {
+                taken.add(done.poll());
+            }
+            return taken;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CuFileException.builder(STATUS)
+                    .error(CuFileError.IO_ERROR)
+                    .detail("interrupted")
+                    .buildInterrupted();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static long nanos(Duration timeout) {
+        try {
+            return timeout.toNanos();
+        } catch (ArithmeticException e) {
+            return Long.MAX_VALUE;
+        }
+    }
+
+    /** Cancels what has not begun. */
+    void cancel() {
+        lock.lock();
+        try {
+            for (Submission submission : submissions) {
+                List<BatchEvent> cancelled = submission.cancel();
+                done.addAll(cancelled);
+                atWork -= cancelled.size();
+            }
+            submissions.clear();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Cancels what has not begun and waits for the rest; events that nobody has taken are gone. */
+    void destroy() {
+        lock.lock();
+        try {
+            destroyed = true;
+            cancel();
+            while (atWork > 0) {
+                changed.awaitUninterruptibly();
+            }
+            done.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package io.gds4j.compat;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Threads that run whole requests for which no caller waits. Each takes a handful of small ones at a time, so that waking a
+ * thread pays; batches take turns. Started when they are first needed, as many as there is work for.
+ */
+final class RequestRunners {
+    /** Enough requests in flight that a disk is busy, whatever the processors. */
+    private static final int MOST = 16;
+
+    private static final int REQUESTS_PER_RUNNER = 4;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final ArrayDeque<Submission> queue = new ArrayDeque<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final TransferEngine engine;
+    private int idle;
+    private boolean stopping;
+
+    RequestRunners(TransferEngine engine) {
+        this.engine = engine;
+    }
+
+    /** Begins to run the entries of a submission. */
+    void run(Submission submission) {
+        int wanted = Math.min(MOST, (submission.size() + REQUESTS_PER_RUNNER - 1) / REQUESTS_PER_RUNNER);
+        if (!submission.isSmall()) {
+            wanted = Math.min(MOST, submission.size());
+        }
+        List<Thread> fresh = new ArrayList<>();
+        lock.lock();
+        try {
+            queue.add(submission);
+            for (int i = 0; i < Math.min(wanted, idle); i++) {
+                work.signal();
+            }
+            for (int i = idle; i < wanted && threads.size() < MOST && !stopping; i++) {
+                Thread thread = Thread.ofPlatform()
+                        .daemon()
+                        .name("gds4j-batch-" + threads.size())
+                        .unstarted(this::serve);
+                threads.add(thread);
+                fresh.add(thread);
+            }
+        } finally {
+            lock.unlock();
+        }
+        fresh.forEach(Thread::start);
+    }
+
+    private void serve() {
+        Lane lane = engine.borrowUnattendedLane();
+        try {
+            Submission submission = take();
+            while (submission != null) {
+                submission.runSome(lane, MOST);
+                submission = take();
+            }
+        } finally {
+            engine.giveBackUnattended(lane);
+        }
+    }
+
+    /** The submission whose turn it is. */
+    private @Nullable Submission take() {
+        lock.lock();
+        try {
+            while (true) {
+                Submission submission = queue.poll();
+                if (submission != null && submission.hasUnclaimed()) {
+                    queue.add(submission);
+                    return submission;
+                }
+                if (submission == null) {
+                    if (stopping) {
+                        return null;
+                    }
+                    idle++;
+                    work.awaitUninterruptibly();
+                    idle--;
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the threads; nothing may be queued any more. */
+    void close() {
+        lock.lock();
+        try {
+            stopping = true;
+            work.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        boolean interrupted = false;
+        for (Thread thread : threads) {
+            while (thread.isAlive()) {
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
