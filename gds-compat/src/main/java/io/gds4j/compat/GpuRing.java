@@ -3,8 +3,8 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.CudaFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +23,7 @@ final class GpuRing {
 
     private static final long PAGE_MASK = 4095;
 
+    private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
     private final GpuContext context;
@@ -50,8 +51,9 @@ final class GpuRing {
         }
     }
 
-    GpuRing(Cuda cuda, BouncePool pool, GpuContext context) {
-        this.cuda = cuda;
+    GpuRing(CudaContexts contexts, BouncePool pool, GpuContext context) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
         this.pool = pool;
         this.context = context;
         for (int i = 0; i < DEPTH; i++) {
@@ -240,18 +242,12 @@ final class GpuRing {
         held = 0;
     }
 
-    /** Frees stream and events; a context that is gone took them along. */
+    /** Frees stream and events; in a context of the program's own they go with it. */
     void close() {
-        if (ready && isAlive() && cuda.ctxPushCurrent(context.handle()) == Cuda.SUCCESS) {
+        if (ready && contexts.isRetained(context.handle()) && contexts.enter(context.handle()) == Cuda.SUCCESS) {
             destroy(DEPTH);
-            cuda.ctxPopCurrent(out);
+            contexts.leave();
         }
         ready = false;
-    }
-
-    /** False once the context is gone, also if a new one has its handle. */
-    private boolean isAlive() {
-        return !cuda.has(CudaFunction.CTX_GET_ID)
-                || cuda.ctxGetId(context.handle(), out) == Cuda.SUCCESS && out[0] == context.id();
     }
 }

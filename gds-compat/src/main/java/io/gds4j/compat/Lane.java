@@ -82,7 +82,7 @@ final class Lane {
                 return rings.get(i);
             }
         }
-        GpuRing ring = new GpuRing(contexts.cuda(), pool, context);
+        GpuRing ring = new GpuRing(contexts, pool, context);
         rings.add(ring);
         return ring;
     }

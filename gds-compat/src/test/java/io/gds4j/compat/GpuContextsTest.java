@@ -58,6 +58,8 @@ class GpuContextsTest {
                 file.verify();
             }
             freeIn(cuda, context, pointer);
+            // Before the driver closes: it must not touch what it made there.
+            cuda.destroyContext(context);
         }
     }
 

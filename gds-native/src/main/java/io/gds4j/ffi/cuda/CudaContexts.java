@@ -71,6 +71,15 @@ public final class CudaContexts {
         return context[0];
     }
 
+    /**
+     * True for a primary context that was retained here, hence lives as long as the process. Any other may be gone, and a
+     * driver does not always notice: it has been seen to crash on the handle of a destroyed context. So what we made in a
+     * context of the program's own is left to go with it.
+     */
+    public boolean isRetained(long context) {
+        return primaries.containsValue(context);
+    }
+
     /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */
     public long idOf(long context) {
         if (!cuda.has(CudaFunction.CTX_GET_ID)) {

@@ -75,15 +75,13 @@ final class CudaStreams implements AutoCloseable {
                 (key, now) -> now != null && now.contextId() == id ? now : new Idle(id, new ConcurrentLinkedQueue<>()));
     }
 
-    /** Destroys the idle streams; those of contexts that are gone went with them. */
+    /** Destroys the idle streams; those in contexts of the program's own go with their context. */
     @Override
     public void close() {
         idleByContext.forEach((context, idle) -> {
-            if (contexts.enter(context) == Cuda.SUCCESS) {
+            if (contexts.isRetained(context) && contexts.enter(context) == Cuda.SUCCESS) {
                 try {
-                    if (contexts.idOf(context) == idle.contextId()) {
-                        destroyAll(idle.streams());
-                    }
+                    destroyAll(idle.streams());
                 } finally {
                     contexts.leave();
                 }

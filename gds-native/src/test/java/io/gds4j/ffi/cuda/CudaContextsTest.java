@@ -89,11 +89,10 @@ class CudaContextsTest {
     }
 
     @Test
-    void enteringADeadContextFailsAndLeavesNothingToPop() {
+    void onlyPrimaryContextsAreKnownToLive() {
         long own = cuda.createContext(0);
-        cuda.destroyContext(own);
-        assertThat(contexts.enter(own)).isEqualTo(Cuda.ERROR_INVALID_CONTEXT);
-        assertThat(contexts.in(own, () -> Cuda.SUCCESS)).isEqualTo(Cuda.ERROR_INVALID_CONTEXT);
+        assertThat(contexts.isRetained(contexts.primary(0))).isTrue();
+        assertThat(contexts.isRetained(own)).isFalse();
     }
 
     @Test

@@ -100,6 +100,7 @@ abstract class FakeDevices extends FakeDriver {
     @Override
     public int ctxPushCurrent(long context) {
         return plain(CudaFunction.CTX_PUSH_CURRENT, () -> {
+            checkNotDestroyed(context);
             FakeContext pushed = contexts.get(context);
             if (pushed == null) {
                 return ERROR_INVALID_CONTEXT;
@@ -135,6 +136,7 @@ abstract class FakeDevices extends FakeDriver {
     @Override
     public int ctxSetCurrent(long context) {
         return plain(CudaFunction.CTX_SET_CURRENT, () -> {
+            checkNotDestroyed(context);
             FakeContext wanted = contexts.get(context);
             if (context != 0 && wanted == null) {
                 return ERROR_INVALID_CONTEXT;
@@ -153,6 +155,7 @@ abstract class FakeDevices extends FakeDriver {
     @Override
     public int ctxGetId(long context, long[] id) {
         return plain(CudaFunction.CTX_GET_ID, () -> {
+            checkNotDestroyed(context);
             FakeContext asked = context == 0 ? stack.get().peek() : contexts.get(context);
             if (asked == null || asked.destroyed) {
                 return context == 0 ? ERROR_INVALID_CONTEXT : ERROR_CONTEXT_IS_DESTROYED;

@@ -7,8 +7,10 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
@@ -25,6 +27,7 @@ abstract class FakeDriver implements Cuda {
     final long memoryPerDevice;
     final FakeBlocks blocks = new FakeBlocks();
     final Map<Long, FakeContext> contexts = new HashMap<>();
+    private final Set<Long> destroyedHandles = new HashSet<>();
     final Map<Integer, FakeContext> primaries = new HashMap<>();
     final Map<Integer, Integer> retained = new HashMap<>();
     final Map<Long, FakeStream> streams = new HashMap<>();
@@ -96,12 +99,14 @@ abstract class FakeDriver implements Cuda {
     public synchronized long createContext(int device, long handle) {
         FakeContext context = new FakeContext(handle, ++lastId, device, false);
         contexts.put(handle, context);
+        destroyedHandles.remove(handle);
         return handle;
     }
 
     /** {@code cuCtxDestroy}: its streams, events and memory go with it. */
     public synchronized void destroyContext(long handle) {
         FakeContext context = contexts.remove(handle);
+        destroyedHandles.add(handle);
         context.destroyed = true;
         streams.values().removeIf(stream -> stream.context == context);
         events.values().removeIf(event -> event.context == context);
@@ -114,6 +119,14 @@ abstract class FakeDriver implements Cuda {
     }
 
     // ---- what a test asks
+
+    /** What real drivers do with the handle of a destroyed context: crash. */
+    final void checkNotDestroyed(long handle) {
+        if (destroyedHandles.contains(handle)) {
+            throw new AssertionError(
+                    "a call with the destroyed context 0x%x: a real driver may crash".formatted(handle));
+        }
+    }
 
     /** Calls so far, failed ones included. */
     public long calls(CudaFunction function) {
