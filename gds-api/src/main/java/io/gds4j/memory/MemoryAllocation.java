@@ -25,7 +25,7 @@ public final class MemoryAllocation implements AutoCloseable {
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
-        this.lifetime = Lifetime.of(this, "%s memory of %d bytes".formatted(raw.kind(), raw.length()), free);
+        this.lifetime = Lifetime.of(this, raw.kind() + " memory of " + raw.length() + " bytes", free);
     }
 
     /**

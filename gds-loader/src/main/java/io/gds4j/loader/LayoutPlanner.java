@@ -11,7 +11,6 @@ import io.gds4j.loader.Layout.SlabSpec;
 import io.gds4j.loader.Layout.Work;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
@@ -112,7 +111,7 @@ final class LayoutPlanner {
             }
         }
         gathering.flush();
-        work.sort(Comparator.comparingLong(Work::fileOffset));
+        work.sort((one, other) -> Long.compare(one.fileOffset(), other.fileOffset()));
         works.addAll(work);
         if (slab != null) {
             slab.finish();
