@@ -91,7 +91,7 @@ final class BatchLedger {
         MemoryRange range = checked.within(request.memory());
         handle.claim(checked, request.memory());
         long cookie = nextCookie.getAndIncrement();
-        entries.put(cookie, new Entry(request, BatchEntryEvent.beginEntry()));
+        entries.put(cookie, new Entry(request, FlightEvents.batchEntry()));
         return new BatchRequest(
                 handle.file(),
                 request.write(),

@@ -71,7 +71,7 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
-        TransferEvent event = TransferEvent.begin(false);
+        TransferEvent event = FlightEvents.transfer(false);
         long moved = 0;
         try {
             moved = driver.session().backend().read(file, range, size, fileOffset, bufferOffset);
@@ -112,7 +112,7 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
-        TransferEvent event = TransferEvent.begin(true);
+        TransferEvent event = FlightEvents.transfer(true);
         long moved = 0;
         try {
             moved = driver.session().backend().write(file, range, size, fileOffset, bufferOffset);
