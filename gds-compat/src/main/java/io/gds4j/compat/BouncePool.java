@@ -209,7 +209,7 @@ final class BouncePool {
 
     private boolean someWillReturn(long bytes) {
         for (SlabClass slabs : classes) {
-            if (slabs.size() >= bytes && slabs.hasSomeOut()) {
+            if (slabs.size() >= bytes && slabs.hasAny()) {
                 return true;
             }
         }

@@ -14,7 +14,7 @@ final class SlabClass {
 
     private final long size;
     private final long blockSize;
-    private final AtomicInteger out = new AtomicInteger();
+    private final AtomicInteger abandoned = new AtomicInteger();
 
     /** Number of the top slab, and above it a tag that changes each time, lest a slab that went and came back be mistaken. */
     private final AtomicLong top = new AtomicLong();
@@ -54,18 +54,12 @@ final class SlabClass {
             }
             Slab slab = slabs[number - 1];
             if (top.compareAndSet(now, tagged(now, slab.below()))) {
-                out.incrementAndGet();
                 return slab;
             }
         }
     }
 
     void give(Slab slab) {
-        push(slab);
-        out.decrementAndGet();
-    }
-
-    private void push(Slab slab) {
         while (true) {
             long now = top.get();
             slab.setBelow((int) now);
@@ -81,16 +75,16 @@ final class SlabClass {
 
     /** A slab that is out does not come back. */
     void abandon() {
-        out.decrementAndGet();
+        abandoned.incrementAndGet();
     }
 
     boolean mayGrow() {
         return blocksLeft > 0;
     }
 
-    /** True if some are out, so that waiting for one makes sense. */
-    boolean hasSomeOut() {
-        return out.get() > 0;
+    /** True if there are any that are free or will come back, so that waiting for one makes sense. */
+    boolean hasAny() {
+        return slabs.length > abandoned.get();
     }
 
     /** Cuts a new block into free slabs. */
@@ -104,7 +98,7 @@ final class SlabClass {
         }
         slabs = more;
         for (int i = count - 1; i >= 0; i--) {
-            push(more[known + i]);
+            give(more[known + i]);
         }
     }
 }
