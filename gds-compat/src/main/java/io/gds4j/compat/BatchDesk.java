@@ -113,7 +113,7 @@ final class BatchDesk {
     private BatchEvent run(Lane lane, BatchRequest entry, long submitted) {
         long result;
         try {
-            result = session.perform(lane, entry);
+            result = session.perform(lane, entry, entry.write() ? "cuFileWrite" : "cuFileRead");
         } catch (CuFileException e) {
             result = -(long) e.errno().orElse(e.error().code());
             result = result == 0 ? -e.error().code() : result;

@@ -28,6 +28,9 @@ final class BouncePool {
     /** Largest piece of a request, and largest slab that is handed out. */
     static final long PIECE_SIZE = 4L << 20;
 
+    /** So many pieces of operations of waiting streams are at work at a time, unless more slabs were needed before. */
+    private static final int SLABS_FOR_PARKING = 16;
+
     private static final long KIB = 1024;
     private static final long PAGE = 4096;
     private static final long HUGE_PAGE = 2L << 20;
@@ -39,6 +42,9 @@ final class BouncePool {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition returned = lock.newCondition();
     private final AtomicInteger waiting = new AtomicInteger();
+    /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
+    private int parked;
+
     private final AtomicLong bytesInUse = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();
 
@@ -161,7 +167,9 @@ final class BouncePool {
         if (pinned && !slab.block().isPinningSettled()) {
             lock.lock();
             try {
-                slab.block().pin(pinning);
+                if (parked == 0) {
+                    slab.block().pin(pinning);
+                }
             } finally {
                 lock.unlock();
             }
@@ -196,7 +204,7 @@ final class BouncePool {
             SlabClass slabs = classes.get(i);
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
-                if (slab == null && slabs.mayGrow() && map(slabs)) {
+                if (slab == null && slabs.mayGrow() && parked == 0 && map(slabs)) {
                     slab = slabs.take();
                 }
                 if (slab != null) {
@@ -235,6 +243,39 @@ final class BouncePool {
         blocks.add(block);
         slabs.add(block);
         return true;
+    }
+
+    /** A stream is going to wait for us: from now until {@link #unpark} the pool stays as it is. */
+    void park() {
+        lock.lock();
+        try {
+            parked++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    void unpark() {
+        lock.lock();
+        try {
+            parked--;
+            if (parked == 0) {
+                returned.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Makes slabs for streams that will wait for us, before any does. */
+    void fillForParking() {
+        List<Slab> made = new ArrayList<>();
+        Slab slab = acquire(pieceSize(), true);
+        while (slab != null) {
+            made.add(slab);
+            slab = made.size() < SLABS_FOR_PARKING ? tryAcquire(pieceSize(), true) : null;
+        }
+        made.forEach(this::release);
     }
 
     /** Unmaps everything; nothing may be in use. */

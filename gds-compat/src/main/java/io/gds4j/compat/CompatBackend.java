@@ -23,6 +23,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -300,6 +301,45 @@ final class CompatBackend implements CuFileBackend {
         CompatSession open = current();
         if (open != null) {
             open.batches().destroy(batch);
+        }
+    }
+
+    @Override
+    public void readAsync(StreamRequest request) {
+        submit("cuFileReadAsync", request, false);
+    }
+
+    @Override
+    public void writeAsync(StreamRequest request) {
+        submit("cuFileWriteAsync", request, true);
+    }
+
+    private void submit(String function, StreamRequest request, boolean write) {
+        CompatSession open = enter(function);
+        try {
+            open.streams().submit(request, write);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void streamRegister(long stream, int flags) {
+        CompatSession open = enter("cuFileStreamRegister");
+        try {
+            open.streams().register(stream, flags);
+        } finally {
+            open.exit();
+        }
+    }
+
+    @Override
+    public void streamDeregister(long stream) {
+        CompatSession open = enter("cuFileStreamDeregister");
+        try {
+            open.streams().deregister(stream);
+        } finally {
+            open.exit();
         }
     }
 

@@ -22,6 +22,7 @@ final class CompatFile implements BackendFile {
     private final Optional<Path> path;
     private final boolean direct;
     private final int callerDescriptor;
+    private int operations;
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
@@ -63,6 +64,31 @@ final class CompatFile implements BackendFile {
             throw ours.notRegistered(function);
         }
         return ours;
+    }
+
+    /** A stream has an operation of this file before it. */
+    synchronized void beginOperation() {
+        operations++;
+    }
+
+    synchronized void endOperation() {
+        operations--;
+        notifyAll();
+    }
+
+    /** Waits until streams have passed all operations of this file. */
+    synchronized void awaitOperations() {
+        boolean interrupted = false;
+        while (operations > 0) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     FilePair pair() {

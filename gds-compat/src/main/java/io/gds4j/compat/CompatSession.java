@@ -44,6 +44,7 @@ final class CompatSession {
     private final BouncePool pool;
     private final TransferEngine engine;
     private final BatchDesk batches;
+    private final StreamDesk streams;
     private final InFlight inFlight = new InFlight();
     private final Set<CompatFile> files = new HashSet<>();
     private final Thread exitHook;
@@ -67,6 +68,8 @@ final class CompatSession {
                 heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
         this.batches = new BatchDesk(
                 this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(), new RequestRunners(engine), statistics);
+        boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
+        this.streams = new StreamDesk(this, contexts, engine, pool, parallel);
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
     }
@@ -85,9 +88,13 @@ final class CompatSession {
         return pool.bytesInUse();
     }
 
-    /** Calls and entries of batches at work now. */
+    /** Calls, entries of batches and operations of streams that are not over. */
     long queueDepth() {
-        return inFlight.users() + batches.atWork();
+        return inFlight.users() + batches.atWork() + streams.pending();
+    }
+
+    StreamDesk streams() {
+        return streams;
     }
 
     BatchDesk batches() {
@@ -120,6 +127,7 @@ final class CompatSession {
         while (queueDepth() > 0 && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
+        streams.releaseForExit();
     }
 
     void exit() {
@@ -194,6 +202,9 @@ final class CompatSession {
 
     /** Ignores a file that is not registered. */
     void deregister(CompatFile file) {
+        if (file.belongsTo(this)) {
+            file.awaitOperations();
+        }
         boolean mine;
         synchronized (files) {
             mine = files.remove(file);
@@ -221,10 +232,12 @@ final class CompatSession {
         }
     }
 
-    /** Moves the bytes of a batch's entry, on a thread that nobody waits for. */
-    long perform(Lane lane, BatchRequest entry) {
-        String function = entry.write() ? WRITE : READ;
+    /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
+    long perform(Lane lane, BatchRequest entry, String function) {
         CompatFile file = CompatFile.own(this, entry.file(), function);
+        RequestArguments.check(
+                function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                entry.write());
         return entry.size() == 0
                 ? 0
                 : move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
@@ -324,6 +337,7 @@ final class CompatSession {
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */
     void close() {
         inFlight.close();
+        streams.close();
         batches.close();
         synchronized (files) {
             files.forEach(CompatFile::endRegistration);

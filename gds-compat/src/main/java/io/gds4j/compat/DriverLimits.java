@@ -10,7 +10,8 @@ import io.gds4j.error.CuFileException;
 final class DriverLimits {
     private static final int POLL_MODE = 1;
     private static final int COMPAT_ALLOWED = 2;
-    private static final int DYNAMIC_ROUTING = 1;
+    private static final int BATCH_IO = 2;
+    private static final int STREAM_IO = 4;
     private static final int PARALLEL_IO = 8;
     private static final long KIB = 1024;
     private static final long PAGE_KB = 4;
@@ -75,7 +76,9 @@ final class DriverLimits {
     synchronized DriverProperties properties() {
         // This backend is cuFile's compatible mode: it cannot be forbidden while it serves.
         int control = COMPAT_ALLOWED | (poll ? POLL_MODE : 0);
-        int features = config.get(CuFileKeys.PARALLEL_IO) ? PARALLEL_IO : 0;
+        boolean parallel = config.get(CuFileKeys.PARALLEL_IO);
+        boolean streams = parallel && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
+        int features = BATCH_IO | (streams ? STREAM_IO : 0) | (parallel ? PARALLEL_IO : 0);
         return new DriverProperties(
                 0,
                 0,
@@ -83,7 +86,7 @@ final class DriverLimits {
                 maxDirectIoKb,
                 0,
                 control,
-                features & ~DYNAMIC_ROUTING,
+                features,
                 maxCacheKb,
                 config.get(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB),
                 maxPinnedKb,

@@ -32,12 +32,13 @@ abstract class CompatUnderTest extends BackendContractSuite {
     }
 
     @Override
+    public boolean servesHostStreams() {
+        return true;
+    }
+
+    @Override
     public Set<String> unbuiltFunctions() {
         return Set.of(
-                "cuFileReadAsync",
-                "cuFileWriteAsync",
-                "cuFileStreamRegister",
-                "cuFileStreamDeregister",
                 "cuFileGetBARSizeInKB",
                 "cuFileDriverSetP2PFlags",
                 "cuFileDriverGetP2PFlags",

@@ -31,6 +31,9 @@ public interface Cuda {
     int EVENT_BLOCKING_SYNC = 1;
     int EVENT_DISABLE_TIMING = 2;
     int MEM_HOST_PORTABLE = 1;
+    int MEM_HOST_DEVICEMAP = 2;
+    /** {@link #streamWaitValue32} waits until the word is at least the value. */
+    int STREAM_WAIT_VALUE_GEQ = 0;
     int MEM_ATTACH_GLOBAL = 1;
 
     int init();
@@ -114,6 +117,15 @@ public interface Cuda {
     int streamQuery(long stream);
 
     int streamWaitEvent(long stream, long event, int flags);
+
+    /** {@code cuStreamWaitValue32}: the stream goes on once the 32-bit word at {@code address} satisfies the flags. */
+    int streamWaitValue32(long stream, long address, int value, int flags);
+
+    /** {@code cuStreamIsCapturing}: 0 if no graph is being captured from the stream. */
+    int streamIsCapturing(long stream, int[] status);
+
+    /** {@code cuStreamGetCtx}. */
+    int streamGetCtx(long stream, long[] context);
 
     int eventCreate(long[] event, int flags);
 

@@ -31,6 +31,7 @@ final class CudaCalls {
     private static final MethodHandle PL = shape(ADDRESS, JAVA_LONG);
     private static final MethodHandle PP = shape(ADDRESS, ADDRESS);
     private static final MethodHandle LLI = shape(JAVA_LONG, JAVA_LONG, JAVA_INT);
+    private static final MethodHandle LLII = shape(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT);
     private static final MethodHandle PII = shape(ADDRESS, JAVA_INT, JAVA_INT);
     private static final MethodHandle PIL = shape(ADDRESS, JAVA_INT, JAVA_LONG);
     private static final MethodHandle PLI = shape(ADDRESS, JAVA_LONG, JAVA_INT);
@@ -142,6 +143,14 @@ final class CudaCalls {
     int call(CudaFunction function, long a, long b, int c) {
         try {
             return (int) LLI.invokeExact(entry(function), a, b, c);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, long a, long b, int c, int d) {
+        try {
+            return (int) LLII.invokeExact(entry(function), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

@@ -277,6 +277,26 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int streamWaitValue32(long stream, long address, int value, int flags) {
+        if (!has(CudaFunction.STREAM_WAIT_VALUE32)) {
+            return ERROR_NOT_FOUND;
+        }
+        return calls.call(CudaFunction.STREAM_WAIT_VALUE32, stream, address, value, flags);
+    }
+
+    @Override
+    public int streamIsCapturing(long stream, int[] status) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.STREAM_IS_CAPTURING, stream, out), out, status);
+    }
+
+    @Override
+    public int streamGetCtx(long stream, long[] context) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.STREAM_GET_CTX, stream, out), out, context);
+    }
+
+    @Override
     public int eventCreate(long[] event, int flags) {
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.EVENT_CREATE, out, flags), out, event);

@@ -1,6 +1,10 @@
 package io.gds4j.ffi.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntSupplier;
 
 /**
  * A driver without a GPU, stricter than the real one where programs tend to err:
@@ -19,6 +23,9 @@ import java.lang.foreign.MemorySegment;
  * Thread-safe. Do not unmap host memory that unfinished copies use: the work is done for real.
  */
 public final class FakeCuda extends FakeDevices {
+    private static final long PARKED_NANOS = 50_000;
+    private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
+
     private static final long GRANULARITY = 2L << 20;
 
     /** One GPU with 256 MiB. */
@@ -264,7 +271,51 @@ public final class FakeCuda extends FakeDevices {
 
     @Override
     public int streamSynchronize(long stream) {
-        return onStream(CudaFunction.STREAM_SYNCHRONIZE, stream, FakeStream::drain);
+        return untilReady(() -> onStream(CudaFunction.STREAM_SYNCHRONIZE, stream, FakeStream::advance));
+    }
+
+    /** Others must get at the driver while a stream is parked, or nobody could ever release it. */
+    private static int untilReady(IntSupplier call) {
+        int result = call.getAsInt();
+        while (result == ERROR_NOT_READY) {
+            LockSupport.parkNanos(PARKED_NANOS);
+            result = call.getAsInt();
+        }
+        return result;
+    }
+
+    @Override
+    public int streamWaitValue32(long stream, long address, int value, int flags) {
+        return onStream(CudaFunction.STREAM_WAIT_VALUE32, stream, used -> {
+            MemorySegment word = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES);
+            used.enqueueGate(() -> (int) WORD.getAcquire(word, 0L) - value >= 0);
+            return flags == STREAM_WAIT_VALUE_GEQ ? SUCCESS : ERROR_INVALID_VALUE;
+        });
+    }
+
+    @Override
+    public int streamIsCapturing(long stream, int[] status) {
+        return onStream(CudaFunction.STREAM_IS_CAPTURING, stream, used -> {
+            status[0] = used.capturing ? 1 : 0;
+            return SUCCESS;
+        });
+    }
+
+    @Override
+    public int streamGetCtx(long stream, long[] context) {
+        return plain(CudaFunction.STREAM_GET_CTX, () -> {
+            FakeStream used = streams.get(stream);
+            if (used == null) {
+                return ERROR_INVALID_HANDLE;
+            }
+            context[0] = used.context.handle;
+            return SUCCESS;
+        });
+    }
+
+    /** Begins to capture a graph from a stream. */
+    public synchronized void capture(long stream) {
+        streams.get(stream).capturing = true;
     }
 
     @Override
@@ -331,7 +382,7 @@ public final class FakeCuda extends FakeDevices {
 
     @Override
     public int eventSynchronize(long event) {
-        return plain(CudaFunction.EVENT_SYNCHRONIZE, () -> {
+        return untilReady(() -> plain(CudaFunction.EVENT_SYNCHRONIZE, () -> {
             FakeEvent waited = events.get(event);
             if (waited == null) {
                 return ERROR_INVALID_HANDLE;
@@ -340,8 +391,8 @@ public final class FakeCuda extends FakeDevices {
                 return SUCCESS;
             }
             waited.recording.complete();
-            return waited.recording.stream.takeError();
-        });
+            return waited.recording.done ? waited.recording.stream.takeError() : ERROR_NOT_READY;
+        }));
     }
 
     @Override

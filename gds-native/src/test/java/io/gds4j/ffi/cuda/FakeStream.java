@@ -2,6 +2,7 @@ package io.gds4j.ffi.cuda;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 
 /** A stream of {@link FakeCuda}: work that is done in order, and not before somebody waits for it. */
@@ -10,6 +11,16 @@ final class FakeStream {
     final FakeContext context;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
     private int error;
+    /** A graph is being captured from it. */
+    boolean capturing;
+
+    /** Work that nobody can do before a word in memory is set. */
+    private record Gate(BooleanSupplier open) implements IntSupplier {
+        @Override
+        public int getAsInt() {
+            return Cuda.SUCCESS;
+        }
+    }
 
     FakeStream(long handle, FakeContext context) {
         this.handle = handle;
@@ -20,12 +31,25 @@ final class FakeStream {
         pending.add(work);
     }
 
+    /** What comes later waits until {@code open} says so. */
+    void enqueueGate(BooleanSupplier open) {
+        pending.add(new Gate(open));
+    }
+
+    /** True if nothing can be done before somebody sets a word. */
+    boolean parked() {
+        return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean();
+    }
+
     int pending() {
         return pending.size();
     }
 
-    /** Does the oldest piece of work; false if there is none. */
+    /** Does the oldest piece of work; false if there is none, or none that can be done. */
     boolean runOne() {
+        if (parked()) {
+            return false;
+        }
         IntSupplier work = pending.poll();
         if (work == null) {
             return false;
@@ -35,6 +59,14 @@ final class FakeStream {
             error = result;
         }
         return true;
+    }
+
+    /** Does what can be done; NOT_READY if that is not all, else {@link #drain}'s answer. */
+    int advance() {
+        while (runOne()) {
+            // each piece in its order
+        }
+        return pending.isEmpty() ? takeError() : Cuda.ERROR_NOT_READY;
     }
 
     /** Does all work and answers the first failure since the last call. */

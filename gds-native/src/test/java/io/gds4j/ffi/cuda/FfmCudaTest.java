@@ -51,9 +51,12 @@ import static io.gds4j.ffi.cuda.CudaFunction.MEM_UNMAP;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_DESTROY;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_GET_CTX;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_IS_CAPTURING;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_QUERY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_SYNCHRONIZE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_EVENT;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.Arena;
@@ -237,6 +240,10 @@ class FfmCudaTest {
                 of(STREAM_SYNCHRONIZE, List.of(A), plain(cuda -> cuda.streamSynchronize(A))),
                 of(STREAM_QUERY, List.of(A), plain(cuda -> cuda.streamQuery(A))),
                 of(STREAM_WAIT_EVENT, List.of(A, B, 0), plain(cuda -> cuda.streamWaitEvent(A, B, 0))),
+                of(STREAM_WAIT_VALUE32, List.of(A, D, 7, 2), plain(cuda -> cuda.streamWaitValue32(A, D, 7, 2))),
+                of(STREAM_IS_CAPTURING, List.of(A, writesInt(5)),
+                        intOut((cuda, out) -> cuda.streamIsCapturing(A, out)), 5),
+                of(STREAM_GET_CTX, List.of(A, writesLong(B)), longOut((cuda, out) -> cuda.streamGetCtx(A, out)), B),
                 of(EVENT_CREATE, List.of(writesLong(A), 3), longOut((cuda, out) -> cuda.eventCreate(out, 3)), A),
                 of(EVENT_DESTROY, List.of(A), plain(cuda -> cuda.eventDestroy(A))),
                 of(EVENT_RECORD, List.of(A, B), plain(cuda -> cuda.eventRecord(A, B))),

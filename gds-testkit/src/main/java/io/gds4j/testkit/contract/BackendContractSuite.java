@@ -119,6 +119,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Streams extends StreamContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Unbuilt extends UnbuiltContract {
         @Override
         protected BackendUnderTest backend() {

@@ -46,6 +46,11 @@ public interface BackendUnderTest {
         return true;
     }
 
+    /** Whether stream-ordered I/O takes a {@link io.gds4j.HostStream}. */
+    default boolean servesHostStreams() {
+        return false;
+    }
+
     /** Differences from the contract that this backend has to keep. */
     default Set<Divergence> divergences() {
         return Set.of();

@@ -1,0 +1,264 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The order of a CUDA stream. At submission an event is recorded in the stream, and the stream is told to wait for a word. A
+ * thread of our own waits for the event, moves the bytes through streams of our own, and sets the word, whatever came of it.
+ * Nothing of ours runs on a thread of CUDA's, and no call on the program's stream is made elsewhere than on the submitting
+ * thread, so that its per-thread stream works, too.
+ *
+ * <p>
+ * While the stream waits for the word, it is invisible to CUDA's scheduler: whatever synchronises implicitly, such as pinning
+ * memory, would wait for it and might keep its operation from being done. All such things are made beforehand.
+ */
+final class CudaOrder implements StreamOrder {
+    private static final String SUBMIT = "cuFileReadAsync";
+
+    private final long stream;
+    private final int flags;
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final long context;
+    private final boolean anyContext;
+    private final TransferEngine engine;
+    private final BouncePool pool;
+    private final ReleaseWord word;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final Deque<Parked> queue = new ArrayDeque<>();
+    private final Deque<Long> idleEvents = new ArrayDeque<>();
+    private @Nullable Thread worker;
+    private int submitted;
+    private long pending;
+    private boolean closed;
+
+    /** An operation for which the stream waits. */
+    private record Parked(StreamOperation operation, long event, int turn) {
+    }
+
+    /**
+     * @param stream raw {@code CUstream}
+     * @param anyContext the stream is one of CUDA's special ones: it means the submitting thread's context
+     */
+    CudaOrder(
+            long stream,
+            boolean anyContext,
+            long context,
+            int flags,
+            CudaContexts contexts,
+            TransferEngine engine,
+            BouncePool pool) {
+        this.stream = stream;
+        this.anyContext = anyContext;
+        this.context = context;
+        this.flags = flags;
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.engine = engine;
+        this.pool = pool;
+        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
+        try {
+            this.word = new ReleaseWord(cuda);
+        } finally {
+            contexts.leave();
+        }
+    }
+
+    @Override
+    public int flags() {
+        return flags;
+    }
+
+    @Override
+    public void submit(StreamOperation operation) {
+        lock.lock();
+        try {
+            if (closed) {
+                throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");
+            }
+            checkContext();
+            CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
+            try {
+                park(operation);
+            } finally {
+                contexts.leave();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** A special stream of another context would be another stream. */
+    private void checkContext() {
+        long[] current = new long[1];
+        if (anyContext
+                && cuda.ctxGetCurrent(current) == Cuda.SUCCESS
+                && current[0] != 0
+                && current[0] != context) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_CONTEXT_MISMATCH,
+                    SUBMIT,
+                    "the default stream was registered in another CUDA context than the current one");
+        }
+    }
+
+    private void park(StreamOperation operation) {
+        int[] capturing = new int[1];
+        int asked = cuda.streamIsCapturing(stream, capturing);
+        if (asked != Cuda.SUCCESS || capturing[0] != 0) {
+            throw CuFileException.of(
+                    CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
+        }
+        long event = event();
+        boolean parked = false;
+        pool.park();
+        try {
+            CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
+            int turn = submitted + 1;
+            CudaErrors.check(
+                    cuda,
+                    "cuStreamWaitValue32",
+                    cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
+            submitted = turn;
+            parked = true;
+            pending++;
+            queue.add(new Parked(operation, event, turn));
+            startWorker();
+            changed.signalAll();
+        } finally {
+            if (!parked) {
+                idleEvents.push(event);
+                pool.unpark();
+            }
+        }
+    }
+
+    private long event() {
+        Long idle = idleEvents.poll();
+        if (idle != null) {
+            return idle;
+        }
+        long[] event = new long[1];
+        int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
+        CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, how));
+        return event[0];
+    }
+
+    private void startWorker() {
+        if (worker == null) {
+            Thread thread = Thread.ofPlatform().daemon().name("gds4j-stream").unstarted(this::serve);
+            worker = thread;
+            thread.start();
+        }
+    }
+
+    private void serve() {
+        Lane lane = engine.borrowUnattendedLane();
+        try {
+            Parked parked = take();
+            while (parked != null) {
+                serve(lane, parked);
+                parked = take();
+            }
+        } finally {
+            engine.giveBackUnattended(lane);
+        }
+    }
+
+    private void serve(Lane lane, Parked parked) {
+        try {
+            int reached = contexts.in(context, () -> cuda.eventSynchronize(parked.event()));
+            if (reached == Cuda.SUCCESS) {
+                parked.operation().run(lane);
+            } else {
+                parked.operation().fail(CudaErrors.failure(cuda, "cuEventSynchronize", reached).build());
+            }
+        } finally {
+            word.release(parked.turn());
+            pool.unpark();
+            lock.lock();
+            try {
+                idleEvents.push(parked.event());
+                pending--;
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    private @Nullable Parked take() {
+        lock.lock();
+        try {
+            while (queue.isEmpty() && !closed) {
+                changed.awaitUninterruptibly();
+            }
+            return queue.poll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public long pending() {
+        lock.lock();
+        try {
+            return pending;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void releaseForExit() {
+        lock.lock();
+        try {
+            word.release(submitted);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() {
+        Thread serving;
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+            while (pending > 0) {
+                changed.awaitUninterruptibly();
+            }
+            serving = worker;
+        } finally {
+            lock.unlock();
+        }
+        boolean interrupted = false;
+        while (serving != null && serving.isAlive()) {
+            try {
+                serving.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        contexts.in(context, () -> {
+            idleEvents.forEach(cuda::eventDestroy);
+            // Freeing pinned memory waits for the streams that may look at it; the program may have destroyed this one.
+            word.free();
+            return Cuda.SUCCESS;
+        });
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

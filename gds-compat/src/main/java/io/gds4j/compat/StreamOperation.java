@@ -1,0 +1,124 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamRequest;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}: what was promised to be fixed is read at submission, the rest when
+ * the stream has come to it. Holds its file and its memory until it is over.
+ */
+final class StreamOperation {
+    static final int FIXED_BUFFER_OFFSET = 1;
+    static final int FIXED_FILE_OFFSET = 2;
+    static final int FIXED_SIZE = 4;
+    static final int PAGE_ALIGNED = 8;
+    static final int ALL_FLAGS = 15;
+
+    private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
+    private static final long PAGE_MASK = 4095;
+
+    private final CompatSession session;
+    private final CompatFile file;
+    private final StreamRequest request;
+    private final boolean write;
+    private final int flags;
+    private final long largest;
+    private final long fixedFileOffset;
+    private final long fixedBufferOffset;
+
+    StreamOperation(CompatSession session, CompatFile file, StreamRequest request, boolean write, int flags) {
+        this.session = session;
+        this.file = file;
+        this.request = request;
+        this.write = write;
+        this.flags = flags;
+        this.largest = get(request.size());
+        this.fixedFileOffset = get(request.fileOffset());
+        this.fixedBufferOffset = get(request.bufferOffset());
+        file.beginOperation();
+        try {
+            request.memory().retain();
+        } catch (RuntimeException e) {
+            file.endOperation();
+            throw e;
+        }
+    }
+
+    StreamRequest request() {
+        return request;
+    }
+
+    private static long get(MemorySegment cell) {
+        return (long) CELL.getAcquire(cell, 0L);
+    }
+
+    private long bound(int flag, long fixed, MemorySegment cell) {
+        return (flags & flag) != 0 ? fixed : get(cell);
+    }
+
+    /** Moves the bytes and says in the result cell what came of it. Never throws. */
+    void run(Lane lane) {
+        long result;
+        try {
+            result = session.perform(lane, bind(), write ? "cuFileWriteAsync" : "cuFileReadAsync");
+        } catch (RuntimeException e) {
+            result = code(e);
+        }
+        finish(result);
+    }
+
+    /** The stream itself has failed: nothing is moved. */
+    void fail(RuntimeException cause) {
+        finish(code(cause));
+    }
+
+    /** It was never queued: nobody reads a result. */
+    void abandon() {
+        request.memory().release();
+        file.endOperation();
+    }
+
+    private void finish(long result) {
+        try {
+            CELL.setRelease(request.bytesDone(), 0L, result);
+        } catch (RuntimeException e) {
+            System.getLogger("io.gds4j.compat").log(Level.ERROR, "the result cell of a stream operation is gone", e);
+        } finally {
+            abandon();
+        }
+    }
+
+    private BatchRequest bind() {
+        long size = bound(FIXED_SIZE, largest, request.size());
+        long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
+        long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
+        if (size > largest) {
+            throw invalid("size %d is larger than %d at submission".formatted(size, largest));
+        }
+        long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
+        if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
+            throw invalid("the stream is registered for page-aligned requests");
+        }
+        return new BatchRequest(file, write, request.memory(), size, fileOffset, bufferOffset, 0);
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileReadAsync", detail);
+    }
+
+    private static long code(RuntimeException e) {
+        if (e instanceof CuFileException known) {
+            int errno = known.errno().orElse(0);
+            return known.error() == CuFileError.IO_ERROR && errno != 0 ? -errno : -known.error().code();
+        }
+        System.getLogger("io.gds4j.compat").log(Level.ERROR, "stream operation failed", e);
+        return -Errno.EIO;
+    }
+}

@@ -1,0 +1,239 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Stream-ordered I/O on streams of the fake driver, where a stream that waits for a word is parked, as on a GPU. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CudaStreamTest {
+    private static final int SIZE = 3 * Rig.PAGE + 100;
+    private static final long UNTOUCHED = -77;
+
+    private final Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 2L));
+    private final FakeCuda cuda = rig.cuda();
+    private final Arena arena = Arena.ofShared();
+    private final long[] out = new long[1];
+    private final List<Long> streams = new ArrayList<>();
+
+    @AfterEach
+    void nothingIsLeft() {
+        rig.close();
+        arena.close();
+    }
+
+    /** A context current on the thread of the test, which is not that of the methods around it. */
+    private final class Current implements AutoCloseable {
+        private Current() {
+            int[] device = new int[1];
+            cuda.deviceGet(device, 0);
+            cuda.devicePrimaryCtxRetain(out, device[0]);
+            cuda.ctxPushCurrent(out[0]);
+        }
+
+        @Override
+        public void close() {
+            streams.forEach(cuda::streamDestroy);
+            cuda.ctxPopCurrent(out);
+            cuda.devicePrimaryCtxRelease(0);
+        }
+    }
+
+    private long stream() {
+        assertThat(cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING)).isZero();
+        streams.add(out[0]);
+        return out[0];
+    }
+
+    private CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
+        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
+    }
+
+    private MemorySegment cell(long value) {
+        MemorySegment cell = arena.allocate(8, 8);
+        cell.set(ValueLayout.JAVA_LONG, 0, value);
+        return cell;
+    }
+
+    private static long result(CuFileStream.Cells cells) {
+        return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+    }
+
+    @Test
+    void copiesBeforeAndAfterSeeTheOrder() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(SIZE);
+            GuardedFile target = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            GuardedMemory copy = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long raw = stream();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileHandle written = rig.open(target);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                // What is set before is overwritten by the read, what is copied after is what was read.
+                cuda.memsetD8Async(memory.range().address(), (byte) 5, SIZE, raw);
+                CuFileStream.Cells read = cells(SIZE, 0, 0);
+                stream.read(handle, memory.range(), read);
+                cuda.memcpyDtoDAsync(copy.range().address(), memory.range().address(), SIZE, raw);
+                cuda.memsetD8Async(memory.range().address(), (byte) 6, 8, raw);
+                CuFileStream.Cells write = cells(SIZE, 0, 0);
+                stream.write(written, copy.range(), write);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+                assertThat(result(read)).isEqualTo(SIZE);
+                assertThat(result(write)).isEqualTo(SIZE);
+                memory.expect(0, file.expected(0, SIZE));
+                memory.expect(0, new byte[]{6, 6, 6, 6, 6, 6, 6, 6});
+                copy.expect(0, file.expected(0, SIZE));
+                memory.verify();
+                copy.verify();
+                target.expectWrite(0, file.expected(0, SIZE));
+            }
+            target.verify();
+        }
+    }
+
+    @Test
+    void sixtyFourStreamsArePendingAtOnce() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            int count = 64;
+            GuardedFile file = rig.file(count * Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * Rig.PAGE);
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int i = 0; i < count; i++) {
+                    registered.add(rig.driver().stream(stream(), Set.of()));
+                }
+                for (int round = 0; round < 3; round++) {
+                    for (int i = 0; i < count; i++) {
+                        CuFileStream.Cells read = cells(Rig.PAGE, (long) i * Rig.PAGE, (long) i * Rig.PAGE);
+                        reads.add(read);
+                        registered.get(i).read(handle, memory.range(), read);
+                    }
+                }
+                streams.forEach(cuda::streamSynchronize);
+                assertThat(reads).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
+                memory.expect(0, file.expected(0, count * Rig.PAGE));
+                memory.verify();
+            } finally {
+                registered.forEach(CuFileStream::close);
+            }
+        }
+    }
+
+    @Test
+    void nothingIsPinnedWhileAStreamIsParked() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            long raw = stream();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                long pinned = cuda.calls(CudaFunction.MEM_HOST_REGISTER) + cuda.calls(CudaFunction.MEM_HOST_ALLOC);
+                for (int i = 0; i < 20; i++) {
+                    stream.read(handle, memory.range(), cells(Rig.PAGE, 0, 0));
+                }
+                cuda.streamSynchronize(raw);
+                assertThat(cuda.calls(CudaFunction.MEM_HOST_REGISTER) + cuda.calls(CudaFunction.MEM_HOST_ALLOC))
+                        .isEqualTo(pinned);
+            }
+        }
+    }
+
+    @Test
+    void failedCopyStandsInTheResultAndTheStreamIsReleased() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long raw = stream();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                cuda.failDeferred(1, Cuda.ERROR_ILLEGAL_ADDRESS);
+                CuFileStream.Cells bad = cells(SIZE, 0, 0);
+                stream.read(handle, memory.range(), bad);
+                CuFileStream.Cells good = cells(SIZE, 0, 0);
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).as("the stream itself").isZero();
+                assertThat(result(bad)).isNegative();
+                assertThat(result(good)).isEqualTo(SIZE);
+                memory.expect(0, file.expected(0, SIZE));
+                memory.verify();
+            }
+        }
+    }
+
+    @Test
+    void capturingStreamIsRefusedAndHoldsNothing() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long raw = stream();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                cuda.capture(raw);
+                CuFileStream.Cells read = cells(SIZE, 0, 0);
+                Failures.expect(
+                        CuFileError.ASYNC_NOT_SUPPORTED, () -> stream.read(handle, memory.range(), read));
+                assertThat(result(read)).isEqualTo(UNTOUCHED);
+            }
+        }
+    }
+
+    @Test
+    void streamThatCannotWaitForWordsIsRefused() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long raw = stream();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                cuda.failAlways(CudaFunction.STREAM_WAIT_VALUE32, Cuda.ERROR_NOT_SUPPORTED);
+                Failures.expect(
+                        CuFileError.CUDA_DRIVER_ERROR,
+                        () -> stream.read(handle, memory.range(), cells(SIZE, 0, 0)));
+            }
+        }
+    }
+
+    @Test
+    void closingTheDriverWaitsForTheStream() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            CuFileHandle handle = rig.open(file);
+            CuFileStream stream = rig.driver().stream(stream(), Set.of());
+            CuFileStream.Cells read = cells(SIZE, 0, 0);
+            stream.read(handle, memory.range(), read);
+            handle.close();
+            assertThat(result(read)).isEqualTo(SIZE);
+            memory.expect(0, file.expected(0, SIZE));
+            memory.verify();
+        }
+    }
+}
