@@ -4,7 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.testkit.Failures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -17,11 +22,14 @@ import org.junit.jupiter.api.Timeout;
 
 class BouncePoolTest {
     private static BouncePool pool(long sizeKb, long count) {
-        CuFileConfig config = CuFileConfig.builder()
+        return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config(sizeKb, count));
+    }
+
+    private static CuFileConfig config(long sizeKb, long count) {
+        return CuFileConfig.builder()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(sizeKb))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(count))
                 .build();
-        return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config);
     }
 
     @Test
@@ -60,6 +68,18 @@ class BouncePoolTest {
         pool.release(second);
         assertThat(pool.tryAcquire(1, false)).isSameAs(second);
         pool.close();
+    }
+
+    @Test
+    void withoutAnySlabTheRefusalComesAtOnceAlsoAfterTheLastWasAbandoned() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4, 1));
+        posix.on(PosixCall.MMAP).fails(Errno.ENOMEM);
+        Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
+        pool.abandon(pool.acquire(1, false));
+        Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
+        pool.close();
+        assertThat(posix.leaks()).isEmpty();
     }
 
     @Test

@@ -2,18 +2,32 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.File;
 import java.io.IOException;
+import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /** A JVM of its own for what ends with the JVM. */
 final class ChildJvm {
     private static final Duration LIMIT = Duration.ofSeconds(60);
+
+    private static final List<String> NEEDED = List.of(
+            "io.gds4j.compat.ChildScenario",
+            "io.gds4j.compat.CompatBackend",
+            "io.gds4j.ffi.cuda.FakeCuda",
+            "io.gds4j.ffi.cuda.Cuda",
+            "io.gds4j.testkit.Gate",
+            "io.gds4j.CuFileDriver",
+            "com.fasterxml.jackson.core.JsonParser",
+            "org.jspecify.annotations.Nullable");
 
     private ChildJvm() {
     }
@@ -32,7 +46,22 @@ final class ChildJvm {
     }
 
     static End run(List<String> before, Path folder, String... arguments) {
-        return runWith(System.getProperty("java.class.path"), before, folder, arguments);
+        return runWith(classPath(), before, folder, arguments);
+    }
+
+    /** Where the classes come from that a child needs; launchers have class paths of their own. */
+    static String classPath() {
+        Set<String> places = new LinkedHashSet<>();
+        for (String name : NEEDED) {
+            try {
+                Class<?> type = Class.forName(name);
+                places.add(Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI())
+                        .toString());
+            } catch (ClassNotFoundException | URISyntaxException e) {
+                throw new AssertionError(e);
+            }
+        }
+        return String.join(File.pathSeparator, places);
     }
 
     /**

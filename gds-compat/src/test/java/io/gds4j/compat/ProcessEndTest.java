@@ -104,11 +104,10 @@ class ProcessEndTest {
         return Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
     }
 
-    /** The class path with every entry copied into {@code open}. */
+    /** A child's class path with every entry copied into {@code open}. */
     private static String copiedClasses(Path open) throws IOException {
         List<String> copies = new ArrayList<>();
-        String classPath = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
-        for (String entry : classPath.split(File.pathSeparator)) {
+        for (String entry : ChildJvm.classPath().split(File.pathSeparator)) {
             Path from = Path.of(entry);
             Path to = open.resolve(copies.size() + "-" + from.getFileName());
             copyTree(from, to);
