@@ -113,6 +113,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new LoadCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
+                .addSubcommand(new PlotCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))

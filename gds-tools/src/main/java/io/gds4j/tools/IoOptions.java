@@ -115,6 +115,11 @@ final class IoOptions {
     @Option(names = "--hot", description = "Read the file into the page cache before the measurement.")
     private boolean hot;
 
+    @Option(names = "--fresh",
+            description = "Give host memory's pages back before the measurement, whose first touch then counts: what a"
+                    + " program sees that reads once. Default: memory is used again and again.")
+    private boolean fresh;
+
     @Option(names = "--warm-up", paramLabel = "SECONDS",
             description = "Do the same for so long before it counts; 0 measures the first request, too. Default: 0.3.")
     private double warmUp = 0.3;
@@ -146,7 +151,7 @@ final class IoOptions {
             throw CommandFailure.usage("--cold and --hot exclude each other");
         }
         CacheState cache = cold ? CacheState.COLD : hot ? CacheState.HOT : CacheState.AS_IS;
-        return new IoArguments(jobs, backend, seconds, warmUp, cache, verify, seed, perJob, gdsioFormat);
+        return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat);
     }
 
     /** One job. */

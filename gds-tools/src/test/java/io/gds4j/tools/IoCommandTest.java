@@ -323,10 +323,11 @@ class IoCommandTest {
     }
 
     @Test
-    void aColdFileIsNotInThePageCache() {
+    void bytesAreRightWhateverCacheAndMemoryWere() {
         writePattern();
 
         assertThat(onFile("-i 64K --cold -V").status()).isZero();
         assertThat(onFile("-i 64K --hot -O 1 -V").status()).isZero();
+        assertThat(onFile("-i 64K --hot -O 1 -V --fresh").status()).isZero();
     }
 }

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param seconds how long to run; null for one pass
  * @param warmUpSeconds the same before it counts
  * @param cache state of the page cache
+ * @param fresh whether host memory is untouched when the measurement begins
  * @param verify whether bytes are compared with a pattern
  * @param seed of everything random, and of the pattern
  * @param perJob whether each job is shown apart
@@ -22,6 +23,7 @@ public record IoArguments(
         @Nullable Double seconds,
         double warmUpSeconds,
         CacheState cache,
+        boolean fresh,
         boolean verify,
         long seed,
         boolean perJob,

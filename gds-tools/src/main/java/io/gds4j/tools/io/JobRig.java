@@ -8,6 +8,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -31,6 +33,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** What a job's threads need for one size of request: open files, memory, registrations. Closed in reverse. */
@@ -47,6 +50,7 @@ final class JobRig implements AutoCloseable {
     private final Deque<AutoCloseable> open = new ArrayDeque<>();
     private final Map<Path, CuFileHandle> handles = new HashMap<>();
     private final List<Worker> workers = new ArrayList<>();
+    private final List<MemoryRange> hostMemory = new ArrayList<>();
 
     private JobRig(IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size) {
         this.job = job;
@@ -236,6 +240,9 @@ final class JobRig implements AutoCloseable {
         MemoryAllocation allocation = driver.allocator()
                 .allocate(kind, bytes, target.isGpu() ? target.device() : MemoryRange.NO_DEVICE);
         open.push(allocation);
+        if (kind == MemoryKind.HOST) {
+            hostMemory.add(allocation.range());
+        }
         // Touched before anything is measured: first touch costs more than reading.
         driver.allocator().fill(allocation.range(), FILLING);
         return allocation.range();
@@ -248,6 +255,16 @@ final class JobRig implements AutoCloseable {
         CuFileBuffer buffer = driver.registerBuffer(range);
         open.push(buffer);
         return buffer;
+    }
+
+    /** Gives the pages of host memory back to the kernel, where that was asked for. */
+    void prepareMemory() {
+        if (arguments.fresh()) {
+            for (MemoryRange range : hostMemory) {
+                int given = posix.madvise(range.address(), range.length(), PosixConstants.MADV_DONTNEED);
+                PosixErrors.check("madvise", "madvise", given, Optional.empty());
+            }
+        }
     }
 
     /** Puts the page cache into the state that was asked for. */

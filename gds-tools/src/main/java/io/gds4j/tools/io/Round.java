@@ -59,6 +59,7 @@ final class Round {
     private void prepareCaches() {
         try {
             rigs.forEach(JobRig::prepareCache);
+            rigs.forEach(JobRig::prepareMemory);
         } catch (RuntimeException e) {
             failure.compareAndSet(null, e);
         }

@@ -1,0 +1,208 @@
+#!/bin/bash
+# gds4j beside the limits of the machine, alternated on the same file; prints one table.
+#
+#   docs/benchmarks/compare.sh [gpu|host] [quick]
+#
+# Needs java 25, gcc, and for gpu cuda.h and libcuda. gds4j comes from GPU_CP (a class path with gds-tools and all it
+# needs), else from gds-tools/target as mvn package leaves it. Where cufile.h and libcufile are found, libcufile runs, too.
+#
+#   DIR=/data       folder of the files (about 1.5 x SIZE_GIB is written there)
+#   SIZE_GIB=8      size of the file that is read
+#   ROUNDS=10       alternations (quick: 3); the table shows medians
+#   BUDGET=220      seconds after which no further round begins (quick: 75)
+#   THREADS=8       threads of the hand-written pipeline (host: all processors, 8 at most)
+#   ONLY=REGEX      only cases whose name matches
+#   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
+#   KEEP=1          keep the files
+set -u
+mode=gpu quick=
+for word in "$@"; do
+    case $word in
+        gpu | host) mode=$word ;;
+        quick) quick=yes ;;
+        *) sed -n '2,19p' "$0" | sed 's/^# \{0,1\}//'; exit 2 ;;
+    esac
+done
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cores=$(nproc)
+DIR=${DIR:-/data}
+mkdir -p "$DIR" || exit 4
+ROUNDS=${ROUNDS:-$([ -n "$quick" ] && echo 3 || echo 10)}
+BUDGET=${BUDGET:-$([ -n "$quick" ] && echo 75 || echo 220)}
+if [ "$mode" = gpu ]; then
+    SIZE_GIB=${SIZE_GIB:-8}
+    THREADS=${THREADS:-8}
+else
+    # The file and a buffer of its size fit into memory beside each other.
+    memory=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)
+    SIZE_GIB=${SIZE_GIB:-$((memory >= 16 ? 4 : memory >= 6 ? 1 : 0))}
+    THREADS=${THREADS:-$((cores < 8 ? cores : 8))}
+fi
+[ "$SIZE_GIB" -ge 1 ] || { echo "compare: too little memory for a file of 1 GiB" >&2; exit 4; }
+G=$((1 << 30)) M=$((1 << 20)) K=1024
+size=$((SIZE_GIB * G))
+work=$(mktemp -d)
+data=$DIR/gds4j-compare.data
+began=$SECONDS
+trap '[ -n "${KEEP:-}" ] || rm -f "$data" "$data".w*; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+cuda=${CUDA:-/usr/local/cuda}
+flags="-O2 -pthread -I$cuda/include"
+libs=
+for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
+    [ -d "$folder" ] && libs="$libs -L$folder"
+done
+cufile=
+if [ "$mode" = host ]; then
+    gcc -O2 -pthread "$here/limits.c" -o "$work/limits" || exit 6
+elif gcc $flags -DGPU -DCUFILE "$here/limits.c" -o "$work/limits" $libs -lcufile -lcuda 2>"$work/gcc"; then
+    cufile=yes
+elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work/gcc"; then
+    cat "$work/gcc" >&2
+    exit 6
+fi
+class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
+[ -n "$class_path" ] || { echo "compare: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
+java=java
+[ -x "${JAVA_HOME:-}/bin/java" ] && java=$JAVA_HOME/bin/java
+
+gds() {
+    timeout 60 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} \
+        -cp "$class_path" io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} "$@" --json
+}
+
+# --- cases: name | limit's case | libcufile's case | options of gds io | what of the result ---------------------------
+# Cases of the C program are kind:bytes:threads:request[:offset], or - for none. "same" takes the JVM run before it.
+[ "$mode" = gpu ] && device="-d 0" || device="-d host"
+cold=$G
+cases=()
+add() { [[ $1 =~ ${ONLY:-.} ]] && cases+=("$1|$2|$3|$4|$5"); }
+f="-f $data $device"
+if [ "$mode" = gpu ]; then
+    add "one call 1 GiB, hot"            "hot:$G:$THREADS:$G"             "hot:$G:1:$G"             "$f -s 1G -i 1G --hot -O 1 -T 0.2" rate
+    [ "$SIZE_GIB" -ge 4 ] && add "one call 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" "hot:$((4 * G)):1:$G" "$f -s 4G -i 4G --hot -O 1 -T 0.3" rate
+    [ "$SIZE_GIB" -gt 4 ] && add "one call $SIZE_GIB GiB, hot" "hot:$size:$THREADS:$size" "hot:$size:1:$G" "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
+    [ "$SIZE_GIB" -ge 4 ] && add "first call of a JVM, 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" - "$f -s 4G -i 4G --hot -O 1 --warm-up 0" rate
+    add "O_DIRECT handle, hot, 4 GiB"    "hot:$((size < 4 * G ? size : 4 * G)):$THREADS:$G" "cold:$G:1:$G" "$f -s $((size < 4 * G ? size : 4 * G)) -i $((size < 4 * G ? size : 4 * G)) --hot" rate
+    add "16 callers x 16 MiB, hot"       "hot:$size:$THREADS:$((16 * M))" "hot:$size:16:$((16 * M))" "$f -s ${SIZE_GIB}G -w 16 -i 16M --hot -O 1" rate
+    add "64 KiB random, 16 callers, hot" "random:$size:16:$((64 * K))"    "random:$size:16:$((64 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 64K --hot -O 1 -T 0.3" rate
+    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))"    "cold:$cold:1:$((16 * M))" "$f -s 1G -w 1 -i 16M --cold" rate
+    add "cold, O_DIRECT, 8 callers x 16 MiB" "cold:$cold:8:$((16 * M))"   "cold:$cold:8:$((16 * M))" "$f -s 1G -w 8 -i 16M --cold" rate
+    add "cold, buffered handle, one call 1 GiB" "cold:$cold:8:$((16 * M))" "-"                     "$f -s 1G -i 1G --cold -O 1" rate
+    add "write to page cache, 1 GiB"     "wcache:$G:$THREADS:$G"          "wcache:$G:1:$((64 * M))" "-f $data.wc $device -s 1G -I 1 -i 1G -O 1" rate
+    add "write O_DIRECT, 1 x 64 MiB"     "wdirect:$G:1:$((64 * M))"       "wdirect:$G:1:$((64 * M))" "-f $data.wd $device -s 1G -I 1 -i 64M --warm-up 0.01" rate
+else
+    add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
+    add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
+    add "one call 256 MiB, hot, reused memory" "hot:$((256 * M)):$THREADS:$((4 * M))" - "$f -s 256M -i 256M --hot -O 1 -T 0.3" rate
+    add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot" rate
+    add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.3" rate
+    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold" rate
+    add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold" rate
+    add "write to page cache, 256 MiB" "wcache:$((256 * M)):$THREADS:$((4 * M))" - "-f $data.wc $device -s 256M -I 1 -i 256M -O 1" rate
+    add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M --warm-up 0.01" rate
+fi
+small=$((256 * M))
+add "4 KiB latency, hot, us"   "latency:$small:1:$((4 * K))"  "latency:$small:1:$((4 * K))"  "$f -s 256M -i 4K:1M:*16 --hot -O 1 -T 0.25 --warm-up 0.4" avg:4096
+add "64 KiB latency, hot, us"  "latency:$small:1:$((64 * K))" "latency:$small:1:$((64 * K))" same avg:65536
+add "1 MiB latency, hot, us"   "latency:$small:1:$M"          "latency:$small:1:$M"          same avg:1048576
+add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((small - M)):1:$M:3" "$f -o 3 -s 255M -i 1M --hot -O 1 -T 0.25" avg:1048576
+
+# --- files ------------------------------------------------------------------------------------------------------------
+echo "making $data, $SIZE_GIB GiB" >&2
+if [ "$(stat -c %s "$data" 2>/dev/null || echo 0)" -lt "$size" ]; then
+    "$work/limits" "$mode" limit "$data" "create:create:$size:1:$M" >/dev/null || exit 4
+fi
+[ "$mode" = gpu ] && written=$G || written=$small
+for kind in wc wd; do
+    [ -n "${ONLY:-}" ] && ! printf '%s\n' "${cases[@]}" | grep -q "data\.$kind" && continue
+    "$work/limits" "$mode" limit "$data.$kind" "create:create:$written:1:$M" >/dev/null || exit 4
+done
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+# A round is all cases of the C program, then all of ours, or the other way round.
+c_cases() { # engine, column of its cases
+    local file i spec fields
+    for file in "$data" "$data.wc" "$data.wd"; do
+        local specs=()
+        for i in "${!cases[@]}"; do
+            IFS='|' read -r -a fields <<<"${cases[$i]}"
+            spec=${fields[$2]}
+            case $spec in -) continue ;; wcache:*) [ "$file" = "$data.wc" ] || continue ;;
+                wdirect:*) [ "$file" = "$data.wd" ] || continue ;; *) [ "$file" = "$data" ] || continue ;; esac
+            specs+=("$i:$spec")
+        done
+        [ ${#specs[@]} = 0 ] && continue
+        timeout 60 "$work/limits" "$mode" "$1" "$file" "${specs[@]}" 2>>"$work/errors" >"$work/out" ||
+            echo "limits $1 $file: status $?" >>"$work/errors"
+        while read -r i value; do echo "$value" >>"$work/$i.$1"; done <"$work/out"
+    done
+}
+number() { # field, what stands before it in the line
+    grep -o "$2\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
+}
+our_cases() {
+    local i name ours what line= value size
+    for i in "${!cases[@]}"; do
+        IFS='|' read -r name _ _ ours what <<<"${cases[$i]}"
+        if [ "$ours" != same ]; then
+            line=$(gds $ours 2>>"$work/errors") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
+        fi
+        [ -n "$line" ] || continue
+        case $what in
+            rate) value=$(echo "$line" | number bytesPerSecond "" | awk '{printf "%.3f", $1 / 1e9}') ;;
+            avg:*) size=${what#avg:}
+                value=$(echo "$line" | number avg "\"ioSize\":$size,[^{]*{" | awk '{printf "%.3f", $1}') ;;
+        esac
+        [ -n "$value" ] && echo "$value" >>"$work/$i.ours"
+        [ "$what" = rate ] && echo "$line" | number cpuSecondsPerGB "" >>"$work/$i.cpu"
+    done
+}
+median() { [ -s "$1" ] && sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+
+done_rounds=0
+for ((round = 0; round < ROUNDS; round++)); do
+    left=$((BUDGET - (SECONDS - began)))
+    took=$((round > 0 ? (SECONDS - began) / round : 0))
+    [ "$round" -gt 0 ] && [ "$left" -lt "$took" ] && { echo "out of time after $round rounds" >&2; break; }
+    if [ $((round % 2)) = 0 ]; then
+        c_cases limit 1
+        our_cases
+    else
+        our_cases
+        c_cases limit 1
+    fi
+    # Opening the library costs half a second: three figures are enough for a column that nobody has to reach.
+    [ -n "$cufile" ] && [ "$round" -lt 3 ] && c_cases cufile 2
+    done_rounds=$((round + 1))
+    echo "round $done_rounds of $ROUNDS, $((SECONDS - began)) s" >&2
+done
+
+# --- table ------------------------------------------------------------------------------------------------------------
+echo
+echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of $done_rounds alternations; $THREADS threads in the limit"
+echo "GB/s where not said otherwise; ratio: ours over limit, for latencies below 1 is better; CPU: seconds per GB of ours"
+echo
+printf '| %-38s | %9s | %9s | %9s | %6s | %6s |\n' case limit libcufile ours ratio CPU
+printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..40})" ----------: ----------: ----------: -------: -------:
+status=0
+for i in "${!cases[@]}"; do
+    IFS='|' read -r name _ <<<"${cases[$i]}"
+    limit=$(median "$work/$i.limit")
+    library=$(median "$work/$i.cufile")
+    ours=$(median "$work/$i.ours")
+    cpu=$(median "$work/$i.cpu")
+    [ -n "$ours" ] || status=4
+    ratio=$(awk -v o="${ours:-0}" -v l="${limit:-0}" 'BEGIN {if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"}')
+    printf '| %-38s | %9s | %9s | %9s | %6s | %6s |\n' "$name" "${limit:--}" "${library:--}" "${ours:--}" "$ratio" \
+        "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.3f", c; else print "-"}')"
+done
+if [ -s "$work/errors" ]; then
+    echo >&2
+    echo "compare: what the programs said on standard error (first lines):" >&2
+    sort "$work/errors" | uniq -c | sort -rn | head -8 >&2
+fi
+exit $status

@@ -1,0 +1,385 @@
+// What the hardware and the kernel allow, written by hand in C, case by case; compare.sh sets gds io beside it.
+//
+//   build: gcc -O2 -pthread limits.c -o limits                                   host targets only
+//          gcc -O2 -pthread -DGPU limits.c -o limits -lcuda                      and a GPU
+//          gcc -O2 -pthread -DGPU -DCUFILE limits.c -o limits -lcufile -lcuda    and libcufile on the same cases
+//   run:   limits TARGET ENGINE FILE CASE...      TARGET: gpu | host    ENGINE: limit | cufile
+//          CASE is  name:kind:bytes:threads:request[:offset]
+//   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
+//          fresh    hot, into memory that nobody has touched (host)     GB/s
+//          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
+//          wcache   write through the page cache                        GB/s    (limit: 4 MiB pieces, asynchronous copies)
+//          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
+//          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
+//          latency  hot sequential reads by one thread, mean            us      (limit: pread, copy, synchronise)
+//          create   make the file of that many bytes                    GB/s
+// Each case runs once uncounted before it counts. One line each: name value
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef GPU
+#include <cuda.h>
+#define CU(call) do { CUresult r_ = (call); if (r_) die(#call, (int)r_); } while (0)
+#endif
+#ifdef CUFILE
+#include <cufile.h>
+#endif
+
+#define PIECE ((size_t)4 << 20)
+#define DEPTH 4
+#define MOST_THREADS 64
+
+static void die(const char *what, int code) {
+    fprintf(stderr, "limits: %s: %d %s\n", what, code, code == 0 ? strerror(errno) : "");
+    exit(1);
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static const char *path;
+static int on_gpu, use_cufile;
+static int buffered = -1, direct = -1;
+static char *memory;            // host target
+static size_t memory_bytes;
+#ifdef GPU
+static CUcontext context;
+static CUdeviceptr device;
+static size_t device_bytes;
+#endif
+#ifdef CUFILE
+static CUfileHandle_t buffered_handle, direct_handle;
+#endif
+
+struct job {
+    char name[64], kind[16];
+    size_t bytes, request, offset;
+    int threads;
+};
+
+struct worker {
+    const struct job *job;
+    int id, write, fd, ops;
+    char *pinned;
+    pthread_barrier_t *gate;
+};
+
+static void transfer(int write, int fd, char *host, size_t bytes, size_t offset) {
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t n = write ? pwrite(fd, host + done, bytes - done, offset + done)
+                          : pread(fd, host + done, bytes - done, offset + done);
+        if (n <= 0) die(write ? "pwrite" : "pread", 0);
+        done += n;
+    }
+}
+
+static int is(const struct job *job, const char *kind) { return !strcmp(job->kind, kind); }
+
+#ifdef GPU
+// Threads take turns on pieces; while one slot is copied, others are filled.
+static void pipeline(struct worker *w) {
+    const struct job *job = w->job;
+    CUstream stream;
+    CUevent done[DEPTH];
+    size_t where[DEPTH];
+    CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < DEPTH; i++) CU(cuEventCreate(&done[i], CU_EVENT_DISABLE_TIMING));
+    size_t pieces = (job->bytes + PIECE - 1) / PIECE;
+    long k = 0;
+    for (size_t p = w->id; p < pieces; p += job->threads, k++) {
+        size_t at = p * PIECE, length = at + PIECE <= job->bytes ? PIECE : job->bytes - at;
+        int slot = k % DEPTH;
+        char *host = w->pinned + slot * PIECE;
+        if (!w->write) {
+            if (k >= DEPTH) CU(cuEventSynchronize(done[slot]));
+            transfer(0, w->fd, host, length, job->offset + at);
+            CU(cuMemcpyHtoDAsync(device + at, host, length, stream));
+            CU(cuEventRecord(done[slot], stream));
+        } else {
+            CU(cuMemcpyDtoHAsync(host, device + at, length, stream));
+            CU(cuEventRecord(done[slot], stream));
+            where[slot] = at;
+            if (k >= DEPTH - 1) {
+                int oldest = (k + 1) % DEPTH;
+                size_t from = where[oldest], n = from + PIECE <= job->bytes ? PIECE : job->bytes - from;
+                CU(cuEventSynchronize(done[oldest]));
+                transfer(1, w->fd, w->pinned + oldest * PIECE, n, job->offset + from);
+            }
+        }
+    }
+    if (w->write) {
+        long first = k > DEPTH - 1 ? k - (DEPTH - 1) : 0;
+        for (long j = first; j < k; j++) {
+            int slot = j % DEPTH;
+            size_t from = where[slot], n = from + PIECE <= job->bytes ? PIECE : job->bytes - from;
+            CU(cuEventSynchronize(done[slot]));
+            transfer(1, w->fd, w->pinned + slot * PIECE, n, job->offset + from);
+        }
+    }
+    CU(cuStreamSynchronize(stream));
+    for (int i = 0; i < DEPTH; i++) CU(cuEventDestroy(done[i]));
+    CU(cuStreamDestroy(stream));
+}
+
+static CUstream own_stream(void) {
+    static __thread CUstream stream;
+    if (!stream) CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    return stream;
+}
+#endif
+
+static void one_request(struct worker *w, size_t at, size_t length) {
+    const struct job *job = w->job;
+#ifdef CUFILE
+    if (use_cufile) {
+        CUfileHandle_t handle = w->fd == direct ? direct_handle : buffered_handle;
+        size_t place = is(job, "latency") || is(job, "random") ? (size_t)w->id * job->request : at;
+        size_t done = 0;
+        while (done < length) {
+            size_t part = length - done > ((size_t)1 << 30) ? (size_t)1 << 30 : length - done;
+            ssize_t n = w->write ? cuFileWrite(handle, (void *)device, part, job->offset + at + done, place + done)
+                                 : cuFileRead(handle, (void *)device, part, job->offset + at + done, place + done);
+            if (n <= 0) die(w->write ? "cuFileWrite" : "cuFileRead", (int)n);
+            done += n;
+        }
+        return;
+    }
+#endif
+#ifdef GPU
+    if (on_gpu && (is(job, "latency") || is(job, "random"))) {
+        transfer(0, w->fd, w->pinned, length, job->offset + at);
+        CU(cuMemcpyHtoDAsync(device + (size_t)w->id * job->request, w->pinned, length, own_stream()));
+        CU(cuStreamSynchronize(own_stream()));
+        return;
+    }
+#endif
+    if (is(job, "hot") || is(job, "fresh") || (is(job, "wcache") && !on_gpu))
+        transfer(w->write, w->fd, memory + at, length, job->offset + at);
+    else
+        transfer(w->write, w->fd, w->pinned, length, job->offset + at);
+}
+
+static void *work(void *argument) {
+    struct worker *w = argument;
+    const struct job *job = w->job;
+#ifdef GPU
+    if (on_gpu) CU(cuCtxSetCurrent(context));
+#endif
+    pthread_barrier_wait(w->gate);
+#ifdef GPU
+    if (on_gpu && !use_cufile && (is(job, "hot") || is(job, "wcache"))) {
+        pipeline(w);
+        return 0;
+    }
+#endif
+    size_t requests = (job->bytes + job->request - 1) / job->request;
+    if (is(job, "latency")) {
+        for (int i = 0; i < w->ops; i++) one_request(w, (i % requests) * job->request, job->request);
+    } else if (is(job, "random")) {
+        uint64_t x = 88172645463325252ull + 1000003ull * w->id;
+        size_t places = (job->bytes - job->request) / 4096 + 1;
+        for (int i = 0; i < w->ops; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            one_request(w, x % places * 4096, job->request);
+        }
+    } else {
+        // consecutive shares, as gds io divides a file
+        size_t from = requests * w->id / job->threads, to = requests * (w->id + 1) / job->threads;
+        for (size_t r = from; r < to; r++) {
+            size_t at = r * job->request;
+            one_request(w, at, at + job->request <= job->bytes ? job->request : job->bytes - at);
+        }
+    }
+    return 0;
+}
+
+// Seconds of one pass.
+static double pass(const struct job *job, char *pinned, size_t per_thread, int write, int fd, int ops) {
+    pthread_t threads[MOST_THREADS];
+    struct worker workers[MOST_THREADS];
+    pthread_barrier_t gate;
+    pthread_barrier_init(&gate, 0, job->threads + 1);
+    for (int i = 0; i < job->threads; i++) {
+        workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate};
+        if (pthread_create(&threads[i], 0, work, &workers[i])) die("pthread_create", 0);
+    }
+    pthread_barrier_wait(&gate);
+    double start = now();
+    for (int i = 0; i < job->threads; i++) pthread_join(threads[i], 0);
+    double seconds = now() - start;
+    pthread_barrier_destroy(&gate);
+    return seconds;
+}
+
+static void drop(void) {
+    fdatasync(buffered);
+    posix_fadvise(buffered, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static void warm(const struct job *job) {
+    char *b = malloc(PIECE);
+    for (size_t o = 0; o < job->bytes; o += PIECE)
+        if (pread(buffered, b, PIECE, job->offset + o) < 0) die("pread", 0);
+    free(b);
+}
+
+static char *host_memory(size_t bytes) {
+    char *m = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) die("mmap", 0);
+    madvise(m, bytes, MADV_HUGEPAGE); // as gds4j allocates: first touch of small pages would hide everything else
+    return m;
+}
+
+static void create(const struct job *job) {
+    size_t block = 16 << 20;
+    uint64_t *b = aligned_alloc(4096, block), x = 88172645463325252ull;
+    int fd = open(path, O_CREAT | O_RDWR, 0644);
+    if (fd < 0) die(path, 0);
+    double start = now();
+    for (size_t o = 0; o < job->bytes; o += block) {
+        for (size_t i = 0; i < block / 8; i++) x ^= x << 13, x ^= x >> 7, x ^= x << 17, b[i] = x;
+        size_t n = job->bytes - o < block ? job->bytes - o : block;
+        transfer(1, fd, (char *)b, n, o);
+    }
+    fdatasync(fd);
+    printf("%s %.3f\n", job->name, job->bytes / (now() - start) / 1e9);
+    close(fd);
+    free(b);
+}
+
+static void run(const struct job *job) {
+    if (is(job, "create")) {
+        create(job);
+        return;
+    }
+    int write = job->kind[0] == 'w', past = is(job, "cold") || is(job, "wdirect");
+    if (buffered < 0) {
+        buffered = open(path, O_RDWR);
+        if (buffered < 0) die(path, 0);
+        direct = open(path, O_RDWR | O_DIRECT);
+        if (direct < 0) direct = open(path, O_RDWR); // a file system without
+#ifdef CUFILE
+        if (use_cufile) {
+            CUfileDescr_t d;
+            memset(&d, 0, sizeof d);
+            d.type = CU_FILE_HANDLE_TYPE_OPAQUE_FD;
+            d.handle.fd = buffered;
+            CUfileError_t e = cuFileHandleRegister(&buffered_handle, &d);
+            if (e.err) die("cuFileHandleRegister", e.err);
+            d.handle.fd = direct;
+            e = cuFileHandleRegister(&direct_handle, &d);
+            if (e.err) die("cuFileHandleRegister O_DIRECT", e.err);
+        }
+#endif
+    }
+    int fd = past ? direct : buffered;
+    size_t per_thread = past || is(job, "latency") || is(job, "random") ? job->request : DEPTH * PIECE;
+    per_thread = (per_thread + 4095) & ~(size_t)4095;
+    char *pinned;
+#ifdef GPU
+    if (on_gpu) {
+        CU(cuMemHostAlloc((void **)&pinned, per_thread * job->threads, CU_MEMHOSTALLOC_PORTABLE));
+        size_t need = is(job, "latency") || is(job, "random") ? job->request * job->threads : job->bytes;
+        if (device_bytes < need) {
+            if (device_bytes) CU(cuMemFree(device));
+            CU(cuMemAlloc(&device, need));
+            device_bytes = need;
+        }
+    } else
+#endif
+    {
+        pinned = host_memory(per_thread * job->threads);
+        memset(pinned, 1, per_thread * job->threads);
+        if (is(job, "fresh") && memory_bytes) {
+            munmap(memory, memory_bytes);
+            memory_bytes = 0;
+        }
+        if (memory_bytes < job->bytes) {
+            if (memory_bytes) munmap(memory, memory_bytes);
+            memory = host_memory(job->bytes);
+            memory_bytes = job->bytes;
+            if (!is(job, "fresh")) memset(memory, 1, memory_bytes);
+        }
+    }
+    int ops = is(job, "random") ? 4000 : job->request >= 1 << 20 ? 400 : 8000;
+    double seconds;
+    if (is(job, "cold")) {
+        drop();
+        seconds = pass(job, pinned, per_thread, write, fd, ops);
+    } else {
+        if (!write) warm(job);
+        pass(job, pinned, per_thread, write, fd, ops);
+        if (is(job, "fresh")) madvise(memory, memory_bytes, MADV_DONTNEED);
+        seconds = pass(job, pinned, per_thread, write, fd, ops);
+    }
+    if (is(job, "latency"))
+        printf("%s %.3f\n", job->name, seconds / ops * 1e6);
+    else if (is(job, "random"))
+        printf("%s %.3f\n", job->name, (double)ops * job->threads * job->request / seconds / 1e9);
+    else
+        printf("%s %.3f\n", job->name, job->bytes / seconds / 1e9);
+    fflush(stdout);
+#ifdef GPU
+    if (on_gpu) CU(cuMemFreeHost(pinned));
+    else
+#endif
+        munmap(pinned, per_thread * job->threads);
+}
+
+int main(int count, char **words) {
+    if (count < 5) {
+        fprintf(stderr, "usage: limits gpu|host limit|cufile FILE name:kind:bytes:threads:request[:offset]...\n");
+        return 2;
+    }
+    on_gpu = !strcmp(words[1], "gpu");
+    use_cufile = !strcmp(words[2], "cufile");
+    path = words[3];
+#ifdef GPU
+    if (on_gpu) {
+        CUdevice gpu;
+        CU(cuInit(0));
+        CU(cuDeviceGet(&gpu, 0));
+        CU(cuDevicePrimaryCtxRetain(&context, gpu));
+        CU(cuCtxSetCurrent(context));
+    }
+#else
+    if (on_gpu) {
+        fprintf(stderr, "limits: built without a GPU\n");
+        return 2;
+    }
+#endif
+    if (use_cufile) {
+#ifdef CUFILE
+        CUfileError_t e = cuFileDriverOpen();
+        if (e.err) die("cuFileDriverOpen", e.err);
+#else
+        fprintf(stderr, "limits: built without libcufile\n");
+        return 2;
+#endif
+    }
+    for (int i = 4; i < count; i++) {
+        struct job job;
+        memset(&job, 0, sizeof job);
+        int fields = sscanf(words[i], "%63[^:]:%15[^:]:%zu:%d:%zu:%zu", job.name, job.kind, &job.bytes, &job.threads,
+                            &job.request, &job.offset);
+        if (fields < 5 || job.threads < 1 || job.threads > MOST_THREADS || job.request < 1 || job.bytes < job.request) {
+            fprintf(stderr, "limits: bad case %s\n", words[i]);
+            return 2;
+        }
+        run(&job);
+    }
+    return 0;
+}

@@ -1,0 +1,68 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.plot.PlotArguments;
+import io.gds4j.tools.plot.PlotRun;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gds plot}. */
+@Command(
+        name = "plot",
+        description = "Draw what gds io measured: throughput and latency over the size of a request.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds io -f data -i 4K:16M:*4 -T 1 --json > gds4j.json",
+                "  gds io -f data -i 4K:16M:*4 -T 1 -x 1 --json > pread.json",
+                "  gds plot gds4j.json pread.json -o compared.svg",
+                "",
+                "Needs fonts (apt install fontconfig fonts-dejavu-core), but no screen."})
+final class PlotCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Parameters(arity = "1..*", paramLabel = "RESULT.json", converter = PathConverter.class,
+            description = "What gds io --json printed; each becomes a line.")
+    private List<Path> results = new ArrayList<>();
+
+    @Option(
+            names = {"-o", "--output"},
+            paramLabel = "FILE",
+            required = true,
+            converter = PathConverter.class,
+            description = "The chart: a name that ends in .svg or .png.")
+    @SuppressWarnings("NullAway.Init")
+    private Path chart;
+
+    @Option(names = "--title", paramLabel = "TEXT", description = "Written above the charts.")
+    private String title = "";
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    PlotCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        PlotArguments arguments = new PlotArguments(results, chart, title);
+        return PlotRun.run(arguments, terminal, output.manner(), Schemas.of("plot")).code();
+    }
+}

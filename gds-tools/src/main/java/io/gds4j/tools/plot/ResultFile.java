@@ -1,0 +1,96 @@
+package io.gds4j.tools.plot;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.gds4j.tools.terminal.CommandFailure;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/**
+ * A file that {@code gds io --json} wrote.
+ *
+ * @param label for the legend
+ * @param measurements by size of request, smallest first
+ */
+record ResultFile(String label, List<Measurement> measurements) {
+    private static final String SCHEMA = "gds4j.io/";
+    private static final long MOST_BYTES = 64L << 20;
+
+    ResultFile {
+        measurements = List.copyOf(measurements);
+    }
+
+    /**
+     * Reads it.
+     *
+     * @throws CommandFailure with status 3 for what is no such file
+     */
+    static ResultFile read(Path file) throws IOException {
+        if (Files.isDirectory(file)) {
+            throw wrong(file, "is a folder");
+        }
+        if (Files.size(file) > MOST_BYTES) {
+            throw wrong(file, "is too large for a result of gds io --json");
+        }
+        JsonNode object;
+        try {
+            object = new ObjectMapper()
+                    .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+                    .readTree(Files.readAllBytes(file));
+        } catch (JsonProcessingException e) {
+            long line = e.getLocation() == null ? 1 : e.getLocation().getLineNr();
+            throw wrong(file, "line " + line + " is no JSON: " + e.getOriginalMessage());
+        }
+        if (!object.path("schema").asText().startsWith(SCHEMA)) {
+            throw wrong(file, "is not what gds io --json prints: no schema " + SCHEMA + "N");
+        }
+        if (object.has("error")) {
+            throw wrong(file, "is of a run that failed: " + object.path("error").path("message").asText());
+        }
+        List<Measurement> points = new ArrayList<>();
+        for (JsonNode result : object.path("results")) {
+            points.add(point(file, result));
+        }
+        if (points.isEmpty()) {
+            throw wrong(file, "has no results");
+        }
+        points.sort(Comparator.comparingLong(Measurement::ioSize));
+        return new ResultFile(label(file, object), points);
+    }
+
+    private static Measurement point(Path file, JsonNode result) {
+        JsonNode latency = result.path("latencyMicros");
+        Measurement point = new Measurement(
+                result.path("ioSize").asLong(),
+                result.path("bytesPerSecond").asDouble(),
+                latency.path("p50").asDouble(),
+                latency.path("p99").asDouble());
+        if (point.ioSize() < 1 || !(point.bytesPerSecond() > 0) || !(point.p50Micros() > 0)
+                || !(point.p99Micros() > 0)) {
+            throw wrong(file, "has a result without size, throughput or latency: jobs of different sizes have none");
+        }
+        return point;
+    }
+
+    private static String label(Path file, JsonNode object) {
+        Path name = file.getFileName();
+        return "%s: %s %s, %s, %d thread%s, %s".formatted(
+                name == null ? file : name,
+                object.path("ioType").asText(),
+                object.path("xferType").asText(),
+                object.path("target").asText(),
+                object.path("threads").asInt(),
+                object.path("threads").asInt() == 1 ? "" : "s",
+                object.path("backend").asText());
+    }
+
+    private static CommandFailure wrong(Path file, String what) {
+        return CommandFailure.badInput(file.toString(), file + ": " + what);
+    }
+}

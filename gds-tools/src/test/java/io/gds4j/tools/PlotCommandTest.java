@@ -1,0 +1,120 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.awt.image.BufferedImage;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
+import javax.imageio.ImageIO;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.w3c.dom.Document;
+
+class PlotCommandTest {
+    private static final String RESULT = """
+            {"schema":"gds4j.io/1","ioType":"READ","xferType":"GPUD","threads":2,"target":"host","backend":"compat",
+             "results":[
+              {"ioSize":65536,"bytesPerSecond":9000000000,"latencyMicros":{"avg":8,"p50":7.5,"p99":20,"max":90}},
+              {"ioSize":4096,"bytesPerSecond":2000000000,"latencyMicros":{"avg":2,"p50":1.8,"p99":4,"max":50}}]}
+            """;
+
+    @TempDir
+    private Path folder;
+
+    private Path result(String name, String text) throws IOException {
+        return Files.writeString(folder.resolve(name), text);
+    }
+
+    @Test
+    void aPngIsAnImageWithALineForEachResult() throws IOException {
+        Path first = result("first.json", RESULT);
+        Path second = result("second.json", RESULT.replace("9000000000", "5000000000"));
+        Path chart = folder.resolve("chart.png");
+
+        GdsRun run = gds("plot", first.toString(), second.toString(), "-o", chart.toString(), "--json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        JsonNode json = run.json();
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.plot/1");
+        assertThat(json.get("series")).hasSize(2);
+        assertThat(json.get("points").asInt()).isEqualTo(4);
+        assertThat(json.get("bytes").asLong()).isEqualTo(Files.size(chart));
+        BufferedImage image = ImageIO.read(chart.toFile());
+        assertThat(image.getWidth()).isGreaterThanOrEqualTo(960);
+        Set<Integer> colours = new HashSet<>();
+        for (int y = 0; y < image.getHeight(); y++) {
+            for (int x = 0; x < image.getWidth(); x++) {
+                colours.add(image.getRGB(x, y) & 0xFFFFFF);
+            }
+        }
+        assertThat(colours).as("both lines, on white").contains(0x0072B2, 0xD55E00, 0xFFFFFF);
+    }
+
+    @Test
+    void anSvgIsXmlWithALineForEachResult() throws Exception {
+        Path file = result("result.json", RESULT);
+        Path chart = folder.resolve("chart.svg");
+
+        GdsRun run = gds("plot", file.toString(), "-o", chart.toString(), "--title", "Reads & writes");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out()).isEqualTo(chart + ": SVG of 1 result\n");
+        DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
+        factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
+        Document document = factory.newDocumentBuilder().parse(chart.toFile());
+        assertThat(document.getDocumentElement().getTagName()).isEqualTo("svg");
+        assertThat(Integer.parseInt(document.getDocumentElement().getAttribute("width"))).isEqualTo(960);
+        assertThat(document.getElementsByTagName("path").getLength()).isGreaterThan(3);
+    }
+
+    @Test
+    void whatGdsIoPrintsIsDrawn() throws IOException {
+        Path data = Files.write(folder.resolve("data"), new byte[1 << 18]);
+        GdsRun measured = gds(
+                "io", "-f", data.toString(), "-d", "host", "-i", "4K:64K:*2", "--warm-up", "0", "--json");
+        Path file = result("measured.json", measured.out());
+
+        GdsRun run = gds("plot", file.toString(), "-o", folder.resolve("measured.svg").toString(), "--json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("points").asInt()).isEqualTo(5);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    not json                              | line 1 is no JSON
+                    {"schema":"gds4j.load/1"}             | is not what gds io --json prints
+                    {"schema":"gds4j.io/1"}               | has no results
+                    {"schema":"gds4j.io/1","error":{"message":"no luck"}} | of a run that failed: no luck
+                    {"schema":"gds4j.io/1","results":[{"ioSize":4096}]}   | without size, throughput or latency
+                    """)
+    void aFileThatIsNoResultIsStatusThree(String text, String expected) throws IOException {
+        Path file = result("bad.json", text);
+        Path chart = folder.resolve("chart.svg");
+
+        GdsRun run = gds("plot", file.toString(), "-o", chart.toString());
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).startsWith("gds: " + file).contains(expected);
+        assertThat(chart).doesNotExist();
+    }
+
+    @Test
+    void wrongUsageIsStatusTwo() throws IOException {
+        Path file = result("result.json", RESULT);
+
+        assertThat(gds("plot", file.toString()).status()).isEqualTo(2);
+        GdsRun run = gds("plot", file.toString(), "-o", "chart.pdf");
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.errorLine()).contains("ends in .svg or .png");
+        assertThat(gds("plot", folder.resolve("missing").toString(), "-o", "c.svg").status()).isEqualTo(3);
+    }
+}
