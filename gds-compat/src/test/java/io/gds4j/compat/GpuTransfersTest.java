@@ -244,7 +244,7 @@ class GpuTransfersTest {
             try (CuFileHandle handle = rig.open(file)) {
                 List<Thread> threads = new ArrayList<>();
                 ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
-                for (int i = 0; i < 32; i++) {
+                for (int i = 0; i < 128; i++) {
                     GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
                     threads.add(Thread.ofPlatform().daemon().start(() -> {
                         try {

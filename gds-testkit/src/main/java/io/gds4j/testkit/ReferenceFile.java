@@ -20,6 +20,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.AbstractExecutorService;
@@ -32,6 +33,14 @@ import java.util.concurrent.TimeUnit;
  */
 final class ReferenceFile implements BackendFile {
     private static final String REGISTER = "cuFileHandleRegister";
+
+    private static final Map<String, Integer> ERRNO_BY_TEXT = Map.of(
+            "No space left", Errno.ENOSPC,
+            "quota", Errno.EDQUOT,
+            "File too large", Errno.EFBIG,
+            "Not a directory", Errno.ENOTDIR,
+            "name too long", Errno.ENAMETOOLONG,
+            "symbolic links", Errno.ELOOP);
 
     private final AsynchronousFileChannel channel;
     private final Optional<Path> path;
@@ -138,12 +147,14 @@ final class ReferenceFile implements BackendFile {
         };
     }
 
+    /** The JDK keeps the kernel's text and drops its number. */
     private static int errno(String message) {
-        return message.contains("No space left")
-                ? Errno.ENOSPC
-                : message.contains("quota")
-                        ? Errno.EDQUOT
-                        : message.contains("too large") ? Errno.EFBIG : Errno.EIO;
+        for (Map.Entry<String, Integer> known : ERRNO_BY_TEXT.entrySet()) {
+            if (message.contains(known.getKey())) {
+                return known.getValue();
+            }
+        }
+        return Errno.EIO;
     }
 
     Optional<DescriptorKey> descriptor() {

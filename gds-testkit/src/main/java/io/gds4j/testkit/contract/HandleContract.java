@@ -149,6 +149,37 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
+    void pathsThatLeadNowhereHaveTheirErrno() throws IOException {
+        GuardedFile file = newFile(10);
+        Path loop = newPath();
+        Files.createSymbolicLink(loop, loop);
+        Failures.expectErrno(
+                Errno.ENOENT, () -> driver().openFile(newPath().resolve("below"), StandardOpenOption.WRITE));
+        Failures.expectErrno(Errno.ENOTDIR, () -> driver().openFile(file.path().resolve("below")));
+        Failures.expectErrno(Errno.ENAMETOOLONG, () -> driver().openFile(file.path().resolveSibling("n".repeat(256))));
+        Failures.expectErrno(Errno.ELOOP, () -> driver().openFile(loop));
+    }
+
+    @Test
+    void linksAndRelativeAndLongNamesLeadToTheFile() throws IOException {
+        GuardedFile file = newFile(SIZE);
+        Path link = newPath();
+        Files.createSymbolicLink(link, file.path());
+        Path relative = Path.of("").toAbsolutePath().relativize(file.path());
+        Path hard = file.path().resolveSibling("n".repeat(255));
+        Files.createLink(hard, file.path());
+        Path odd = file.path().resolveSibling("with space, %d and 'quote'");
+        Files.createLink(odd, file.path());
+        for (Path name : List.of(link, relative, hard, odd)) {
+            try (CuFileHandle handle =
+                    driver().openFile(name, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                readBack(file, handle);
+                writeSome(file, handle, file.path());
+            }
+        }
+    }
+
+    @Test
     void directoryIsRefused() throws IOException {
         Path directory = Files.createDirectory(newPath());
         Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().openFile(directory));
