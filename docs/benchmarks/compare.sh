@@ -67,7 +67,7 @@ fi
 class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
 [ -n "$class_path" ] || { echo "compare: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
 java=java
-[ -x "${JAVA_HOME:-}/bin/java" ] && java=$JAVA_HOME/bin/java
+[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
 
 gds() {
     timeout 60 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} \

@@ -1,0 +1,35 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.Collection;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+import org.openjdk.jmh.runner.options.VerboseMode;
+
+class BenchmarksTest {
+    @Test
+    void everyBenchmarkRuns() throws RunnerException {
+        Collection<RunResult> results = new Runner(
+                new OptionsBuilder()
+                        .include("io\\.gds4j\\.compat\\..*Benchmark")
+                        .param("size", "4096")
+                        .forks(0)
+                        .warmupIterations(0)
+                        .measurementIterations(1)
+                        .measurementTime(TimeValue.milliseconds(5))
+                        .shouldFailOnError(true)
+                        .verbosity(VerboseMode.SILENT)
+                        .build())
+                .run();
+
+        List<String> names = results.stream().map(result -> result.getPrimaryResult().getLabel()).toList();
+        assertThat(names).contains("buffered", "direct", "alone", "piece", "together", "preadAddress", "cachedPages");
+        assertThat(results).allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
+    }
+}
