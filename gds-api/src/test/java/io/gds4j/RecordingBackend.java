@@ -28,12 +28,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** Moves no bytes: writes down what reaches it, and does what a test wants to happen meanwhile. */
-public final class RecordingBackend implements CuFileBackend {
+public class RecordingBackend implements CuFileBackend {
     private volatile int statsLevel;
     /** C function and what it was about, in the order of the calls. */
     public final List<String> calls = new CopyOnWriteArrayList<>();
@@ -42,6 +43,10 @@ public final class RecordingBackend implements CuFileBackend {
     /** Whether files are open for reading and for writing. */
     public volatile boolean readable = true;
     public volatile boolean writable = true;
+    /** What files give as a descriptor of their own; -1 for none. */
+    public volatile int ownDescriptor = -1;
+    /** How it calls itself. */
+    public volatile String name = "recording";
 
     final LinkedBlockingQueue<BatchEvent> events = new LinkedBlockingQueue<>();
     private final Map<String, Runnable> actions = new ConcurrentHashMap<>();
@@ -68,7 +73,7 @@ public final class RecordingBackend implements CuFileBackend {
 
     @Override
     public String name() {
-        return "recording";
+        return name;
     }
 
     @Override
@@ -323,6 +328,11 @@ public final class RecordingBackend implements CuFileBackend {
         @Override
         public IoPathReport ioPath() {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the test says so");
+        }
+
+        @Override
+        public OptionalInt ownDescriptor() {
+            return ownDescriptor < 0 ? OptionalInt.empty() : OptionalInt.of(ownDescriptor);
         }
 
         @Override

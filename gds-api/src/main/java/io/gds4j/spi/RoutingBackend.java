@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -13,7 +14,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -62,8 +62,7 @@ public final class RoutingBackend extends DriverFunctions {
             CuFileError.HANDLE_NOT_REGISTERED);
 
     private final BackendPair pair;
-    private final Map<Long, Integer> streams = new HashMap<>();
-    private final Set<Long> streamsOfSecond = new HashSet<>();
+    private final RoutedStreams streams = new RoutedStreams();
     private final AtomicBoolean told = new AtomicBoolean();
 
     /**
@@ -108,6 +107,22 @@ public final class RoutingBackend extends DriverFunctions {
         return pair.first().peakStagingBytes() + (other == null ? 0 : other.peakStagingBytes());
     }
 
+    @Override
+    public EngineStatistics engineStatistics() {
+        EngineStatistics one = pair.first().engineStatistics();
+        CuFileBackend second = pair.secondIfMade();
+        if (second == null) {
+            return one;
+        }
+        EngineStatistics other = second.engineStatistics();
+        return new EngineStatistics(
+                bytesByPath(),
+                one.bouncePoolBytes() + other.bouncePoolBytes(),
+                one.bouncePoolPeakBytes() + other.bouncePoolPeakBytes(),
+                one.queueDepth() + other.queueDepth(),
+                one.retries() + other.retries());
+    }
+
     // ---- driver
 
     @Override
@@ -117,11 +132,8 @@ public final class RoutingBackend extends DriverFunctions {
 
     @Override
     public void driverClose() {
-        synchronized (this) {
-            if (pair.users() == 1) {
-                streams.clear();
-                streamsOfSecond.clear();
-            }
+        if (pair.users() == 1) {
+            streams.clear();
         }
         pair.close();
     }
@@ -392,6 +404,12 @@ public final class RoutingBackend extends DriverFunctions {
     @Override
     public List<BatchEvent> batchIoGetStatus(
             BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        if (minimum < 0 || maximum < minimum) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileBatchIOGetStatus",
+                    "minimum is %d, allowed: 0 to the maximum of %d".formatted(minimum, maximum));
+        }
         return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")
                 .await(minimum, maximum, timeout);
     }
@@ -435,16 +453,13 @@ public final class RoutingBackend extends DriverFunctions {
     private void queue(String function, StreamRequest request, Queued call) {
         RoutedFile routed = own(function, request.file());
         BackendFile preferred = routed.first();
-        if (preferred != null) {
+        if (preferred != null && !streams.isForSecondAlone(request.stream())) {
             call.run(pair.first(), at(request, preferred));
             return;
         }
         BackendFile other = atSecond(routed);
-        synchronized (this) {
-            Integer flags = streams.get(request.stream());
-            if (flags != null && pair.isFirstOpen() && streamsOfSecond.add(request.stream())) {
-                pair.second().streamRegister(request.stream(), flags);
-            }
+        if (pair.isFirstOpen()) {
+            streams.showToSecond(request.stream(), pair.second());
         }
         call.run(pair.second(), at(request, other));
     }
@@ -461,25 +476,33 @@ public final class RoutingBackend extends DriverFunctions {
     }
 
     @Override
-    public synchronized void streamRegister(long stream, int flags) {
+    public void streamRegister(long stream, int flags) {
         pair.checkOpen("cuFileStreamRegister");
-        speaker().streamRegister(stream, flags);
-        streams.put(stream, flags);
+        try {
+            speaker().streamRegister(stream, flags);
+            streams.add(stream, flags, false);
+        } catch (CuFileException e) {
+            if (!pair.isFirstOpen() || e.error() != CuFileError.IO_NOT_SUPPORTED) {
+                throw e;
+            }
+            // A kind of stream that the first one does not know, such as one without a GPU.
+            pair.second().streamRegister(stream, flags);
+            streams.add(stream, flags, true);
+        }
     }
 
     @Override
     public void streamDeregister(long stream) {
         pair.checkOpen("cuFileStreamDeregister");
-        boolean both;
-        synchronized (this) {
-            streams.remove(stream);
-            both = streamsOfSecond.remove(stream);
-        }
+        RoutedStreams.Stream known = streams.remove(stream);
+        CuFileBackend other = pair.secondIfOpen();
         try {
-            speaker().streamDeregister(stream);
+            if (known == null || !known.forSecondAlone()) {
+                speaker().streamDeregister(stream);
+            }
         } finally {
-            if (both) {
-                pair.second().streamDeregister(stream);
+            if (known != null && known.isAtSecond() && other != null) {
+                other.streamDeregister(stream);
             }
         }
     }

@@ -9,7 +9,6 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.spi.BatchStatus;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.StructLayout;
-import java.util.Optional;
 
 /**
  * The one place that decodes what libcufile answers. Its functions do so in seven ways:
@@ -29,7 +28,6 @@ final class CuFileResults {
     static final StructLayout STATUS = MemoryLayout.structLayout(JAVA_INT.withName("err"), JAVA_INT.withName("cu_err"));
 
     private static final int LARGEST_ERRNO = 4095;
-    private static final int FIRST_CODE = 5000;
 
     private CuFileResults() {
     }
@@ -59,8 +57,7 @@ final class CuFileResults {
                     .error(CuFileError.CUDA_DRIVER_ERROR)
                     .detail("libcufile met CUDA error " + cudaResult(status));
         }
-        // Out of range either way: no errno and no code, but named in the text.
-        return failure(function.cName(), error < 0 ? error : -(long) error);
+        return error < 0 ? failure(function.cName(), error) : ofCode(function.cName(), error);
     }
 
     /**
@@ -111,17 +108,14 @@ final class CuFileResults {
             return failure.error(PosixErrors.code(errno)).errno(errno)
                     .detail("libcufile answered " + Errno.name(errno));
         }
-        Optional<CuFileError> error = negative < -FIRST_CODE && negative >= -Integer.MAX_VALUE
-                ? CuFileError.of((int) -negative)
-                : Optional.empty();
-        return error.map(known -> failure.error(known).detail(known.text()))
-                .orElseGet(
-                        () -> failure.error(CuFileError.INTERNAL_ERROR)
-                                .detail("libcufile answered " + -negative + ", which cuFile does not define"));
+        return ofCode(function, negative == Long.MIN_VALUE ? Long.MAX_VALUE : -negative);
     }
 
-    /** The code that stands for a negative errno or a negative code. */
-    static CuFileError code(long negative) {
-        return failure("", negative).build().error();
+    private static CuFileException.Builder ofCode(String function, long code) {
+        CuFileException.Builder failure = CuFileException.builder(function);
+        return CuFileError.of((int) Math.min(code, Integer.MAX_VALUE))
+                .map(known -> failure.error(known).detail(known.text()))
+                .orElseGet(() -> failure.error(CuFileError.INTERNAL_ERROR)
+                        .detail("libcufile answered " + code + ", which cuFile does not define"));
     }
 }

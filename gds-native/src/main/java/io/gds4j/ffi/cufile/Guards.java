@@ -154,6 +154,16 @@ final class Guards {
         }
     }
 
+    /** Streams of a GPU: the library follows what else it is given as a pointer. */
+    static void cudaStream(String function, long stream) {
+        if (stream < 0) {
+            throw CuFileException.of(
+                    CuFileError.IO_NOT_SUPPORTED,
+                    function,
+                    "libcufile serves CUDA streams alone, and 0x%x is none".formatted(stream));
+        }
+    }
+
     /** Flags of a stream: only those that cuFile defines. */
     static void streamFlags(int flags) {
         if ((flags & ~STREAM_FLAGS) != 0) {

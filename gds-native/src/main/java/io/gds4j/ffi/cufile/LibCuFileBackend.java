@@ -310,9 +310,13 @@ final class LibCuFileBackend implements CuFileBackend {
                 .await(minimum, maximum, timeout);
     }
 
+    /** Ignores a batch that is not one of this session, as the library does. */
     @Override
     public void batchIoCancel(BackendBatch batch) {
-        own(batch, CuFileError.INTERNAL_BATCH_CANCEL_ERROR, "cuFileBatchIOCancel").cancel();
+        LibCuFileSession open = current("cuFileBatchIOCancel");
+        if (batch instanceof LibraryBatch ours && open.owns(ours)) {
+            ours.cancel();
+        }
     }
 
     @Override
@@ -347,6 +351,7 @@ final class LibCuFileBackend implements CuFileBackend {
         String function = LibraryStreams.function(write);
         LibraryFile ours = enter(function, request.file());
         try {
+            Guards.cudaStream(function, request.stream());
             Guards.streamCells(function, ours, request);
             Guards.accessMode(function, ours, write, -1, -1);
             ours.session().queue(ours, write, request);

@@ -109,7 +109,7 @@ final class LibraryBatch implements BackendBatch {
         boolean done = false;
         try {
             for (BatchRequest request : requests) {
-                entered.add(enter(request, owner.apply(request)));
+                entered.add(checked(request, owner));
             }
             feed();
             waiting.addAll(entered);
@@ -126,6 +126,20 @@ final class LibraryBatch implements BackendBatch {
             }
         }
         feed();
+    }
+
+    /** Whatever is wrong with an entry, it is the submission that fails. */
+    private Entry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner) {
+        try {
+            return enter(request, owner.apply(request));
+        } catch (CuFileException e) {
+            throw CuFileException.builder(SUBMIT)
+                    .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                    .path(request.file().path())
+                    .detail("entry %d: %s".formatted(request.cookie(), e.detail()))
+                    .cause(e)
+                    .build();
+        }
     }
 
     private Entry enter(BatchRequest request, LibraryFile file) {
@@ -320,8 +334,9 @@ final class LibraryBatch implements BackendBatch {
 
     /** Cancels what has not begun; every entry still gets its event. */
     synchronized void cancel() {
-        checkAlive(CuFileError.INTERNAL_BATCH_CANCEL_ERROR, "cuFileBatchIOCancel");
-        cancelAll();
+        if (!destroyed) {
+            cancelAll();
+        }
     }
 
     private void cancelAll() {

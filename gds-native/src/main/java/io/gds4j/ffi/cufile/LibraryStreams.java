@@ -46,6 +46,7 @@ final class LibraryStreams {
     }
 
     synchronized void register(long stream, int flags) {
+        Guards.cudaStream("cuFileStreamRegister", stream);
         Guards.streamFlags(flags);
         Stream known = streams.get(stream);
         if (known != null && known.registered) {

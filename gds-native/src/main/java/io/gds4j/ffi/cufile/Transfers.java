@@ -67,7 +67,13 @@ final class Transfers {
 
     /** The context that must be current for I/O on this memory, or {@link CurrentContext#NONE}. */
     long contextOf(MemoryRange memory) {
-        return memory.kind().isCuda() ? contexts.contextOf(memory.address(), memory.device()) : CurrentContext.NONE;
+        return switch (memory.kind()) {
+            case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
+            // Any will do.
+            case HOST_PINNED -> contexts.primary(0);
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
+                contexts.contextOf(memory.address(), memory.device());
+        };
     }
 
     private Registrations.@Nullable Registration enterRegistration(long base) {

@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.SlabArray;
 import io.gds4j.error.Errno;
 import io.gds4j.spi.BatchStatus;
@@ -75,7 +76,7 @@ final class FakeBatches {
             fake.violated("a batch without a place for its handle: crash");
             return 5022;
         }
-        if (capacity < 1 || capacity > 128) {
+        if (capacity < 1 || capacity > fake.driver().running().get(CuFileKeys.IO_BATCHSIZE)) {
             return 5022;
         }
         long handle = nextHandle;

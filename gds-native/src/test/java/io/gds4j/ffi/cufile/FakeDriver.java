@@ -13,6 +13,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.CString;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -24,6 +25,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** The double's driver: opened by count, configured by the file that C's environment names, parameters, statistics. */
 final class FakeDriver {
@@ -45,7 +47,9 @@ final class FakeDriver {
     private int statsLevel;
     private long failNextOpen;
     private long[] gpuSlabs = {};
-    private volatile int inside;
+    private final AtomicInteger inside = new AtomicInteger();
+    private volatile Runnable onClose = () -> {
+    };
 
     FakeDriver(FakeCuFile fake) {
         this.fake = fake;
@@ -59,6 +63,11 @@ final class FakeDriver {
     /** Other code of the process has it open so many times. */
     synchronized void openElsewhere(long times) {
         users += times;
+    }
+
+    /** Runs when the last user closes. */
+    void onClose(Runnable action) {
+        onClose = action;
     }
 
     synchronized void dropUse() {
@@ -93,13 +102,13 @@ final class FakeDriver {
     }
 
     long driverOpen() {
-        if (inside++ != 0) {
+        if (inside.getAndIncrement() != 0) {
             fake.violated("open and close race");
         }
         try {
             return open();
         } finally {
-            inside--;
+            inside.decrementAndGet();
         }
     }
 
@@ -117,7 +126,7 @@ final class FakeDriver {
                 Files.writeString(copy, json);
                 running = CuFileConfig.builder().environment(Map.of()).file(copy).build();
                 Files.delete(copy);
-            } catch (CuFileConfigException | java.io.IOException e) {
+            } catch (CuFileConfigException | IOException e) {
                 fake.violated("the library would refuse its configuration: " + e.getMessage());
                 return -Errno.EINVAL;
             }
@@ -134,13 +143,13 @@ final class FakeDriver {
     private static String read(String path) {
         try {
             return Files.readString(Path.of(path));
-        } catch (java.io.IOException e) {
+        } catch (IOException e) {
             return "{}";
         }
     }
 
     long driverClose_v2() {
-        if (inside++ != 0) {
+        if (inside.getAndIncrement() != 0) {
             fake.violated("open and close race");
         }
         try {
@@ -154,11 +163,12 @@ final class FakeDriver {
                     fake.transfers().closed();
                     fake.batches().closed();
                     p2p.clear();
+                    onClose.run();
                 }
                 return 0;
             }
         } finally {
-            inside--;
+            inside.decrementAndGet();
         }
     }
 

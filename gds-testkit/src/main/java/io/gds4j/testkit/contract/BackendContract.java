@@ -98,10 +98,12 @@ public abstract class BackendContract {
 
     /** A driver of its own, for tests that close it. */
     final CuFileDriver newDriver() {
-        return newDriver(backend().config());
+        return CuFileDriver.open(backend().createBackend(backend().config()));
     }
 
+    /** A driver with a configuration of its own. */
     final CuFileDriver newDriver(CuFileConfig config) {
+        makeWayForOtherSettings();
         return CuFileDriver.open(backend().createBackend(config));
     }
 

@@ -16,5 +16,10 @@ public enum Divergence {
     /** An interrupt is noticed only after the whole request. */
     UNINTERRUPTIBLE,
     /** Drivers that are open at the same time cannot differ in their configuration: DRIVER_ALREADY_OPEN. */
-    ONE_CONFIGURATION
+    ONE_CONFIGURATION,
+    /**
+     * Statistics are those of a library: of all sessions, without calls that never reach it, and with more than one where a
+     * request takes more than one.
+     */
+    STATISTICS_OF_THE_LIBRARY
 }

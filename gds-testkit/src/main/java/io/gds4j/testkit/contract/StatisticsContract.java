@@ -51,6 +51,10 @@ public abstract class StatisticsContract extends BackendContract {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileGetStatsL1"), "not built");
     }
 
+    private void countersAreOfThisSessionAlone() {
+        assumeFalse(diverges(Divergence.STATISTICS_OF_THE_LIBRARY), "STATISTICS_OF_THE_LIBRARY");
+    }
+
     private static CuFileStatistics started(CuFileDriver driver, int level) {
         CuFileStatistics statistics = driver.statistics();
         statistics.setLevel(level);
@@ -61,6 +65,7 @@ public abstract class StatisticsContract extends BackendContract {
     @ParameterizedTest
     @MethodSource("kinds")
     void eachRequestIsCountedOnceWithItsBytes(MemoryKind kind) {
+        countersAreOfThisSessionAlone();
         GuardedFile file = newFile(SIZE);
         try (CuFileDriver driver = newDriver()) {
             CuFileStatistics statistics = started(driver, 2);
@@ -102,6 +107,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @Test
     void failedRequestIsCountedAsAnErrorWithoutBytes() {
+        countersAreOfThisSessionAlone();
         GuardedFile file = newFile(PAGE);
         try (CuFileDriver driver = newDriver()) {
             CuFileStatistics statistics = started(driver, 1);
@@ -120,6 +126,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @Test
     void onlyWhatComesBetweenStartAndStopIsCountedAndResetForgets() {
+        countersAreOfThisSessionAlone();
         GuardedFile file = newFile(PAGE);
         try (CuFileDriver driver = newDriver();
                 CuFileHandle handle = driver.openFile(file.path());
@@ -167,6 +174,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @Test
     void configuredLevelCountsFromTheStart() {
+        countersAreOfThisSessionAlone();
         GuardedFile file = newFile(PAGE);
         try (CuFileDriver driver = newDriver(
                 backend().config().toBuilder().set(CuFileKeys.PROFILE_CUFILE_STATS, 1L).build());
@@ -178,6 +186,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @Test
     void everyGpuHasItsOwnCounters() {
+        countersAreOfThisSessionAlone();
         if (!backend().kinds().contains(MemoryKind.CUDA_DEVICE)) {
             return;
         }

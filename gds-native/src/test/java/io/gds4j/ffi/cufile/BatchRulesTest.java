@@ -1,0 +1,333 @@
+package io.gds4j.ffi.cufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import io.gds4j.statistics.IoPath;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Batches: all or none, each event once, and never more in the library than it has slabs for. */
+class BatchRulesTest extends SessionRig {
+    private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
+    private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
+    private static final int SLABS_OF_A_MEBIBYTE = 64;
+
+    private static BatchRequest read(BackendFile file, MemoryAllocation memory, long size, long fileOffset, long at) {
+        return new BatchRequest(file, false, memory.range(), size, fileOffset, at, fileOffset);
+    }
+
+    private List<BatchRequest> reads(BackendFile file, MemoryAllocation memory, int count, long size) {
+        List<BatchRequest> requests = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            long at = i * 64L;
+            requests.add(new BatchRequest(file, false, memory.range(), size, at, at, i));
+        }
+        return requests;
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "CUDA_DEVICE"})
+    void entriesMoveTheirBytesAndComeBackOnce(MemoryKind kind) {
+        MemoryAllocation memory = allocate(kind, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(8);
+        assertThat(batch.capacity()).isEqualTo(8);
+
+        backend.batchIoSubmit(
+                batch, List.of(read(file, memory, 1000, 50, 0), read(file, memory, 2000, 7000, 1000)), 0);
+        List<BatchEvent> events = new ArrayList<>(backend.batchIoGetStatus(batch, 2, 8, SOON));
+
+        assertThat(events)
+                .containsExactlyInAnyOrder(
+                        new BatchEvent(50, BatchStatus.COMPLETE, 1000),
+                        new BatchEvent(7000, BatchStatus.COMPLETE, 2000));
+        assertThat(bytes(memory, 0, 1000)).isEqualTo(expected(50, 1000));
+        assertThat(bytes(memory, 1000, 2000)).isEqualTo(expected(7000, 2000));
+        assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
+        assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON)).as("nothing is outstanding").isEmpty();
+        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 3000L));
+    }
+
+    @Test
+    void readsAndWritesMayStandInOneBatch() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.read(file, memory.range(), 100, 0, 0);
+        BackendBatch batch = backend.batchIoSetUp(2);
+        backend.batchIoSubmit(
+                batch,
+                List.of(
+                        new BatchRequest(file, true, memory.range(), 100, SIZE, 0, 1),
+                        new BatchRequest(file, false, memory.range(), 100, 500, 4096, 2)),
+                0);
+        assertThat(backend.batchIoGetStatus(batch, 2, 2, SOON)).hasSize(2);
+        assertThat(file.size()).isEqualTo(SIZE + 100);
+        assertThat(bytes(memory, 4096, 100)).isEqualTo(expected(500, 100));
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {4096, 65536, 1 << 20})
+    void neverMoreEntriesAreInsideThanTheLibraryHasSlabsOverAllBatches(long size) {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        BackendFile file = file();
+        BackendBatch first = backend.batchIoSetUp(128);
+        BackendBatch second = backend.batchIoSetUp(128);
+        backend.batchIoSubmit(first, reads(file, memory, 128, size), 0);
+        backend.batchIoSubmit(second, reads(file, memory, 128, size), 0);
+
+        assertThat(backend.batchIoGetStatus(second, 128, 128, SOON)).hasSize(128);
+        assertThat(backend.batchIoGetStatus(first, 128, 128, SOON)).hasSize(128);
+        assertThat(fake.batches().mostInside()).isLessThanOrEqualTo(size == 4096 ? 64 : SLABS_OF_A_MEBIBYTE / 2);
+    }
+
+    @Test
+    void starvedBatchGoesOnWhileNobodyAsksForTheEventsOfTheOther() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        BackendFile file = file();
+        BackendBatch hog = backend.batchIoSetUp(64);
+        BackendBatch starved = backend.batchIoSetUp(64);
+        backend.batchIoSubmit(hog, reads(file, memory, 64, 65536), 0);
+        backend.batchIoSubmit(starved, reads(file, memory, 10, 65536), 0);
+
+        assertThat(backend.batchIoGetStatus(starved, 10, 64, SOON)).hasSize(10);
+        assertThat(backend.batchIoGetStatus(hog, 64, 64, SOON)).hasSize(64);
+    }
+
+    @Test
+    void eventsAreHandedOutUpToTheMaximum() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(8);
+        backend.batchIoSubmit(batch, reads(file, memory, 8, 64), 0);
+        assertThat(backend.batchIoGetStatus(batch, 3, 3, SOON)).hasSize(3);
+        assertThat(backend.batchIoGetStatus(batch, 0, 2, AT_ONCE)).hasSize(2);
+        assertThat(backend.batchIoGetStatus(batch, 3, 8, SOON)).hasSize(3);
+    }
+
+    @Test
+    void entriesThatAreNotFetchedCountAgainstTheCapacity() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(batch, reads(file, memory, 3, 64), 0);
+        expect(
+                CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, 64), 0));
+        expect(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, () -> backend.batchIoSubmit(batch, List.of(), 0));
+        assertThat(backend.batchIoGetStatus(batch, 3, 4, SOON)).hasSize(3);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -1, 129, Integer.MAX_VALUE})
+    void capacityOutsideTheLibrarysNeverReachesIt(int capacity) {
+        CuFileException failure = failure(() -> backend.batchIoSetUp(capacity));
+        assertThat(failure.error()).isEqualTo(CuFileError.INVALID_VALUE);
+        assertThat(failure.detail()).contains("1 to 128");
+        assertThat(fake.callsOf("cuFileBatchIOSetUp")).isEmpty();
+    }
+
+    @Test
+    void flagsNeverReachTheLibrary() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        expect(
+                CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, 64), 5));
+    }
+
+    @Test
+    void badEntrySubmitsNoneOfThem() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendFile dead = file();
+        backend.handleDeregister(dead);
+        BackendBatch batch = backend.batchIoSetUp(8);
+        BatchRequest good = read(file, memory, 64, 0, 0);
+        for (BatchRequest bad : List.of(
+                read(file, memory, -1, 0, 0),
+                read(file, memory, 64, -1, 0),
+                read(file, memory, 64, 0, -1),
+                read(file, memory, 64, 0, 65536),
+                read(dead, memory, 64, 0, 0))) {
+            expect(
+                    CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                    () -> backend.batchIoSubmit(batch, List.of(good, bad), 0));
+        }
+        assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
+        assertThat(fake.transfers().movedBytes()).isZero();
+        backend.batchIoSubmit(batch, reads(file, memory, 8, 64), 0);
+        assertThat(backend.batchIoGetStatus(batch, 8, 8, SOON)).hasSize(8);
+    }
+
+    @Test
+    void submissionThatTheLibraryRefusesIsThrown() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        fake.batches().refuseSubmits(5035);
+        expect(
+                CuFileError.BATCH_SUBMIT_FAILED,
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0));
+        fake.batches().refuseSubmits(0);
+        assertThat(backend.batchIoGetStatus(batch, 0, 4, AT_ONCE)).isEmpty();
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
+    }
+
+    @Test
+    void entriesThatWaitedAndAreRefusedThenBecomeFailedEvents() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(64);
+        backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
+        fake.batches().refuseSubmits(5035);
+
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 64, 64, SOON);
+
+        assertThat(events).hasSize(64);
+        assertThat(events.stream().filter(event -> event.status() == BatchStatus.COMPLETE)).hasSize(32);
+        assertThat(events.stream().filter(event -> event.status() == BatchStatus.FAILED))
+                .hasSize(32)
+                .allMatch(event -> event.result() == -5035);
+    }
+
+    @Test
+    void timeoutReturnsWhatIsThere() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        long begin = System.nanoTime();
+        assertThat(backend.batchIoGetStatus(batch, 4, 4, Optional.of(Duration.ofMillis(50)))).isEmpty();
+        assertThat(System.nanoTime() - begin).isGreaterThanOrEqualTo(Duration.ofMillis(50).toNanos());
+        fake.batches().release();
+        assertThat(backend.batchIoGetStatus(batch, 4, 4, Optional.empty())).hasSize(4);
+    }
+
+    @Test
+    void cancelledEntriesComeBackAsCancelled() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(64);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
+        backend.batchIoCancel(batch);
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 64, 64, SOON);
+        assertThat(events)
+                .hasSize(64)
+                .allMatch(event -> event.status() == BatchStatus.CANCELED && event.result() == -Errno.ECANCELED);
+    }
+
+    @Test
+    void failedEntryTellsItsErrno() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        BatchRequest unmapped = new BatchRequest(
+                file,
+                false,
+                MemoryRange.ofAddress(0x1000, 4096, MemoryKind.HOST),
+                4096,
+                0,
+                0,
+                9);
+        backend.batchIoSubmit(batch, List.of(unmapped), 0);
+        assertThat(backend.batchIoGetStatus(batch, 1, 4, SOON))
+                .containsExactly(new BatchEvent(9, BatchStatus.FAILED, -Errno.EIO));
+    }
+
+    @Test
+    void interruptEndsTheWaitAndNotTheEntries() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        AtomicReference<CuFileException> failure = new AtomicReference<>();
+        Thread waiter = Thread.ofPlatform().start(() -> {
+            failure.set(failure(() -> backend.batchIoGetStatus(batch, 4, 4, Optional.empty())));
+            if (!Thread.interrupted()) {
+                fake.violated("the flag is lost");
+            }
+        });
+        waiter.interrupt();
+        waiter.join();
+        assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
+        fake.batches().release();
+        assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
+    }
+
+    @Test
+    void destroyedBatchIsGoneAndDestroyingAgainIsIgnored() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoDestroy(batch);
+        backend.batchIoDestroy(batch);
+        assertThat(fake.batches().open()).isZero();
+        expect(
+                CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, 64), 0));
+        expect(
+                CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, () -> backend.batchIoGetStatus(batch, 0, 4, AT_ONCE));
+        backend.batchIoCancel(batch);
+        backend.handleDeregister(file);
+    }
+
+    @Test
+    void batchOfAnotherSessionIsUnknown() {
+        LibCuFileBackend other = machine.backend();
+        other.driverOpen();
+        BackendBatch theirs = other.batchIoSetUp(4);
+        expect(
+                CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR,
+                () -> backend.batchIoGetStatus(theirs, 0, 4, AT_ONCE));
+        backend.batchIoDestroy(theirs);
+        assertThat(fake.batches().open()).isEqualTo(1);
+        other.driverClose();
+    }
+
+    @Test
+    void closingTheDriverDestroysBatchesWithEntriesInFlight() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(64);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
+        backend.driverClose();
+        assertThat(fake.callsOf("cuFileBatchIOCancel")).hasSize(1);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.batchIoSetUp(1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 5})
+    void minimumOutsideZeroToMaximumIsRefused(int minimum) {
+        BackendBatch batch = backend.batchIoSetUp(4);
+        expect(CuFileError.INVALID_VALUE, () -> backend.batchIoGetStatus(batch, minimum, 4, AT_ONCE));
+    }
+}

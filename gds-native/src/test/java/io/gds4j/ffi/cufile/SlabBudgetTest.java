@@ -1,0 +1,50 @@
+package io.gds4j.ffi.cufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.SlabArray;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SlabBudgetTest {
+    private static SlabBudget budget() {
+        return SlabBudget.of(new SlabArray(List.of(1024L, 4L, 16384L), List.of(64L, 128L, 3L)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0,1", "1,1", "4096,1", "4097,0", "1048576,0", "1048577,2", "16777216,2", "1073741824,2"})
+    void entryTakesTheSmallestSlabThatFitsOrTheLargest(long size, int slabClass) {
+        assertThat(budget().classOf(size)).isEqualTo(slabClass);
+    }
+
+    @Test
+    void halfOfTheSlabsStayFree() {
+        SlabBudget budget = budget();
+        int taken = 0;
+        while (budget.tryTake(0)) {
+            taken++;
+        }
+        assertThat(taken).isEqualTo(32);
+        assertThat(budget.tryTake(1)).as("another class").isTrue();
+        budget.giveBack(0);
+        assertThat(budget.tryTake(0)).isTrue();
+        assertThat(budget.tryTake(0)).isFalse();
+    }
+
+    @Test
+    void oneOfThreeIsUsed() {
+        SlabBudget budget = budget();
+        assertThat(budget.tryTake(2)).isTrue();
+        assertThat(budget.tryTake(2)).isFalse();
+    }
+
+    @Test
+    void libraryThatServesDirectlyHasNoLimit() {
+        SlabBudget budget = SlabBudget.unlimited();
+        for (int i = 0; i < 1000; i++) {
+            assertThat(budget.tryTake(budget.classOf(i * 1000L))).isTrue();
+        }
+    }
+}

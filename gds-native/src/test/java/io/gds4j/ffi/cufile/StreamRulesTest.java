@@ -1,0 +1,190 @@
+package io.gds4j.ffi.cufile;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Transfers in the order of a CUDA stream. */
+class StreamRulesTest extends SessionRig {
+    private final Arena arena = Arena.ofShared();
+    private long context;
+    private long stream;
+
+    @BeforeEach
+    void makeStream() {
+        long[] cell = new long[1];
+        machine.cuda.devicePrimaryCtxRetain(cell, 0);
+        context = cell[0];
+        machine.cuda.ctxPushCurrent(context);
+        machine.cuda.streamCreate(cell, Cuda.STREAM_NON_BLOCKING);
+        stream = cell[0];
+    }
+
+    @AfterEach
+    void dropStream() {
+        machine.cuda.streamDestroy(stream);
+        machine.cuda.ctxPopCurrent(new long[1]);
+        arena.close();
+    }
+
+    private final class Operation {
+        final MemorySegment size = arena.allocate(JAVA_LONG);
+        final MemorySegment fileOffset = arena.allocate(JAVA_LONG);
+        final MemorySegment bufferOffset = arena.allocate(JAVA_LONG);
+        final MemorySegment bytes = arena.allocate(JAVA_LONG);
+
+        Operation(long size, long fileOffset, long bufferOffset) {
+            this.size.set(JAVA_LONG, 0, size);
+            this.fileOffset.set(JAVA_LONG, 0, fileOffset);
+            this.bufferOffset.set(JAVA_LONG, 0, bufferOffset);
+        }
+
+        StreamRequest of(BackendFile file, MemoryRange memory) {
+            return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytes, stream);
+        }
+
+        long moved() {
+            return bytes.get(JAVA_LONG, 0);
+        }
+    }
+
+    @Test
+    void readAndWriteAreQueuedWithTheirCells() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.streamRegister(stream, 0xF);
+        Operation read = new Operation(1000, 50, 10);
+        backend.readAsync(read.of(file, memory.range()));
+        assertThat(read.moved()).isEqualTo(1000);
+        assertThat(bytes(memory, 10, 1000)).isEqualTo(expected(50, 1000));
+        Operation write = new Operation(100, SIZE, 10);
+        backend.writeAsync(write.of(file, memory.range()));
+        assertThat(file.size()).isEqualTo(SIZE + 100);
+        backend.streamDeregister(stream);
+        assertThat(fake.transfers().registeredStreams()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"-1,0,0", "65537,0,0", "1,-1,0", "1,0,-1", "1,0,65536", "65536,0,1"})
+    void cellsThatTheLibraryWouldMisreadNeverReachIt(long size, long fileOffset, long bufferOffset) {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        Operation operation = new Operation(size, fileOffset, bufferOffset);
+        failure(() -> backend.readAsync(operation.of(file, memory.range())));
+        failure(() -> backend.writeAsync(operation.of(file, memory.range())));
+        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
+        assertThat(fake.callsOf("cuFileWriteAsync")).isEmpty();
+    }
+
+    @Test
+    void cellsThatAreNoCellsNeverReachTheLibrary() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        Operation good = new Operation(1, 0, 0);
+        for (MemorySegment bad : new MemorySegment[]{
+                MemorySegment.NULL,
+                MemorySegment.ofArray(new long[1]),
+                arena.allocate(4),
+                arena.allocate(16, 8).asSlice(4, 8),
+                arena.allocate(8, 8).asReadOnly()
+        }) {
+            StreamRequest request = new StreamRequest(
+                    file, memory.range(), good.size, good.fileOffset, good.bufferOffset, bad, stream);
+            expect(CuFileError.INVALID_VALUE, () -> backend.readAsync(request));
+        }
+        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
+    }
+
+    @Test
+    void streamWithoutAGpuNeverReachesTheLibrary() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        Operation one = new Operation(1, 0, 0);
+        StreamRequest request = new StreamRequest(
+                file, memory.range(), one.size, one.fileOffset, one.bufferOffset, one.bytes, Long.MIN_VALUE);
+        expect(CuFileError.IO_NOT_SUPPORTED, () -> backend.streamRegister(Long.MIN_VALUE, 0));
+        expect(CuFileError.IO_NOT_SUPPORTED, () -> backend.readAsync(request));
+        assertThat(fake.callsOf("cuFileStreamRegister")).isEmpty();
+        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
+    }
+
+    @Test
+    void deadHandleIsRefused() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.handleDeregister(file);
+        expect(
+                CuFileError.HANDLE_NOT_REGISTERED,
+                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range())));
+    }
+
+    @Test
+    void streamsAreRegisteredOnceAndDeregisteredOnce() {
+        backend.streamRegister(stream, 0);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 0));
+        backend.streamDeregister(stream);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamDeregister(stream));
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 16));
+        backend.streamRegister(0, 3);
+        backend.driverClose();
+        assertThat(fake.transfers().registeredStreams()).isEmpty();
+    }
+
+    @Test
+    void fileIsDeregisteredOnlyAfterTheStreamHasPassedItsTransfers() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        // Work that is never done by itself: the double does one piece at each query.
+        for (int i = 0; i < 50; i++) {
+            machine.cuda.memsetD8Async(memory.range().address(), (byte) 1, 1, stream);
+        }
+        backend.readAsync(new Operation(100, 0, 0).of(file, memory.range()));
+        assertThat(machine.cuda.pendingWork()).isPositive();
+        CountDownLatch done = new CountDownLatch(1);
+        Thread.ofPlatform().start(() -> {
+            backend.handleDeregister(file);
+            done.countDown();
+        });
+        done.await();
+        assertThat(machine.cuda.pendingWork()).isZero();
+        assertThat(fake.callsOf("cuFileHandleDeregister")).hasSize(1);
+    }
+
+    @Test
+    void closingTheDriverWaitsForStreams() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.streamRegister(stream, 0);
+        for (int i = 0; i < 50; i++) {
+            machine.cuda.memsetD8Async(memory.range().address(), (byte) 1, 1, stream);
+        }
+        backend.writeAsync(new Operation(100, 0, 0).of(file, memory.range()));
+        backend.driverClose();
+        assertThat(machine.cuda.pendingWork()).isZero();
+        assertThat(fake.calls()).endsWith("cuFileDriverClose()");
+    }
+
+    @Test
+    void memoryIsShownToTheLibraryBeforeItsFirstStreamTransfer() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.bufRegister(memory.range(), 0);
+        backend.readAsync(new Operation(100, 0, 0).of(file, memory.range()));
+        assertThat(fake.callsOf("cuFileBufRegister")).hasSize(1);
+    }
+}
