@@ -3,7 +3,6 @@ module io.gds4j.testkit {
     requires static transitive org.jspecify;
     requires transitive io.gds4j;
     requires java.management;
-    requires jdk.jfr;
     requires transitive org.junit.jupiter.api;
     requires transitive org.junit.jupiter.params;
     requires transitive org.assertj.core;

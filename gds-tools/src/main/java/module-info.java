@@ -4,6 +4,8 @@ module io.gds4j.tools {
     requires io.gds4j.ffi;
     requires io.gds4j.loader;
     requires info.picocli;
+    requires java.management.rmi;
+    requires jdk.attach;
     requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.databind;
     requires me.tongfei.progressbar;

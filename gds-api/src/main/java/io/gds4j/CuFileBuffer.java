@@ -96,6 +96,18 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         lifetime.exit();
     }
 
+    /** Begins a use that some thread ends later; closing waits for it. */
+    void hold(Session user) {
+        checkUse(user);
+        if (!lifetime.hold()) {
+            throw closed();
+        }
+    }
+
+    void letGo() {
+        lifetime.letGo();
+    }
+
     /** Begins a use that some thread ends later. */
     void claim(Session user) {
         checkUse(user);

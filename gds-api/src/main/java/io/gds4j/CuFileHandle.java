@@ -10,8 +10,10 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * A registered file ({@code cuFileHandleRegister}): reads it into memory and writes memory to it.
@@ -71,15 +73,9 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
-        TransferEvent event = FlightEvents.transfer(false);
-        long moved = 0;
         try {
-            moved = driver.session().backend().read(file, range, size, fileOffset, bufferOffset);
-            return moved;
+            return transfer(request, range);
         } finally {
-            if (event != null) {
-                event.record(this, fileOffset, size, moved);
-            }
             exit(memory);
         }
     }
@@ -112,15 +108,9 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
         MemoryRange range = request.within(memory);
         enter(request, memory);
-        TransferEvent event = FlightEvents.transfer(true);
-        long moved = 0;
         try {
-            moved = driver.session().backend().write(file, range, size, fileOffset, bufferOffset);
-            return moved;
+            return transfer(request, range);
         } finally {
-            if (event != null) {
-                event.record(this, fileOffset, size, moved);
-            }
             exit(memory);
         }
     }
@@ -134,6 +124,110 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Starts {@link #read(IoMemory, long, long, long)} and returns at once. It runs on a platform thread of the driver, so that
+     * no virtual thread's carrier is held. Closing file, memory or driver waits for it.
+     *
+     * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
+     *        arena, which the call keeps reachable
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @return completes with the bytes read, or with what {@code read} throws. Cancelling keeps a read from beginning or ends it
+     *         after the pieces in flight, which may still fill the memory
+     * @throws CuFileException for arguments as {@code read}; CUDA_MEMORY_TYPE_INVALID for a segment of an arena that could be
+     *         closed meanwhile
+     */
+    @Experimental
+    public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        return start(new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset), memory);
+    }
+
+    /**
+     * Starts {@link #write(IoMemory, long, long, long)} and returns at once; see
+     * {@link #readAsync(IoMemory, long, long, long)}.
+     *
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @return completes with {@code size}, or with what {@code write} throws
+     */
+    @Experimental
+    public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        return start(new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset), memory);
+    }
+
+    /** Moves the bytes; whoever calls holds file and memory. */
+    private long transfer(Request request, MemoryRange range) {
+        TransferEvent event = FlightEvents.transfer(request.write());
+        CuFileBackend backend = driver.session().backend();
+        long moved = 0;
+        try {
+            moved = request.write()
+                    ? backend.write(file, range, request.size(), request.fileOffset(), request.bufferOffset())
+                    : backend.read(file, range, request.size(), request.fileOffset(), request.bufferOffset());
+            return moved;
+        } finally {
+            if (event != null) {
+                event.record(this, request.fileOffset(), request.size(), moved);
+            }
+        }
+    }
+
+    private CompletableFuture<Long> start(Request request, IoMemory memory) {
+        MemoryRange range = request.within(memory);
+        if (!lifetime.hold()) {
+            throw closed(request);
+        }
+        boolean held = false;
+        try {
+            checkRights(request);
+            holdMemory(request, memory);
+            held = true;
+        } finally {
+            if (!held) {
+                lifetime.letGo();
+            }
+        }
+        return driver.session().asyncCalls().start(this, memory, () -> transfer(request, range));
+    }
+
+    private void holdMemory(Request request, IoMemory memory) {
+        try {
+            MemoryUse.hold(driver.session(), memory);
+        } catch (CuFileException e) {
+            throw request.named(e);
+        }
+    }
+
+    void letGo(IoMemory memory) {
+        MemoryUse.letGo(memory);
+        lifetime.letGo();
+    }
+
+    /**
+     * Reads ranges of this file one after the other into buffers of the caller's, several ahead of where the caller is.
+     *
+     * <pre>{@code
+     * try (PrefetchedReads reads = handle.prefetch(List.of(first, second, third), ranges.iterator())) {
+     *     while (reads.hasNext()) {
+     *         PrefetchedReads.Chunk chunk = reads.next();   // valid until the next call
+     *         use(chunk.memory(), chunk.bytes());
+     *     }
+     * }
+     * }</pre>
+     *
+     * @param buffers memory of its own for each read that may be ahead: as {@link #readAsync} takes it
+     * @param ranges what to read, in order; taken as buffers come free
+     * @return the reads, to be closed
+     * @throws CuFileException INVALID_VALUE if there are no buffers
+     */
+    @Experimental
+    public PrefetchedReads prefetch(List<? extends IoMemory> buffers, Iterator<PrefetchedReads.FileRange> ranges) {
+        return new PrefetchedReads(this, List.copyOf(buffers), ranges);
     }
 
     /**

@@ -30,6 +30,24 @@ final class MemoryUse {
         }
     }
 
+    /** Until some thread of ours is done with it; closing waits for that. */
+    static void hold(Session session, IoMemory memory) {
+        requireOutlivesCall(memory);
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.hold(session);
+            case MemoryRange range -> range.retain();
+            case RegisteredMemory foreign -> throw foreign(foreign);
+        }
+    }
+
+    static void letGo(IoMemory memory) {
+        switch (memory) {
+            case CuFileBuffer buffer -> buffer.letGo();
+            case MemoryRange range -> range.release();
+            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        }
+    }
+
     /** Until a completion is taken, on whichever thread. */
     static void claim(Session session, IoMemory memory) {
         requireOutlivesCall(memory);

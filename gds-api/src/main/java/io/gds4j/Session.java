@@ -36,9 +36,22 @@ final class Session {
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private int users = 1;
     private @Nullable Runnable unpublish;
+    private @Nullable AsyncCalls asyncCalls;
 
     private Session(CuFileBackend backend) {
         this.backend = backend;
+    }
+
+    /** What runs calls that nobody waits for. */
+    synchronized AsyncCalls asyncCalls() {
+        if (asyncCalls == null) {
+            asyncCalls = new AsyncCalls();
+        }
+        return asyncCalls;
+    }
+
+    private synchronized @Nullable AsyncCalls asyncCallsOrNull() {
+        return asyncCalls;
     }
 
     /** Shows the statistics over JMX while their level is above 0. */
@@ -185,6 +198,10 @@ final class Session {
         }
         calls.close();
         unpublish();
+        AsyncCalls started = asyncCallsOrNull();
+        if (started != null) {
+            started.close();
+        }
         @Nullable Throwable failure = null;
         for (Lifetime member : members()) {
             failure = attempt(() -> member.close("cuFileDriverClose"), failure);

@@ -114,6 +114,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
+                .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
@@ -162,7 +163,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "plot")::contains)
+                .filter(List.of("demo", "load", "check", "io", "plot", "stats")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

@@ -29,7 +29,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ArchitectureTest {
     static Stream<Arguments> modulesAndWhatTheyMayKnow() {
         return Stream.of(
-                Arguments.of("gds-api", Rooms.API, Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.JACKSON_CORE)),
+                Arguments.of("gds-api", Rooms.API,
+                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER, Rooms.JSPECIFY,
+                                Rooms.JACKSON_CORE)),
                 Arguments.of(
                         "gds-native",
                         new String[]{Rooms.FFI, Rooms.JCUDA_INTEROP},
@@ -45,7 +47,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-testkit",
                         new String[]{Rooms.TESTKIT},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.TESTKIT, "org.junit..", "org.assertj..")));
+                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT, "org.junit..",
+                                "org.assertj..")));
     }
 
     @ParameterizedTest(name = "{0}")

@@ -19,6 +19,8 @@ final class Rooms {
     static final String TOOLS = "io.gds4j.tools..";
 
     static final String JDK = "java..";
+    static final String MANAGEMENT = "javax.management..";
+    static final String FLIGHT_RECORDER = "jdk.jfr..";
     static final String JSPECIFY = "org.jspecify..";
     static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
     static final String JCUDA = "jcuda..";

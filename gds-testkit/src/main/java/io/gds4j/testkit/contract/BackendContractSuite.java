@@ -127,6 +127,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Async extends AsyncContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Unbuilt extends UnbuiltContract {
         @Override
         protected BackendUnderTest backend() {

@@ -1,0 +1,167 @@
+package io.gds4j.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.PrefetchedReads;
+import io.gds4j.PrefetchedReads.FileRange;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.RandomBytes;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Reads and writes for whose end nobody waits, and reads ahead of the caller.
+ *
+ * @since 0.1
+ */
+public abstract class AsyncContract extends BackendContract {
+    private static final int PART = 3 * 4096 + 517;
+    private static final int PARTS = 24;
+
+    /** For subclasses. */
+    protected AsyncContract() {
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void manyReadsAndWritesAreOnTheirWayTogether(Way way) {
+        GuardedFile source = newFile(PARTS * PART);
+        GuardedFile target = newFile(PARTS * PART);
+        try (CuFileHandle from = openToRead(source, way.mode());
+                CuFileHandle to = openToWrite(target, way.mode());
+                GuardedMemory in = memory(way.kind(), PARTS * PART);
+                GuardedMemory out = memory(way.kind(), PARTS * PART)) {
+            out.put(0, RandomBytes.of(9, PARTS * PART));
+            List<CompletableFuture<Long>> started = new ArrayList<>();
+            for (long at = 0; at < PARTS * PART; at += PART) {
+                started.add(from.readAsync(in.range(), PART, at, at));
+                started.add(to.writeAsync(out.range(), PART, at, at));
+            }
+            assertThat(started).extracting(CompletableFuture::join).containsOnly((long) PART);
+            in.expect(0, source.expected(0, PARTS * PART));
+            in.verify();
+            target.expectWrite(0, out.expected(0, PARTS * PART));
+        }
+        target.verify();
+    }
+
+    @Test
+    void failureComesWithTheResult() {
+        GuardedFile file = newFile(PART);
+        try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(MemoryKind.HOST, PART)) {
+            CompletableFuture<Long> started = handle.writeAsync(memory.range(), PART, Long.MAX_VALUE - PART, 0);
+            Throwable failure = catchThrowable(started::join);
+            assertThat(failure).isInstanceOf(CompletionException.class).hasCauseInstanceOf(CuFileException.class);
+        }
+        file.verify();
+    }
+
+    @Test
+    void badArgumentsAndMemoryThatMayGoAreRefusedAtTheCall() {
+        GuardedFile file = newFile(PART);
+        try (Arena arena = Arena.ofShared();
+                CuFileHandle handle = openToRead(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(MemoryKind.HOST, PART)) {
+            Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readAsync(memory.range(), PART, -1, 0));
+            Failures.expect(
+                    CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.writeAsync(memory.range(), PART, 0, 0));
+            MemoryRange closeable = MemoryRange.ofSegment(arena.allocate(PART));
+            Failures.expect(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> handle.readAsync(closeable, PART, 0, 0));
+            memory.verify();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void closingDrainsWhatIsOnItsWayAndCancelledCallsGiveTheirMemoryBack(MemoryKind kind) {
+        GuardedFile file = newFile(PARTS * PART);
+        CuFileDriver driver = newDriver();
+        CuFileHandle handle = driver.openFile(file.path());
+        GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, PARTS * PART);
+        CuFileBuffer buffer = driver.registerBuffer(memory.range());
+        List<CompletableFuture<Long>> started = new ArrayList<>();
+        for (int i = 0; i < 40; i++) {
+            started.add(handle.readAsync(buffer, PARTS * PART, 0, 0));
+        }
+        started.subList(20, 40).forEach(call -> call.cancel(true));
+        buffer.close();
+        handle.close();
+        assertThat(started.subList(0, 20)).extracting(CompletableFuture::join).containsOnly((long) PARTS * PART);
+        assertThat(started.subList(20, 40)).allMatch(CompletableFuture::isDone);
+        memory.expect(0, file.expected(0, PARTS * PART));
+        memory.verify();
+        memory.close();
+        driver.close();
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void rangesComeInOrderThroughAFewBuffers(MemoryKind kind) {
+        GuardedFile file = newFile(PARTS * PART - 100);
+        try (CuFileHandle handle = openToRead(file, Mode.DIRECT);
+                GuardedMemory memory = memory(kind, 3 * PART)) {
+            List<MemoryRange> buffers = IntStream.range(0, 3)
+                    .mapToObj(i -> memory.range().slice((long) i * PART, PART))
+                    .toList();
+            List<FileRange> ranges = IntStream.range(0, PARTS)
+                    .mapToObj(i -> new FileRange((long) i * PART, PART))
+                    .toList();
+            List<FileRange> seen = new ArrayList<>();
+            try (PrefetchedReads reads = handle.prefetch(buffers, ranges.iterator())) {
+                while (reads.hasNext()) {
+                    PrefetchedReads.Chunk chunk = reads.next();
+                    boolean last = seen.size() == PARTS - 1;
+                    int bytes = last ? PART - 100 : PART;
+                    assertThat(chunk.bytes()).isEqualTo(bytes);
+                    byte[] found = new byte[bytes];
+                    allocator().copyToHost(
+                            chunk.memory().range().slice(0, bytes),
+                            MemorySegment.ofArray(found));
+                    assertThat(found).isEqualTo(file.expected(chunk.range().fileOffset(), bytes));
+                    seen.add(chunk.range());
+                }
+            }
+            assertThat(seen).isEqualTo(ranges);
+        }
+    }
+
+    @Test
+    void closingReadsAheadEarlyLeavesTheBuffersAlone() {
+        GuardedFile file = newFile(PARTS * PART);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(backend().kinds().getFirst(), PARTS * PART)) {
+            List<MemoryRange> buffers = IntStream.range(0, PARTS)
+                    .mapToObj(i -> memory.range().slice((long) i * PART, PART))
+                    .toList();
+            PrefetchedReads reads = handle.prefetch(
+                    buffers,
+                    IntStream.range(0, PARTS).mapToObj(i -> new FileRange((long) i * PART, PART)).iterator());
+            reads.next();
+            reads.close();
+            reads.close();
+            assertThat(reads.hasNext()).isFalse();
+            memory.put(0, new byte[PARTS * PART]);
+            memory.verify();
+        }
+    }
+}

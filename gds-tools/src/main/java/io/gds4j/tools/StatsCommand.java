@@ -1,0 +1,50 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.stats.StatsRun;
+import io.gds4j.tools.terminal.Terminal;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gds stats}. */
+@Command(
+        name = "stats",
+        description = "Print the statistics of a running JVM that uses gds4j, as gds_stats does for libcufile.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds stats 4711              all that the process counts",
+                "  gds stats 4711 --json       the same for scripts",
+                "",
+                "The process must count: profile.cufile_stats in cufile.json is 1, 2 or 3, or",
+                "the program calls driver.statistics().setLevel and start. It must belong to the",
+                "same user."})
+final class StatsCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Parameters(paramLabel = "PID", description = "Number of the process.")
+    private long pid;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    StatsCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() {
+        return StatsRun.run(pid, terminal, output.manner(), Schemas.of("stats")).code();
+    }
+}

@@ -1,0 +1,77 @@
+package io.gds4j.tools.stats;
+
+import com.sun.tools.attach.AttachNotSupportedException;
+import com.sun.tools.attach.VirtualMachine;
+import io.gds4j.statistics.CuFileStatisticsMXBean;
+import io.gds4j.tools.terminal.CommandFailure;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.UndeclaredThrowableException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import javax.management.InstanceNotFoundException;
+import javax.management.JMX;
+import javax.management.MBeanServerConnection;
+import javax.management.MalformedObjectNameException;
+import javax.management.ObjectName;
+import javax.management.remote.JMXConnector;
+import javax.management.remote.JMXConnectorFactory;
+import javax.management.remote.JMXServiceURL;
+
+/** A JVM of this user, asked over JMX on a local connection. */
+final class RunningJvm {
+    private RunningJvm() {
+    }
+
+    /**
+     * The sessions of a process that count.
+     *
+     * @throws CommandFailure if there is no such JVM or it cannot be asked
+     */
+    static List<SessionStatistics> sessions(long pid) {
+        try {
+            if (pid == ProcessHandle.current().pid()) {
+                return read(ManagementFactory.getPlatformMBeanServer());
+            }
+            VirtualMachine jvm = VirtualMachine.attach(Long.toString(pid));
+            try (JMXConnector connector =
+                    JMXConnectorFactory.connect(new JMXServiceURL(jvm.startLocalManagementAgent()))) {
+                return read(connector.getMBeanServerConnection());
+            } finally {
+                jvm.detach();
+            }
+        } catch (IOException | AttachNotSupportedException e) {
+            if (ProcessHandle.of(pid).isEmpty()) {
+                throw CommandFailure.badInput(null, "there is no process " + pid);
+            }
+            throw CommandFailure.device(
+                    "NOT_A_JVM", "process %d cannot be asked: %s".formatted(pid, String.valueOf(e.getMessage())));
+        }
+    }
+
+    private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {
+        List<SessionStatistics> sessions = new ArrayList<>();
+        for (ObjectName name : server.queryNames(pattern(), null)) {
+            CuFileStatisticsMXBean bean = JMX.newMXBeanProxy(server, name, CuFileStatisticsMXBean.class);
+            try {
+                sessions.add(SessionStatistics.read(name.getKeyProperty("session"), bean));
+            } catch (UndeclaredThrowableException e) {
+                if (!(e.getCause() instanceof InstanceNotFoundException)) {
+                    throw e;
+                }
+                // It has closed since we asked for the names.
+            }
+        }
+        sessions.sort(Comparator.comparingLong(session -> Long.parseLong(session.number())));
+        return sessions;
+    }
+
+    private static ObjectName pattern() {
+        try {
+            return new ObjectName(CuFileStatisticsMXBean.NAME_PATTERN);
+        } catch (MalformedObjectNameException e) {
+            throw new AssertionError(e);
+        }
+    }
+}

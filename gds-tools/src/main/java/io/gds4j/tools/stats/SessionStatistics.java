@@ -1,0 +1,53 @@
+package io.gds4j.tools.stats;
+
+import io.gds4j.statistics.CuFileStatisticsMXBean;
+import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.statistics.StatisticsLevel2;
+import io.gds4j.statistics.StatisticsLevel3;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * What one driver session has counted.
+ *
+ * @param number its number in its process
+ * @param backend what serves it
+ * @param level what is counted, 1 to 3
+ * @param level1 calls and bytes
+ * @param level2 with histograms, from level 2 on
+ * @param level3 with each GPU, at level 3
+ * @param bytesByPath bytes moved by each I/O path
+ * @param bouncePoolBytes bounce buffers in use, bytes
+ * @param bouncePoolPeakBytes most of them in use at a time, bytes
+ * @param queueDepth requests in flight or waiting
+ * @param retries requests to the kernel that were repeated
+ */
+record SessionStatistics(
+        String number,
+        String backend,
+        int level,
+        StatisticsLevel1 level1,
+        Optional<StatisticsLevel2> level2,
+        Optional<StatisticsLevel3> level3,
+        Map<String, Long> bytesByPath,
+        long bouncePoolBytes,
+        long bouncePoolPeakBytes,
+        long queueDepth,
+        long retries) {
+
+    static SessionStatistics read(String number, CuFileStatisticsMXBean bean) {
+        int level = bean.getLevel();
+        return new SessionStatistics(
+                number,
+                bean.getBackend(),
+                level,
+                bean.getLevel1(),
+                level >= 2 ? Optional.of(bean.getLevel2()) : Optional.empty(),
+                level >= 3 ? Optional.of(bean.getLevel3()) : Optional.empty(),
+                bean.getBytesByPath(),
+                bean.getBouncePoolBytes(),
+                bean.getBouncePoolPeakBytes(),
+                bean.getQueueDepth(),
+                bean.getRetries());
+    }
+}

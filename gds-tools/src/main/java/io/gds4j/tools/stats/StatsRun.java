@@ -1,0 +1,65 @@
+package io.gds4j.tools.stats;
+
+import io.gds4j.statistics.GpuStatistics;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Terminal;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** {@code gds stats}. */
+public final class StatsRun {
+    private StatsRun() {
+    }
+
+    /** Asks and prints. */
+    public static ExitStatus run(long pid, Terminal terminal, Manner manner, String schema) {
+        List<SessionStatistics> sessions = RunningJvm.sessions(pid);
+        if (sessions.isEmpty()) {
+            throw CommandFailure.badInput(
+                    null,
+                    "process %d counts nothing: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                            .formatted(pid));
+        }
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.put("pid", pid);
+            object.put("sessions", sessions.stream().map(StatsRun::object).toList());
+            terminal.out().println(Json.line(object));
+        } else if (manner.table()) {
+            sessions.forEach(session -> StatsText.lines(session).forEach(terminal.out()::println));
+        }
+        return ExitStatus.DONE;
+    }
+
+    private static Map<String, @Nullable Object> object(SessionStatistics session) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("session", session.number());
+        object.put("backend", session.backend());
+        object.put("level", session.level());
+        object.putAll(CuFileNames.object(session.level1()));
+        session.level2().ifPresent(level2 -> {
+            object.put("read_size_kb_hist", level2.readSizeKbHistogram());
+            object.put("write_size_kb_hist", level2.writeSizeKbHistogram());
+        });
+        session.level3().ifPresent(level3 -> {
+            object.put("num_gpus", level3.gpus().size());
+            object.put("per_gpu_stats", level3.gpus().stream().map(StatsRun::gpu).toList());
+        });
+        object.put("ioPaths", session.bytesByPath());
+        object.put("bouncePoolBytes", session.bouncePoolBytes());
+        object.put("bouncePoolPeakBytes", session.bouncePoolPeakBytes());
+        object.put("queueDepth", session.queueDepth());
+        object.put("retries", session.retries());
+        return object;
+    }
+
+    private static Map<String, @Nullable Object> gpu(GpuStatistics gpu) {
+        return CuFileNames.object(gpu);
+    }
+}
