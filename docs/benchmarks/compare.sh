@@ -147,6 +147,7 @@ number() { # field, what stands before it in the line
 our_cases() {
     local i name ours what line= value size
     for i in "${!cases[@]}"; do
+        [ $((SECONDS - began)) -gt $((BUDGET + 15)) ] && { echo "out of time in the middle of a round" >>"$work/errors"; return; }
         IFS='|' read -r name _ _ ours what <<<"${cases[$i]}"
         if [ "$ours" != same ]; then
             line=$(gds $ours 2>>"$work/errors") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }

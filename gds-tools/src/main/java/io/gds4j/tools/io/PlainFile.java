@@ -68,8 +68,13 @@ final class PlainFile implements AutoCloseable {
         }
     }
 
-    /** Reads a range through the page cache, where it stays. */
+    /** Reads a range through the page cache, where it stays, unless it is there already. */
     void readOnce(long offset, long length) {
+        long page = posix.pageSize();
+        long pages = (offset + length - 1) / page - offset / page + 1;
+        if (posix.cachedPages(buffered, offset, length) >= pages) {
+            return;
+        }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment buffer = arena.allocate(PIECE, BLOCK);
             for (long done = 0; done < length; done += PIECE) {

@@ -38,8 +38,7 @@ final class Round {
         }
         Double seconds = arguments.seconds();
         ProcessCost before = new ProcessCost();
-        long start = System.nanoTime();
-        deadline = seconds == null ? null : (Long) (start + (long) (seconds * 1e9));
+        deadline = seconds == null ? null : (Long) (System.nanoTime() + (long) (seconds * 1e9));
         go.countDown();
         for (Thread thread : threads) {
             thread.join();
@@ -48,7 +47,7 @@ final class Round {
         rethrow();
         List<IoResult> results = new ArrayList<>();
         for (int i = 0; i < rigs.size(); i++) {
-            results.add(result(rigs.get(i), sizes.get(i), dataSets.get(i), start, rigs.size() == 1 ? cost : null));
+            results.add(result(rigs.get(i), sizes.get(i), dataSets.get(i), rigs.size() == 1 ? cost : null));
         }
         if (rigs.size() > 1) {
             results.add(IoResults.together("all", results, sizes.stream().distinct().count() == 1, cost));
@@ -102,17 +101,19 @@ final class Round {
     }
 
     private static IoResult result(
-            JobRig rig, long size, long dataSet, long start, IoResult.@Nullable Cost cost) {
+            JobRig rig, long size, long dataSet, IoResult.@Nullable Cost cost) {
         List<Worker> workers = rig.workers();
         Histogram latencies = new Histogram(workers.getFirst().latencies());
         long bytes = 0;
         long operations = 0;
-        long end = start;
+        long start = workers.getFirst().startNanos();
+        long end = workers.getFirst().endNanos();
         for (Worker worker : workers) {
             latencies.add(worker.latencies());
             bytes += worker.bytes();
             operations += worker.operations();
-            end = Math.max(end, worker.endNanos());
+            start += Math.min(0, worker.startNanos() - start);
+            end += Math.max(0, worker.endNanos() - end);
         }
         IoJob job = workers.getFirst().job();
         return new IoResult(

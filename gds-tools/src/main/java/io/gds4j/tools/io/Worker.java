@@ -28,6 +28,7 @@ final class Worker {
     private final Histogram latencies = new Histogram(MOST_NANOS, DIGITS);
     private long bytes;
     private long operations;
+    private long startNanos;
     private long endNanos;
 
     Worker(
@@ -67,6 +68,7 @@ final class Worker {
      * @param deadline by {@link System#nanoTime}; null for one pass
      */
     void measure(@Nullable Long deadline, BooleanSupplier failed) {
+        startNanos = System.nanoTime();
         if (deadline == null) {
             pass(null, true, failed);
         } else {
@@ -212,6 +214,10 @@ final class Worker {
 
     long operations() {
         return operations;
+    }
+
+    long startNanos() {
+        return startNanos;
     }
 
     long endNanos() {
