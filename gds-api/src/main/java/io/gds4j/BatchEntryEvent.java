@@ -16,8 +16,6 @@ import org.jspecify.annotations.Nullable;
 @Category({"gds4j"})
 @StackTrace(false)
 final class BatchEntryEvent extends Event {
-    private static final BatchEntryEvent ENTRIES = new BatchEntryEvent();
-
     @Label("File")
     @Nullable
     String path;
@@ -40,16 +38,6 @@ final class BatchEntryEvent extends Event {
     @Label("State")
     @Nullable
     String status;
-
-    /** Begins an event; null unless somebody records. */
-    static @Nullable BatchEntryEvent beginEntry() {
-        if (!ENTRIES.isEnabled()) {
-            return null;
-        }
-        BatchEntryEvent event = new BatchEntryEvent();
-        event.begin();
-        return event;
-    }
 
     /** Ends it and records it. */
     void record(CuFileBatch.Completion completion) {

@@ -4,20 +4,46 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Begins events for Java Flight Recorder, if the process has ever recorded. Merely initialising an event class sets the
+ * Begins events for Java Flight Recorder, if the process has ever recorded: merely initialising an event class sets the
  * recorder up, 50 ms on the way of a program's first request.
  */
 final class FlightEvents {
+    /**
+     * Asked before each request whether anybody records; made once, because a request allocates nothing. They stand apart
+     * from the event classes: the recorder initialises a class's parents while it loads the class.
+     */
+    private static final class Prototypes {
+        static final ReadEvent READ = new ReadEvent();
+        static final WriteEvent WRITE = new WriteEvent();
+        static final BatchEntryEvent BATCH_ENTRY = new BatchEntryEvent();
+
+        private Prototypes() {
+        }
+    }
+
     private FlightEvents() {
     }
 
     /** Begins the event of a read or write; null unless somebody records. */
     static @Nullable TransferEvent transfer(boolean write) {
-        return FlightRecorder.isInitialized() ? TransferEvent.begin(write) : null;
+        if (!FlightRecorder.isInitialized()) {
+            return null;
+        }
+        if (write ? !Prototypes.WRITE.isEnabled() : !Prototypes.READ.isEnabled()) {
+            return null;
+        }
+        TransferEvent event = write ? new WriteEvent() : new ReadEvent();
+        event.begin();
+        return event;
     }
 
     /** Begins the event of a batch entry; null unless somebody records. */
     static @Nullable BatchEntryEvent batchEntry() {
-        return FlightRecorder.isInitialized() ? BatchEntryEvent.beginEntry() : null;
+        if (!FlightRecorder.isInitialized() || !Prototypes.BATCH_ENTRY.isEnabled()) {
+            return null;
+        }
+        BatchEntryEvent event = new BatchEntryEvent();
+        event.begin();
+        return event;
     }
 }

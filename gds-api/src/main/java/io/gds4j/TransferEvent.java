@@ -7,10 +7,6 @@ import org.jspecify.annotations.Nullable;
 
 /** What the events of reads and writes have in common. They cost something only while somebody records. */
 abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent {
-    /** Asked before each request; made once, because a request allocates nothing. */
-    private static final ReadEvent READS = new ReadEvent();
-    private static final WriteEvent WRITES = new WriteEvent();
-
     @Label("File")
     @Nullable
     String path;
@@ -30,16 +26,6 @@ abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent 
     @Label("Bytes moved")
     @DataAmount
     long bytes;
-
-    /** Begins an event; null unless somebody records. */
-    static @Nullable TransferEvent begin(boolean write) {
-        if (write ? !WRITES.isEnabled() : !READS.isEnabled()) {
-            return null;
-        }
-        TransferEvent event = write ? new WriteEvent() : new ReadEvent();
-        event.begin();
-        return event;
-    }
 
     /** Ends it and records it. */
     final void record(CuFileHandle handle, long from, long asked, long moved) {

@@ -23,6 +23,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicBoolean;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -230,6 +232,26 @@ class CompatLoadTest {
         registered.close();
         tensors.close();
         assertThat(bytes.scope().isAlive()).isFalse();
+    }
+
+    @Test
+    void flightRecorderSeesEachRequest() throws IOException {
+        LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().requestSize(1 << 20);
+        Path dump = folder.resolve("load.jfr");
+        try (Recording recording = new Recording()) {
+            recording.enable("gds4j.Read").withoutThreshold();
+            recording.start();
+            try (LoadedTensors tensors = plan.load(driver)) {
+                check(tensors);
+            }
+            recording.stop();
+            recording.dump(dump);
+        }
+        assertThat(RecordingFile.readAllEvents(dump))
+                .filteredOn(event -> event.getEventType().getName().equals("gds4j.Read"))
+                .extracting(event -> event.getLong("offset"))
+                .containsExactlyInAnyOrderElementsOf(
+                        plan.requests().stream().map(LoadRequest::fileOffset).toList());
     }
 
     @Test
