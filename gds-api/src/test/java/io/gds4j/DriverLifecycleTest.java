@@ -427,6 +427,7 @@ class DriverLifecycleTest {
     void afterCloseOnlyWhatWasCountedCanBeAsked() {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileStatistics statistics = driver.statistics();
+        statistics.setLevel(1);
         driver.close();
 
         assertThat(driver.backendName()).isEqualTo("recording");
@@ -436,6 +437,7 @@ class DriverLifecycleTest {
         assertThat(driver.toString()).isEqualTo("CuFileDriver[recording, closed]");
         assertThat(statistics.level()).isEqualTo(1);
         statistics.setLevel(0);
+        assertThat(statistics.level()).isZero();
         assertThat(codeOf(statistics::start)).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
     }
 
