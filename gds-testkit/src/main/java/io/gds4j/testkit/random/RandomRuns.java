@@ -1,5 +1,6 @@
 package io.gds4j.testkit.random;
 
+import java.lang.System.Logger.Level;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
@@ -56,8 +57,8 @@ public final class RandomRuns {
      */
     public int run(Duration time) {
         long seed = Long.getLong(SEED, System.nanoTime() & 0x7fffffffL);
-        System.out.printf("random operations: on=%s kinds=%s seconds=%.1f %s=%d%n",
-                name, kinds, time.toMillis() / 1000.0, SEED, seed);
+        System.getLogger("io.gds4j.testkit").log(Level.INFO, "random operations: on=%s kinds=%s seconds=%.1f %s=%d"
+                .formatted(name, kinds, time.toMillis() / 1000.0, SEED, seed));
         long end = System.nanoTime() + time.toNanos();
         int sequences = 0;
         while (sequences < 2 || System.nanoTime() < end) {
@@ -69,7 +70,8 @@ public final class RandomRuns {
             }
             sequences++;
         }
-        System.out.printf("random operations: on=%s sequences=%d%n", name, sequences);
+        System.getLogger("io.gds4j.testkit")
+                .log(Level.INFO, "random operations: on=%s sequences=%d".formatted(name, sequences));
         return sequences;
     }
 }
