@@ -16,6 +16,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
@@ -58,6 +59,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     @Override
     public Map<IoPath, Long> bytesByPath() {
         return delegate.bytesByPath();
+    }
+
+    @Override
+    public EngineStatistics engineStatistics() {
+        return delegate.engineStatistics();
     }
 
     @Override

@@ -1,9 +1,9 @@
 package io.gds4j.testkit.random;
 
-import java.lang.System.Logger.Level;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
+import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
