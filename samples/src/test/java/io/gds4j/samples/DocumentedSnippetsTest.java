@@ -13,14 +13,14 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** Whatever Java the documents show is compiled: it stands, word for word, in one of the samples. */
+/** Whatever Java the documents show is compiled: it stands, word for word, in a sample or its test. */
 class DocumentedSnippetsTest {
     private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
     private static final Path ROOT = Path.of("..");
 
     @TestFactory
     List<DynamicTest> everyJavaSnippetStandsInASample() throws IOException {
-        String samples = words(read(ROOT.resolve("samples/src/main/java"), ".java"));
+        String samples = words(read(ROOT.resolve("samples/src"), ".java"));
         List<DynamicTest> tests = new ArrayList<>();
         List<Path> documents = new ArrayList<>(files(ROOT.resolve("docs"), ".md"));
         documents.add(ROOT.resolve("README.md"));

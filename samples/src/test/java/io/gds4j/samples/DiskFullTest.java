@@ -1,0 +1,42 @@
+package io.gds4j.samples;
+
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.FaultInjectingBackend;
+import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.ReferenceBackend;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How a program's own storage code is tested against a full disk, without one. */
+class DiskFullTest {
+    @TempDir
+    private Path folder;
+
+    private static void save(CuFileDriver driver, Path path, MemoryRange range) {
+        try (CuFileHandle file = driver.openFile(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+            for (int copy = 0; copy < 4; copy++) {
+                file.write(range, copy * range.length());
+            }
+        }
+    }
+
+    @Test
+    void aFullDiskIsReportedAndTheMemoryIsUntouched() {
+        Path path = folder.resolve("saved");
+        FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
+        backend.failWrite(3, Errno.ENOSPC); // the third write finds the disk full
+        try (CuFileDriver driver = CuFileDriver.open(backend);
+                GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.HOST, 10_000)) {
+            assertThatThrownBy(() -> save(driver, path, memory.range())).hasMessageContaining("ENOSPC");
+            memory.verify(); // nobody wrote beside it
+        }
+    }
+}
