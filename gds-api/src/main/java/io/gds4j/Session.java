@@ -153,8 +153,12 @@ final class Session {
         Object token = new Object();
         try {
             Lifetime lifetime = Lifetime.of(owner, what, () -> {
-                remove(token);
-                release.run();
+                try {
+                    release.run();
+                } finally {
+                    // Not before: a driver that closes meanwhile finds the member and waits for it.
+                    remove(token);
+                }
             });
             synchronized (this) {
                 (role == Role.FEEDER ? feeders : targets).put(token, lifetime);
