@@ -4,7 +4,9 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
@@ -18,6 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /** What child JVMs do: the first argument says which, the second names a file. */
 final class ChildScenario {
@@ -46,23 +49,41 @@ final class ChildScenario {
         return CuFileDriver.open(new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), gpu));
     }
 
+    /** At the exit all readers are refused and end: a hook of the program waits for that. */
     private static void exitWithReadsInFlight(Path file, MemoryKind kind, int status) throws InterruptedException {
         CuFileDriver driver = driver();
         CountDownLatch running = new CountDownLatch(THREADS);
+        CountDownLatch refused = new CountDownLatch(THREADS);
         for (int i = 0; i < THREADS; i++) {
             CuFileHandle handle = driver.openFile(file, CuFileOpenOption.DIRECT);
             MemoryAllocation memory = driver.allocator().allocate(kind, SIZE);
-            Thread.ofPlatform().start(() -> readForEver(handle, memory, running));
+            Thread.ofPlatform().start(() -> {
+                try {
+                    readForEver(handle, memory, running);
+                } catch (CuFileException e) {
+                    if (e.error() == CuFileError.DRIVER_CLOSING || e instanceof CuFileInterruptedException) {
+                        refused.countDown();
+                    }
+                }
+            });
         }
         running.await();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> report(refused)));
         System.exit(status);
     }
 
-    /** Ends by the refusal at the JVM's exit. */
     private static void readForEver(CuFileHandle handle, MemoryAllocation memory, CountDownLatch running) {
         while (true) {
             handle.read(memory.range(), 0);
             running.countDown();
+        }
+    }
+
+    private static void report(CountDownLatch refused) {
+        try {
+            System.out.println(refused.await(20, TimeUnit.SECONDS) ? "all refused" : "still reading");
+        } catch (InterruptedException e) {
+            System.out.println("interrupted");
         }
     }
 

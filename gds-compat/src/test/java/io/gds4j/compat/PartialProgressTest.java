@@ -5,9 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixFault;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -191,6 +193,34 @@ class PartialProgressTest {
     private static void awaitCalls(Rig rig, PosixCall call, int count) {
         while (rig.posix().calls(call) < count) {
             Thread.onSpinWait();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"PREAD, HOST", "PWRITE, HOST", "PREAD, CUDA_DEVICE", "PWRITE, CUDA_DEVICE"})
+    void interruptEndsTheRequestAfterThePiecesAtWork(PosixCall call, MemoryKind kind) {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(kind, SIZE);
+            rig.posix()
+                    .on(call)
+                    .covering(2L * Rig.PIECE)
+                    .runsFirst(() -> Thread.currentThread().interrupt());
+            try (CuFileHandle handle = rig.open(file)) {
+                CuFileException failure = Failures.expect(() -> {
+                    if (call == PosixCall.PREAD) {
+                        handle.read(memory.range(), SIZE, 0, 0);
+                    } else {
+                        handle.write(memory.range(), SIZE, 0, 0);
+                    }
+                });
+                assertThat(Thread.interrupted()).as("flag").isTrue();
+                assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
+                int count = (int) failure.bytesTransferred();
+                // One more where the next piece was on its way from the GPU already.
+                assertThat(count).isBetween(3 * Rig.PIECE, 4 * Rig.PIECE);
+                checkPrefix(call, file, memory, count);
+            }
         }
     }
 

@@ -43,6 +43,14 @@ class ProcessEndTest {
         assertThat(end.status()).as("%s", end).isEqualTo(status);
     }
 
+    @ParameterizedTest
+    @CsvSource({"exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8"})
+    void requestsAreRefusedAtTheExitAndTheStatusIsTheProgramsOwn(String scenario, int status) {
+        ChildJvm.End end = ChildJvm.run(folder, scenario, file.toString());
+        assertThat(end.status()).as("%s", end).isEqualTo(status);
+        assertThat(end.output()).as("%s", end).isEqualToIgnoringNewLines("all refused");
+    }
+
     @Test
     void forgottenThingsDoNotKeepTheProcess() {
         ChildJvm.End end = ChildJvm.run(folder, "forget-everything", file.toString());

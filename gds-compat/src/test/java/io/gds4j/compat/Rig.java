@@ -76,8 +76,12 @@ final class Rig implements AutoCloseable {
 
     /** The same over system calls that a test answers itself. */
     static Rig over(Posix real) {
-        return new Rig(config(builder -> {
-        }), real, false);
+        return over(real, builder -> {
+        });
+    }
+
+    static Rig over(Posix real, Consumer<CuFileConfig.Builder> more) {
+        return new Rig(config(more), real, false);
     }
 
     static Rig withWorkersOver(Posix real) {

@@ -14,8 +14,10 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.RawDescriptors.Access;
 import java.nio.file.Path;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -183,6 +185,41 @@ public abstract class DriverContract extends BackendContract {
             backend.driverClose();
         } finally {
             backend().descriptors().close(fd);
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void lastCloseWaitsForRequestsOfTheBackendItself(MemoryKind kind) {
+        int size = 500_000;
+        GuardedFile guarded = newFile(size);
+        for (int round = 0; round < 10; round++) {
+            CuFileBackend backend = closedBackend();
+            BackendFile file = backend.handleRegister(toRead(guarded.path()));
+            CountDownLatch running = new CountDownLatch(2);
+            try (GuardedMemory memory = memory(kind, 2 * size)) {
+                Crowd.run(3, member -> {
+                    if (member == 2) {
+                        running.await();
+                        backend.driverClose();
+                        memory.put(0, new byte[2 * size]);
+                    } else {
+                        MemoryRange part = memory.range().slice((long) member * size, size);
+                        Failures.expect(
+                                CuFileError.DRIVER_NOT_INITIALIZED,
+                                () -> readForEver(backend, file, part, running));
+                    }
+                });
+                memory.verify();
+            }
+        }
+    }
+
+    private static void readForEver(
+            CuFileBackend backend, BackendFile file, MemoryRange range, CountDownLatch running) {
+        while (true) {
+            assertThat(backend.read(file, range, range.length(), 0, 0)).isEqualTo(range.length());
+            running.countDown();
         }
     }
 
