@@ -310,10 +310,7 @@ final class CompatSession {
             long bufferOffset,
             boolean write) {
         FilePair pair = file.pair();
-        // A slab's size binds only what goes through slabs.
-        long largest =
-                memory.kind().isCuda() ? Math.min(pool.pieceSize(), limits.largestPiece()) : limits.largestPiece();
-        long pieceSize = engine.pieceSize(size, largest);
+        long pieceSize = engine.pieceSize(size, Math.min(pool.pieceSize(), limits.largestPiece()));
         boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
         if (direct && write && pair.traits().network()) {
