@@ -139,7 +139,8 @@ class GpuStreamTest {
         void add(GuardedMemory memory, int size, CUstream stream) {
             Pointer arguments = Pointer.to(
                     Pointer.to(new long[]{memory.range().address()}), Pointer.to(new int[]{size}));
-            int blocks = (size + BLOCK - 1) / BLOCK;
+            // A grid of no blocks is an invalid value to the driver; one block of threads that find nothing is not.
+            int blocks = Math.max(1, (size + BLOCK - 1) / BLOCK);
             check(JCudaDriver.cuLaunchKernel(add, blocks, 1, 1, BLOCK, 1, 1, 0, stream, arguments, null));
         }
 
