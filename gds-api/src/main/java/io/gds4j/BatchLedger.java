@@ -3,7 +3,6 @@ package io.gds4j;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import java.lang.System.Logger.Level;
@@ -88,17 +87,17 @@ final class BatchLedger {
                     .detail("the handle belongs to another driver session")
                     .build();
         }
-        MemoryRange range = checked.within(request.memory());
+        checked.checkWithin(request.memory());
         handle.claim(checked, request.memory());
         long cookie = nextCookie.getAndIncrement();
         entries.put(cookie, new Entry(request, FlightEvents.batchEntry()));
         return new BatchRequest(
                 handle.file(),
                 request.write(),
-                range,
+                MemoryUse.base(request.memory()),
                 request.size(),
                 request.fileOffset(),
-                request.bufferOffset(),
+                MemoryUse.start(request.memory()) + request.bufferOffset(),
                 cookie);
     }
 

@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
+import java.util.EnumSet;
+import java.util.Set;
 
 /**
  * Memory registered with a driver ({@code cuFileBufRegister}): pays when the same memory is used many times.
@@ -16,28 +18,51 @@ import io.gds4j.memory.RegisteredMemory;
  * }</pre>
  *
  * <p>
+ * It has {@link #rights}, which every request is held to, and parts of it can be handed out as {@linkplain #window windows}
+ * with fewer. It belongs to the session that registered it: others refuse it.
+ *
+ * <p>
  * Thread-safe. {@link #close} waits for I/O on it, then deregisters; the memory itself stays, and cannot be closed before.
  *
  * @since 0.1
  */
 public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private static final String REGISTER = "cuFileBufRegister";
+    private static final String DEREGISTER = "cuFileBufDeregister";
 
     private final CuFileDriver driver;
     private final MemoryRange range;
+    private final int rights;
+    private final WindowTable windows = new WindowTable();
     private final Lifetime lifetime;
 
-    private CuFileBuffer(CuFileDriver driver, MemoryRange range) {
+    private CuFileBuffer(CuFileDriver driver, MemoryRange range, int rights) {
         this.driver = driver;
         this.range = range;
+        this.rights = rights;
         Session session = driver.session();
-        this.lifetime = session.adopt(
-                Session.Role.TARGET, this, "CuFileBuffer of " + range, () -> deregister(session, range));
+        WindowTable table = windows;
+        this.lifetime = session.adopt(Session.Role.TARGET, this, "CuFileBuffer of " + range, () -> {
+            table.end();
+            deregister(session, range);
+        });
     }
 
+    /** With all rights that the memory itself leaves. */
     static CuFileBuffer register(CuFileDriver driver, MemoryRange range, int flags) {
+        Set<BufferRight> all =
+                range.isWritable() ? EnumSet.allOf(BufferRight.class) : EnumSet.of(BufferRight.WRITE_FROM);
+        return register(driver, range, flags, all);
+    }
+
+    static CuFileBuffer register(CuFileDriver driver, MemoryRange range, int flags, Set<BufferRight> rights) {
         if (range.length() == 0) {
             throw CuFileDriver.invalid(REGISTER, "the range is empty");
+        }
+        int bits = nonEmpty(rights);
+        if (BufferRight.READ_INTO.isIn(bits) && !range.isWritable()) {
+            throw CuFileException.of(
+                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO a segment that is read-only");
         }
         Session session = driver.session();
         session.enter(REGISTER);
@@ -52,10 +77,18 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                     range.unclaim();
                 }
             }
-            return new CuFileBuffer(driver, range);
+            return new CuFileBuffer(driver, range, bits);
         } finally {
             session.exit();
         }
+    }
+
+    private static int nonEmpty(Set<BufferRight> rights) {
+        int bits = BufferRight.toBits(rights);
+        if (bits == 0) {
+            throw CuFileDriver.invalid(REGISTER, "there are no rights");
+        }
+        return bits;
     }
 
     private static void claim(MemoryRange range) {
@@ -82,6 +115,71 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     @Override
     public boolean isOpen() {
         return lifetime.isOpen();
+    }
+
+    /** {@return what I/O may do with it} */
+    public Set<BufferRight> rights() {
+        return BufferRight.ofBits(rights);
+    }
+
+    /**
+     * A part of the buffer with rights of its own, to hand to somebody who shall have no more.
+     *
+     * @param offset first byte in the buffer
+     * @param length bytes, 1 or more
+     * @param rights what I/O through the window may do; no more than the buffer allows
+     * @return the window, to be closed before the buffer
+     * @throws CuFileException INVALID_MAPPING_RANGE if it is not wholly inside, INVALID_VALUE (EINVAL) for a negative offset,
+     *         a length below 1 or no rights, PERMISSION_DENIED for rights that the buffer does not have,
+     *         MEMORY_NOT_REGISTERED if the buffer is closed
+     */
+    public BufferWindow window(long offset, long length, Set<BufferRight> rights) {
+        WindowKey key = newKey(offset, length, rights);
+        if (!windows.add(key)) {
+            throw closed();
+        }
+        return new BufferWindow(this, key);
+    }
+
+    BufferWindow rebind(WindowKey old, long offset, long length, Set<BufferRight> wanted) {
+        WindowKey key = newKey(offset, length, wanted);
+        if (!windows.replace(old, key)) {
+            throw CuFileException.of(
+                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed: it cannot be bound again");
+        }
+        return new BufferWindow(this, key);
+    }
+
+    void kill(WindowKey key) {
+        windows.kill(key);
+    }
+
+    private WindowKey newKey(long offset, long length, Set<BufferRight> wanted) {
+        if (offset < 0 || length < 1) {
+            throw CuFileDriver.invalid(REGISTER, "a window of offset %d and length %d".formatted(offset, length));
+        }
+        if (length > range.length() || offset > range.length() - length) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_MAPPING_RANGE,
+                    REGISTER,
+                    "a window of offset %d and length %d reaches past a buffer of %d bytes"
+                            .formatted(offset, length, range.length()));
+        }
+        int bits = nonEmpty(wanted);
+        if ((bits & ~rights) != 0) {
+            throw CuFileException.of(
+                    CuFileError.PERMISSION_DENIED,
+                    REGISTER,
+                    "a window with %s of a buffer with %s".formatted(wanted, rights()));
+        }
+        if (!isOpen()) {
+            throw closed();
+        }
+        return new WindowKey(driver.session().nextWindow(), offset, length, bits);
+    }
+
+    boolean allows(boolean write) {
+        return BufferRight.of(write).isIn(rights);
     }
 
     /** Begins a call of this thread that uses it. */
@@ -137,12 +235,19 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
      * Waits for I/O on it, then deregisters ({@code cuFileBufDeregister}). Idempotent: any later or simultaneous call returns
      * when it is done.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O that uses it and while a batch
-     *         has entries that use it
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O that uses it, while a batch
+     *         has entries that use it, and while it has windows, which it names
      */
     @Override
     public void close() {
-        lifetime.close("cuFileBufDeregister");
+        windows.seal(DEREGISTER);
+        try {
+            lifetime.close(DEREGISTER);
+        } finally {
+            if (lifetime.isOpen()) {
+                windows.unseal();
+            }
+        }
     }
 
     @Override

@@ -221,6 +221,22 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Registers memory with fewer rights than it has: every request is held to them, on every backend.
+     *
+     * @param range the memory
+     * @param flags RDMA flags
+     * @param rights what I/O may do with it, one at least
+     * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}; INVALID_VALUE (EINVAL) without rights,
+     *         PERMISSION_DENIED for READ_INTO a read-only segment
+     */
+    public CuFileBuffer registerBuffer(MemoryRange range, Set<BufferFlag> flags, Set<BufferRight> rights) {
+        Objects.requireNonNull(range, "range");
+        checkOpen("cuFileBufRegister");
+        return CuFileBuffer.register(this, range, BufferFlag.toBits(flags), Set.copyOf(rights));
+    }
+
+    /**
      * Sets a batch up ({@code cuFileBatchIOSetUp}).
      *
      * @param capacity entries outstanding at a time, 1 to {@code properties.io_batchsize}

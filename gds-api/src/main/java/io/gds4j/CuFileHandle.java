@@ -64,17 +64,18 @@ public final class CuFileHandle implements AutoCloseable {
      *         behind the count are untouched
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
      *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
-     *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment, CUDA_POINTER_INVALID
-     *         if the memory or its arena is closed, MEMORY_NOT_REGISTERED if the buffer is closed or of another session,
-     *         HANDLE_NOT_REGISTERED after close; an errno where the kernel failed
+     *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment or without the right of
+     *         the buffer or window, CUDA_POINTER_INVALID if the memory or its arena is closed, MEMORY_NOT_REGISTERED if the
+     *         buffer or window is closed or of another session, HANDLE_NOT_REGISTERED after close; an errno where the kernel
+     *         failed
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
         Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
-        MemoryRange range = request.within(memory);
+        request.checkWithin(memory);
         enter(request, memory);
         try {
-            return transfer(request, range);
+            return transfer(request, memory);
         } finally {
             exit(memory);
         }
@@ -106,10 +107,10 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
         Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
-        MemoryRange range = request.within(memory);
+        request.checkWithin(memory);
         enter(request, memory);
         try {
-            return transfer(request, range);
+            return transfer(request, memory);
         } finally {
             exit(memory);
         }
@@ -161,14 +162,16 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Moves the bytes; whoever calls holds file and memory. */
-    private long transfer(Request request, MemoryRange range) {
+    private long transfer(Request request, IoMemory memory) {
         TransferEvent event = FlightEvents.transfer(request.write());
         CuFileBackend backend = driver.session().backend();
+        MemoryRange base = MemoryUse.base(memory);
+        long offset = MemoryUse.start(memory) + request.bufferOffset();
         long moved = 0;
         try {
             moved = request.write()
-                    ? backend.write(file, range, request.size(), request.fileOffset(), request.bufferOffset())
-                    : backend.read(file, range, request.size(), request.fileOffset(), request.bufferOffset());
+                    ? backend.write(file, base, request.size(), request.fileOffset(), offset)
+                    : backend.read(file, base, request.size(), request.fileOffset(), offset);
             return moved;
         } finally {
             if (event != null) {
@@ -178,7 +181,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private CompletableFuture<Long> start(Request request, IoMemory memory) {
-        MemoryRange range = request.within(memory);
+        request.checkWithin(memory);
         if (!lifetime.hold()) {
             throw closed(request);
         }
@@ -192,7 +195,7 @@ public final class CuFileHandle implements AutoCloseable {
                 lifetime.letGo();
             }
         }
-        return driver.session().asyncCalls().start(this, memory, () -> transfer(request, range));
+        return driver.session().asyncCalls().start(this, memory, () -> transfer(request, memory));
     }
 
     private void holdMemory(Request request, IoMemory memory) {

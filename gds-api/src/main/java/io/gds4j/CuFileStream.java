@@ -91,7 +91,7 @@ public final class CuFileStream implements AutoCloseable {
                     .detail("the handle belongs to another driver session")
                     .build();
         }
-        checked.checkAccess(memory.range());
+        checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
         if (!lifetime.enter()) {
             throw CuFileDriver.invalid(function, "the stream is deregistered");

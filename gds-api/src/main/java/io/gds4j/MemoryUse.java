@@ -13,10 +13,31 @@ final class MemoryUse {
     private MemoryUse() {
     }
 
+    /** What a backend is given: of a window the buffer that is registered. */
+    static MemoryRange base(IoMemory memory) {
+        return memory instanceof BufferWindow window ? window.buffer().range() : memory.range();
+    }
+
+    /** Where the memory begins in its {@link #base}. */
+    static long start(IoMemory memory) {
+        return memory instanceof BufferWindow window ? window.offset() : 0;
+    }
+
+    /** Whether the memory may be written to a file, or else a file be read into it. */
+    static boolean allows(IoMemory memory, boolean write) {
+        return switch (memory) {
+            case CuFileBuffer buffer -> buffer.allows(write);
+            case BufferWindow window -> window.allows(write);
+            case MemoryRange range -> write || range.isWritable();
+            case RegisteredMemory foreign -> write || foreign.range().isWritable();
+        };
+    }
+
     /** For the time of a call of this thread. */
     static void enter(Session session, IoMemory memory) {
         switch (memory) {
             case CuFileBuffer buffer -> buffer.enter(session);
+            case BufferWindow window -> window.enter(session);
             case MemoryRange range -> range.enter();
             case RegisteredMemory foreign -> throw foreign(foreign);
         }
@@ -25,6 +46,7 @@ final class MemoryUse {
     static void exit(IoMemory memory) {
         switch (memory) {
             case CuFileBuffer buffer -> buffer.exit();
+            case BufferWindow window -> window.exit();
             case MemoryRange range -> range.exit();
             case RegisteredMemory foreign -> throw new AssertionError(foreign);
         }
@@ -35,6 +57,7 @@ final class MemoryUse {
         requireOutlivesCall(memory);
         switch (memory) {
             case CuFileBuffer buffer -> buffer.hold(session);
+            case BufferWindow window -> window.hold(session);
             case MemoryRange range -> range.retain();
             case RegisteredMemory foreign -> throw foreign(foreign);
         }
@@ -43,6 +66,7 @@ final class MemoryUse {
     static void letGo(IoMemory memory) {
         switch (memory) {
             case CuFileBuffer buffer -> buffer.letGo();
+            case BufferWindow window -> window.letGo();
             case MemoryRange range -> range.release();
             case RegisteredMemory foreign -> throw new AssertionError(foreign);
         }
@@ -53,6 +77,7 @@ final class MemoryUse {
         requireOutlivesCall(memory);
         switch (memory) {
             case CuFileBuffer buffer -> buffer.claim(session);
+            case BufferWindow window -> window.claim(session);
             case MemoryRange range -> range.claim();
             case RegisteredMemory foreign -> throw foreign(foreign);
         }
@@ -61,6 +86,7 @@ final class MemoryUse {
     static void unclaim(IoMemory memory) {
         switch (memory) {
             case CuFileBuffer buffer -> buffer.unclaim();
+            case BufferWindow window -> window.unclaim();
             case MemoryRange range -> range.unclaim();
             case RegisteredMemory foreign -> throw new AssertionError(foreign);
         }

@@ -23,8 +23,8 @@ record Request(String function, Optional<Path> path, boolean write, long size, l
     /** Largest size of one transfer, in bytes. */
     static final long MAX_SIZE = 1L << 62;
 
-    /** Checks the numbers, and that they are within the memory; the range that they are within. */
-    MemoryRange within(IoMemory memory) {
+    /** Checks the numbers, that they are within the memory, and that the memory allows the request. */
+    void checkWithin(IoMemory memory) {
         MemoryRange range = memory.range();
         checkFileRange();
         if (bufferOffset < 0) {
@@ -37,8 +37,7 @@ record Request(String function, Optional<Path> path, boolean write, long size, l
                             .formatted(bufferOffset, size, range.length()))
                     .build();
         }
-        checkAccess(range);
-        return range;
+        checkAccess(memory);
     }
 
     /** Checks that the numbers can be a range of a file. */
@@ -54,11 +53,13 @@ record Request(String function, Optional<Path> path, boolean write, long size, l
         }
     }
 
-    /** Checks that bytes may be read into the range, if that is what the request does. */
-    void checkAccess(MemoryRange range) {
-        if (!write && !range.isWritable()) {
+    /** Checks that bytes may be read into the memory, or written from it, as the request does. */
+    void checkAccess(IoMemory memory) {
+        if (!MemoryUse.allows(memory, write)) {
             throw failure(CuFileError.PERMISSION_DENIED)
-                    .detail("the memory is a read-only segment")
+                    .detail(memory instanceof RegisteredMemory
+                            ? "%s has no right of %s".formatted(memory, BufferRight.of(write))
+                            : "the memory is a read-only segment")
                     .build();
         }
     }

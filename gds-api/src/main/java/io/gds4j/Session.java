@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,7 @@ final class Session {
     private final InFlight calls = new InFlight();
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
+    private final AtomicLong windows = new AtomicLong();
     private int users = 1;
     private @Nullable Runnable unpublish;
     private @Nullable AsyncCalls asyncCalls;
@@ -89,6 +91,11 @@ final class Session {
         } catch (CuFileException e) {
             return false;
         }
+    }
+
+    /** Number of a new window. */
+    long nextWindow() {
+        return windows.incrementAndGet();
     }
 
     CuFileBackend backend() {

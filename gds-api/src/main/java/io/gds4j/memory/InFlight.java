@@ -64,11 +64,11 @@ public final class InFlight {
     }
 
     /**
-     * Turns new users away and waits until the last has left; an interrupt does not end the wait, the flag is kept.
+     * Turns new users away, and waits for nobody.
      *
-     * @return true for the one caller that closed it, false for any later one (who does not wait)
+     * @return true for the one caller that closed it
      */
-    public boolean close() {
+    public boolean turnAway() {
         int now;
         do {
             now = state.get();
@@ -76,6 +76,18 @@ public final class InFlight {
                 return false;
             }
         } while (!state.compareAndSet(now, now | CLOSED));
+        return true;
+    }
+
+    /**
+     * Turns new users away and waits until the last has left; an interrupt does not end the wait, the flag is kept.
+     *
+     * @return true for the one caller that closed it, false for any later one (who does not wait)
+     */
+    public boolean close() {
+        if (!turnAway()) {
+            return false;
+        }
         closer = Thread.currentThread();
         boolean interrupted = false;
         while (state.get() != CLOSED) {

@@ -17,7 +17,7 @@ class BenchmarksTest {
     void everyBenchmarkRuns() throws RunnerException {
         Collection<RunResult> results = new Runner(
                 new OptionsBuilder()
-                        .include("io\\.gds4j\\.compat\\..*Benchmark")
+                        .include("io\\.gds4j\\..*Benchmark")
                         .param("size", "4096")
                         .forks(0)
                         .warmupIterations(0)
@@ -29,7 +29,8 @@ class BenchmarksTest {
                 .run();
 
         List<String> names = results.stream().map(result -> result.getPrimaryResult().getLabel()).toList();
-        assertThat(names).contains("buffered", "direct", "alone", "piece", "together", "preadAddress", "cachedPages");
+        assertThat(names).contains("buffered", "direct", "alone", "piece", "together", "preadAddress", "cachedPages",
+                "windowHeld");
         assertThat(results).allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
     }
 }

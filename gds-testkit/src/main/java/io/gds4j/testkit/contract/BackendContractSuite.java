@@ -63,6 +63,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Window extends WindowContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Handle extends HandleContract {
         @Override
         protected BackendUnderTest backend() {

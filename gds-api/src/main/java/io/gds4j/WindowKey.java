@@ -1,0 +1,62 @@
+package io.gds4j;
+
+import io.gds4j.memory.InFlight;
+
+/** What makes a window valid: it dies with the window, and every later use fails. Refers to no buffer. */
+final class WindowKey {
+    private final long number;
+    private final long offset;
+    private final long length;
+    private final int rights;
+    private final InFlight requests = new InFlight();
+
+    WindowKey(long number, long offset, long length, int rights) {
+        this.number = number;
+        this.offset = offset;
+        this.length = length;
+        this.rights = rights;
+    }
+
+    long number() {
+        return number;
+    }
+
+    long offset() {
+        return offset;
+    }
+
+    long length() {
+        return length;
+    }
+
+    int rights() {
+        return rights;
+    }
+
+    /** Counts a request in; false once the key is dead. */
+    boolean enter() {
+        return requests.enter();
+    }
+
+    void exit() {
+        requests.exit();
+    }
+
+    boolean isAlive() {
+        return !requests.isClosed();
+    }
+
+    boolean isUsed() {
+        return requests.users() > 0;
+    }
+
+    /** Turns later requests away; those inside go on. */
+    void kill() {
+        requests.turnAway();
+    }
+
+    @Override
+    public String toString() {
+        return "window %d (offset=%d, length=%d, %s)".formatted(number, offset, length, BufferRight.ofBits(rights));
+    }
+}
