@@ -1,0 +1,102 @@
+package io.gds4j.ffi.cufile;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+
+/** A JVM that answers one group of cases, as a row each; some groups end it. */
+final class AnswersChild {
+    private static final int SECONDS = 60;
+
+    private final Path folder;
+    private final Map<String, String> rows = new LinkedHashMap<>();
+    private String output = "";
+    private int exitStatus;
+
+    private AnswersChild(Path folder) {
+        this.folder = folder;
+    }
+
+    /**
+     * Runs to the end.
+     *
+     * @param main its main class: takes a group and the path of a file of 8 MiB
+     * @param folder a folder of its own, where the file is made
+     * @param configuration cufile.json of this run by its name in the folder, or none
+     * @param variables more of the environment
+     */
+    static AnswersChild run(
+            Class<?> main, String group, Path folder, Map<String, String> configuration, Map<String, String> variables)
+            throws IOException, InterruptedException {
+        AnswersChild child = new AnswersChild(folder);
+        byte[] content = new byte[RawLibrary.BYTES];
+        new Random(1).nextBytes(content);
+        Path file = Files.write(folder.resolve("data"), content);
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:-CreateCoredumpOnCrash",
+                "-XX:ErrorFile=" + folder.resolve("hs_err.log")));
+        command.addAll(List.of("-cp", absoluteClassPath(), main.getName(), group, file.toString()));
+        ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true);
+        builder.environment().keySet().removeIf(name -> name.startsWith("CUFILE_"));
+        builder.environment().putAll(variables);
+        for (Map.Entry<String, String> json : configuration.entrySet()) {
+            Path path = folder.resolve(json.getKey());
+            if (!json.getValue().isEmpty()) {
+                Files.writeString(path, json.getValue());
+            }
+            builder.environment().put("CUFILE_ENV_PATH_JSON", path.toString());
+        }
+        child.read(builder.redirectOutput(folder.resolve("output").toFile()).start());
+        return child;
+    }
+
+    /** The child runs in a folder of its own. */
+    private static String absoluteClassPath() {
+        List<String> parts = new ArrayList<>();
+        for (String part : System.getProperty("java.class.path").split(":")) {
+            parts.add(Path.of(part).toAbsolutePath().toString());
+        }
+        return String.join(":", parts);
+    }
+
+    private void read(Process process) throws IOException, InterruptedException {
+        boolean ended = process.waitFor(SECONDS, TimeUnit.SECONDS);
+        if (!ended) {
+            process.destroyForcibly().waitFor();
+        }
+        exitStatus = process.exitValue();
+        output = Files.readString(folder.resolve("output"), StandardCharsets.ISO_8859_1);
+        for (String line : output.split("\n")) {
+            String[] columns = line.split("\t", 3);
+            if (columns.length == 3 && columns[0].equals("row")) {
+                rows.put(columns[1], columns[2]);
+            }
+        }
+        if (!ended) {
+            rows.put("end", "hangs after " + (rows.isEmpty() ? "nothing" : List.copyOf(rows.keySet()).getLast()));
+        }
+    }
+
+    /** Case and answer, in the order of the calls. */
+    Map<String, String> rows() {
+        return rows;
+    }
+
+    /** Everything it printed. */
+    String output() {
+        return output;
+    }
+
+    int exitStatus() {
+        return exitStatus;
+    }
+}

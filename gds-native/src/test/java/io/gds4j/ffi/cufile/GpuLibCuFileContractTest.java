@@ -1,0 +1,62 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.posix.NativeDescriptors;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.RawDescriptors;
+import io.gds4j.testkit.contract.BackendContractSuite;
+import io.gds4j.testkit.contract.Divergence;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+
+/**
+ * The contract over NVIDIA's library and driver, in the library's POSIX mode where the machine has no other. Files are made in
+ * the folder that {@code gds4j.gpu.directory} names: the library asks udev for its disk.
+ */
+@Tag("gpu")
+class GpuLibCuFileContractTest extends BackendContractSuite {
+    private final RawDescriptors descriptors = new NativeDescriptors();
+
+    @Override
+    public CuFileBackend createBackend(CuFileConfig config) {
+        return new LibCuFileBackendProvider().create(config);
+    }
+
+    @Override
+    public Path directory() {
+        return GpuMachine.directory();
+    }
+
+    @Override
+    public RawDescriptors descriptors() {
+        return descriptors;
+    }
+
+    @Override
+    public List<MemoryKind> kinds() {
+        return List.of(
+                MemoryKind.CUDA_DEVICE,
+                MemoryKind.CUDA_MANAGED,
+                MemoryKind.CUDA_POOL,
+                MemoryKind.CUDA_VMM,
+                MemoryKind.HOST_PINNED,
+                MemoryKind.HOST);
+    }
+
+    @Override
+    public Set<Divergence> divergences() {
+        return Set.of(
+                Divergence.ERRNO_LOST,
+                Divergence.MEMFD_REFUSED,
+                Divergence.ONE_CONFIGURATION,
+                Divergence.STATISTICS_OF_THE_LIBRARY);
+    }
+
+    @Override
+    public Set<String> unbuiltFunctions() {
+        return LibCuFileContractTest.LATER_FUNCTIONS;
+    }
+}

@@ -1,0 +1,30 @@
+package io.gds4j.ffi.cufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The machine's own {@code cufile.h}, as its C compiler reads it. CUDA names where CUDA is, else /usr/local/cuda. */
+@Tag("gpu")
+class HeaderTest {
+    private static final Path INCLUDE = Path.of(System.getenv().getOrDefault("CUDA", "/usr/local/cuda"), "include");
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void everyStructureAndFieldStandsWhereTheCompilerPutsIt() throws IOException, InterruptedException {
+        HeaderProbe probe = HeaderProbe.ofLayouts();
+        assertThat(probe.compiled(folder, INCLUDE)).containsExactlyEntriesOf(probe.believed()).hasSizeGreaterThan(250);
+    }
+
+    @Test
+    void constantsHaveTheValuesOfTheHeader() throws IOException, InterruptedException {
+        HeaderProbe probe = HeaderProbe.ofConstants();
+        assertThat(probe.compiled(folder, INCLUDE)).containsExactlyEntriesOf(probe.believed()).hasSizeGreaterThan(80);
+    }
+}
