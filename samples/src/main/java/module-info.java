@@ -1,6 +1,10 @@
 /** One small program per I/O pattern and per cuFile topic. */
 module io.gds4j.samples {
-    requires io.gds4j;
+    requires static transitive org.jspecify;
+    requires transitive io.gds4j;
     requires io.gds4j.loader;
     requires io.gds4j.ffi;
+    requires static jcuda;
+
+    exports io.gds4j.samples;
 }

@@ -32,6 +32,7 @@ import picocli.CommandLine.Spec;
                 "  gds check                    what this machine has and what will serve",
                 "  gds load model.safetensors   load a checkpoint of your own",
                 "  gds io -f FILE               measure storage, with gdsio's options",
+                "  gds sample --list            small programs to learn from",
                 "  gds help load                all about one command",
                 "  gds help exit-codes          what the exit status means",
                 "",
@@ -114,6 +115,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
+                .addSubcommand(new SampleCommand(terminal))
                 .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
@@ -163,7 +165,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "plot", "stats")::contains)
+                .filter(List.of("demo", "load", "check", "io", "plot", "sample", "stats")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

@@ -45,6 +45,11 @@ class ArchitectureTest {
                         new String[]{Rooms.LOADER},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.JACKSON_CORE, Rooms.LOADER)),
                 Arguments.of(
+                        "samples",
+                        new String[]{Rooms.SAMPLES},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,
+                                Rooms.SAMPLES)),
+                Arguments.of(
                         "gds-testkit",
                         new String[]{Rooms.TESTKIT},
                         Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT, "org.junit..",
@@ -91,9 +96,9 @@ class ArchitectureTest {
     }
 
     @Test
-    void onlyTheInteropPackageNamesJCuda() {
+    void onlyTheInteropPackageAndTheSamplesNameJCuda() {
         noClasses()
-                .that().resideOutsideOfPackage(Rooms.JCUDA_INTEROP)
+                .that().resideOutsideOfPackages(Rooms.JCUDA_INTEROP, Rooms.SAMPLES)
                 .should().dependOnClassesThat().resideInAPackage(Rooms.JCUDA)
                 .check(Rooms.MAIN_CLASSES);
     }
@@ -118,7 +123,7 @@ class ArchitectureTest {
     @Test
     void aLibraryDoesNotPrint() {
         noClasses()
-                .that().resideOutsideOfPackages(Rooms.TOOLS)
+                .that().resideOutsideOfPackages(Rooms.TOOLS, Rooms.SAMPLES)
                 .should(ACCESS_STANDARD_STREAMS)
                 .check(Rooms.MAIN_CLASSES);
     }
@@ -140,6 +145,6 @@ class ArchitectureTest {
         assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
                 .contains(Rooms.API)
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.memory", "io.gds4j.compat")
-                .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.tools");
+                .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.samples", "io.gds4j.tools");
     }
 }

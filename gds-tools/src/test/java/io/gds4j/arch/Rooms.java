@@ -17,6 +17,7 @@ final class Rooms {
     static final String LOADER = "io.gds4j.loader..";
     static final String TESTKIT = "io.gds4j.testkit..";
     static final String TOOLS = "io.gds4j.tools..";
+    static final String SAMPLES = "io.gds4j.samples..";
 
     static final String JDK = "java..";
     static final String MANAGEMENT = "javax.management..";

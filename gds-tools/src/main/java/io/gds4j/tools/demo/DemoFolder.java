@@ -11,7 +11,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A folder of the demo's own that is gone when the process is, also by a signal. */
+/** A folder of the command's own that is gone when the process is, also by a signal. */
 public final class DemoFolder implements AutoCloseable {
     /** The launcher says where the project is. */
     static final String PROJECT_ROOT = "gds4j.root";
@@ -30,7 +30,7 @@ public final class DemoFolder implements AutoCloseable {
     }
 
     /** The folder that was named, else target/ of the project, else the current one. */
-    static Path parent(@Nullable Path named) throws IOException {
+    public static Path parent(@Nullable Path named) throws IOException {
         if (named != null) {
             if (!Files.isDirectory(named)) {
                 throw CommandFailure.badInput(
@@ -50,11 +50,12 @@ public final class DemoFolder implements AutoCloseable {
      * Makes it.
      *
      * @param parent an existing folder
+     * @param prefix first part of its name
      */
-    static DemoFolder in(Path parent) throws IOException {
+    public static DemoFolder in(Path parent, String prefix) throws IOException {
         // Not the process id: in containers it is the same in every run, and one that was killed may have left its folder.
         String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
-        Path path = parent.resolve("gds-demo-" + unique);
+        Path path = parent.resolve(prefix + unique);
         DemoFolder folder = new DemoFolder(path);
         // The hook first: a signal between the two lines must not leave a folder behind.
         Runtime.getRuntime().addShutdownHook(folder.hook);

@@ -64,7 +64,7 @@ public final class DemoRun {
         try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment())) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
-            try (DemoFolder folder = DemoFolder.in(parent)) {
+            try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
                 say(Text.row("making", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
                 say(

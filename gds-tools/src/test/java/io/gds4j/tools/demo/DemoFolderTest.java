@@ -14,7 +14,7 @@ class DemoFolderTest {
 
     @Test
     void closeRemovesAllThatIsInIt() throws IOException {
-        DemoFolder folder = DemoFolder.in(parent);
+        DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
         Files.writeString(folder.path().resolve("a"), "a");
         Files.writeString(folder.path().resolve(".b.tmp"), "b");
 
@@ -26,7 +26,7 @@ class DemoFolderTest {
 
     @Test
     void whatSomebodyElseRemovedIsNoFailure() throws IOException {
-        DemoFolder folder = DemoFolder.in(parent);
+        DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
         Files.delete(folder.path());
 
         folder.close();

@@ -1,0 +1,106 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.sample.SampleRun;
+import io.gds4j.tools.sample.SampleSelection;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code gds sample}. */
+@Command(
+        name = "sample",
+        description = "Run small programs that each show one thing: the I/O patterns, the topics of cuFile, a data"
+                + " loader. Their sources are in samples/.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds sample --list                   what there is",
+                "  gds sample pattern-1                one of them",
+                "  gds sample pattern-2 --memory host --size 256M --io 1M",
+                "  gds sample --all --size 8M          all, quickly",
+                "",
+                "Exit status 5 means that a sample found wrong bytes."})
+final class SampleCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Parameters(arity = "0..*", paramLabel = "NAME", description = "Samples to run.")
+    private List<String> names = new ArrayList<>();
+
+    @Option(names = "--list", description = "List the samples.")
+    private boolean list;
+
+    @Option(names = "--all", description = "Run all of them.")
+    private boolean all;
+
+    @Option(names = "--size", paramLabel = "BYTES", description = "Bytes to move, with K, M or G. Default: 64M.")
+    private @Nullable String size;
+
+    @Option(names = "--io", paramLabel = "BYTES", description = "Bytes of a request. Default: 4M.")
+    private @Nullable String io;
+
+    @Option(names = "--threads", paramLabel = "N", description = "Threads of samples that have several. Default: 4.")
+    private @Nullable String threads;
+
+    @Option(names = "--memory", paramLabel = "KIND",
+            description = "host, host_hugepage, host_pinned, cuda_device, cuda_managed, cuda_pool or cuda_vmm."
+                    + " Default: cuda_device where there is a GPU, else host.")
+    private @Nullable String memory;
+
+    @Option(names = "--gpu", paramLabel = "N", description = "Number of the GPU. Default: 0.")
+    private @Nullable String gpu;
+
+    @Option(names = "--backend", paramLabel = "NAME", description = "auto, compat or libcufile. Default: auto.")
+    private @Nullable String backend;
+
+    @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
+            description = "Folder for the files of the samples. Default: target/.")
+    private @Nullable Path dir;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    SampleCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
+        return new SampleRun(selection, terminal, output.manner(), Schemas.of("sample")).run().code();
+    }
+
+    private List<String> options() {
+        List<String> options = new ArrayList<>();
+        add(options, "--size", size);
+        add(options, "--io", io);
+        add(options, "--threads", threads);
+        add(options, "--memory", memory);
+        add(options, "--gpu", gpu);
+        add(options, "--backend", backend);
+        return options;
+    }
+
+    private static void add(List<String> options, String name, @Nullable String value) {
+        if (value != null) {
+            options.add(name);
+            options.add(value);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+package io.gds4j.tools.sample;
+
+import io.gds4j.samples.NamedSample;
+import io.gds4j.samples.SampleArguments;
+import io.gds4j.samples.SampleResult;
+import io.gds4j.samples.Samples;
+import io.gds4j.tools.demo.DemoFolder;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ErrorReport;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** One run of {@code gds sample}. */
+public final class SampleRun {
+    private final SampleSelection selection;
+    private final Terminal terminal;
+    private final Manner manner;
+    private final String schema;
+
+    /**
+     * Prepares it.
+     *
+     * @param schema of the JSON object
+     */
+    public SampleRun(SampleSelection selection, Terminal terminal, Manner manner, String schema) {
+        this.selection = selection;
+        this.terminal = terminal;
+        this.manner = manner;
+        this.schema = schema;
+    }
+
+    /** Lists or runs. */
+    public ExitStatus run() throws IOException, InterruptedException {
+        if (selection.list()) {
+            list();
+            return ExitStatus.DONE;
+        }
+        List<NamedSample> chosen = chosen();
+        Path parent = DemoFolder.parent(selection.dir()).toAbsolutePath();
+        List<SampleOutcome> outcomes = new ArrayList<>();
+        for (NamedSample sample : chosen) {
+            outcomes.add(run(sample, parent));
+        }
+        boolean several = selection.all() || chosen.size() > 1;
+        if (several && manner.table()) {
+            summary(outcomes);
+        }
+        if (manner.json()) {
+            terminal.out().println(Json.line(several ? objectOf(outcomes) : objectOf(outcomes.getFirst())));
+        }
+        return status(outcomes);
+    }
+
+    private List<NamedSample> chosen() {
+        if (selection.all()) {
+            return Samples.all();
+        }
+        if (selection.names().isEmpty()) {
+            throw CommandFailure.usage("say which sample, or --all; gds sample --list shows what there is");
+        }
+        return selection.names().stream().map(SampleRun::named).toList();
+    }
+
+    private static NamedSample named(String name) {
+        return Samples.all()
+                .stream()
+                .filter(sample -> sample.name().equals(name))
+                .findFirst()
+                .orElseThrow(() -> CommandFailure.usage(
+                        "there is no sample '%s'; gds sample --list shows what there is".formatted(
+                                Text.oneLine(name))));
+    }
+
+    private SampleOutcome run(NamedSample sample, Path parent) throws IOException, InterruptedException {
+        if (manner.table()) {
+            terminal.out().printf("%s: %s%n", sample.name(), sample.summary());
+        }
+        List<String> lines = new ArrayList<>();
+        SampleOutcome outcome;
+        try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-")) {
+            SampleResult result = sample.sample().run(arguments(folder.path(), lines));
+            outcome = new SampleOutcome(sample, lines, result, null);
+            if (manner.table()) {
+                Samples.lines(result).forEach(line -> terminal.out().println("  " + line));
+            }
+        } catch (RuntimeException e) {
+            ErrorReport report = ErrorReport.of(e);
+            if (!selection.all() || report.status() == ExitStatus.INTERNAL_ERROR) {
+                throw e;
+            }
+            outcome = new SampleOutcome(sample, lines, null, report);
+            terminal.err().println("gds: " + sample.name() + ": " + report.message());
+        }
+        if (manner.table()) {
+            terminal.out().println();
+            terminal.out().flush();
+        }
+        return outcome;
+    }
+
+    private SampleArguments arguments(Path folder, List<String> lines) {
+        try {
+            return SampleArguments.read(folder, line -> {
+                lines.add(line);
+                if (manner.table()) {
+                    terminal.out().println("  " + line);
+                }
+            }, selection.options().toArray(String[]::new));
+        } catch (IllegalArgumentException e) {
+            throw CommandFailure.usage(e.getMessage());
+        }
+    }
+
+    private static ExitStatus status(List<SampleOutcome> outcomes) {
+        for (SampleOutcome outcome : outcomes) {
+            if (outcome.failure() != null) {
+                return outcome.failure().status();
+            }
+        }
+        boolean verified = outcomes.stream().allMatch(SampleOutcome::verified);
+        return verified ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+    }
+
+    private void list() {
+        if (manner.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.put("samples", Samples.all().stream().map(SampleRun::description).toList());
+            terminal.out().println(Json.line(object));
+            return;
+        }
+        List<List<String>> rows = new ArrayList<>();
+        for (NamedSample sample : Samples.all()) {
+            rows.add(List.of(sample.name(), sample.summary()));
+        }
+        Text.table(rows, false, false).forEach(terminal.out()::println);
+    }
+
+    private void summary(List<SampleOutcome> outcomes) {
+        List<List<String>> rows = new ArrayList<>();
+        for (SampleOutcome outcome : outcomes) {
+            SampleResult result = outcome.result();
+            rows.add(List.of(
+                    outcome.sample().name(),
+                    result == null ? "" : Units.bytes(result.bytes()),
+                    result == null ? "" : Units.rate(result.bytesPerSecond()),
+                    result == null ? "failed" : result.verified() ? "verified" : "DIFFERENT"));
+        }
+        Text.table(rows, false, true, true, false).forEach(terminal.out()::println);
+    }
+
+    private Map<String, @Nullable Object> objectOf(List<SampleOutcome> outcomes) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("schema", schema);
+        object.put("verified", outcomes.stream().allMatch(SampleOutcome::verified));
+        object.put("samples", outcomes.stream().map(SampleRun::fields).toList());
+        return object;
+    }
+
+    private Map<String, @Nullable Object> objectOf(SampleOutcome outcome) {
+        Map<String, @Nullable Object> object = new LinkedHashMap<>();
+        object.put("schema", schema);
+        object.putAll(fields(outcome));
+        return object;
+    }
+
+    private static Map<String, @Nullable Object> description(NamedSample sample) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("name", sample.name());
+        fields.put("summary", sample.summary());
+        fields.put("topics", sample.topics());
+        fields.put("program", sample.program().getName());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> fields(SampleOutcome outcome) {
+        Map<String, @Nullable Object> fields = description(outcome.sample());
+        SampleResult result = outcome.result();
+        if (result != null) {
+            fields.put("bytes", result.bytes());
+            fields.put("seconds", result.seconds());
+            fields.put("bytesPerSecond", result.bytesPerSecond());
+            fields.put("verified", result.verified());
+            fields.put("ioPaths", result.paths());
+            fields.put("lesson", result.lesson());
+        }
+        fields.put("lines", outcome.lines());
+        if (outcome.failure() != null) {
+            fields.put("error", outcome.failure().message());
+        }
+        return fields;
+    }
+}

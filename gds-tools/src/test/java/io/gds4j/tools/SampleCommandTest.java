@@ -1,0 +1,80 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.samples.NamedSample;
+import io.gds4j.samples.Samples;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SampleCommandTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void theListNamesEverySample() {
+        GdsRun run = gds("sample", "--list");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.out().lines()).hasSameSizeAs(Samples.all());
+        assertThat(run.out()).contains(Samples.all().stream().map(NamedSample::name).toList());
+        assertThat(gds("sample", "--list", "--json").json().get("samples")).hasSameSizeAs(Samples.all());
+    }
+
+    @Test
+    void aSampleSaysWhatItMovedByWhichPathAndWhatThereIsToLearnAndLeavesNothingBehind() throws IOException {
+        GdsRun run = gds("sample", "pattern-2", "--memory", "host", "--size", "1M", "--dir", folder.toString());
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out())
+                .containsPattern("1048576 bytes in [0-9.]+ s, [0-9.]+ GB/s, by COMPAT_")
+                .contains("verified: the bytes are right", "lesson: ");
+        assertThat(Files.list(folder)).isEmpty();
+    }
+
+    @Test
+    void jsonHasEveryFieldOfTheContract() {
+        JsonNode json = gds(
+                "sample", "pattern-3", "--memory", "host", "--size", "1M", "--dir", folder.toString(), "--json").json();
+
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.sample/1");
+        assertThat(json.get("name").asText()).isEqualTo("pattern-3");
+        assertThat(json.get("bytes").asLong()).isEqualTo(1 << 20);
+        assertThat(json.get("seconds").asDouble()).isPositive();
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(json.get("lines").get(0).asText()).startsWith("bounce buffers");
+    }
+
+    @Test
+    void severalSamplesAreOneObject() {
+        JsonNode json = gds("sample", "pattern-1", "pattern-2", "--memory", "host", "--size", "64K",
+                "--dir", folder.toString(), "--json").json();
+
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(json.get("samples")).hasSize(2);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            sample                            | say which sample, or --all
+            sample no-such                    | there is no sample 'no-such'
+            sample pattern-1 --size many      | --size is 'many', which is no number
+            sample pattern-1 --size 1000G     | allowed: 1 to
+            sample pattern-1 --memory flash   | --memory is 'flash', known: [host,
+            sample pattern-1 --threads 0      | --threads is 0, allowed: 1 to 256
+            """)
+    void wrongUsageIsOneLineAndStatusTwo(String line, String expected) {
+        GdsRun run = gds(line.split(" "));
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.errorLine()).startsWith("gds: ").contains(expected);
+    }
+}

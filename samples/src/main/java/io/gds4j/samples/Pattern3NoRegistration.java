@@ -1,0 +1,55 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.memory.MemoryAllocation;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** Pattern 3: memory is not registered at all; what needs a detour goes through bounce buffers of the library. */
+public final class Pattern3NoRegistration {
+    private static final String LESSON =
+            "Memory that is used once needs no registration: the bounce buffers, made at first use, serve it.";
+
+    private Pattern3NoRegistration() {
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(Pattern3NoRegistration::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) {
+        byte[] data = SampleArguments.randomBytes(arguments.size());
+        Path path = arguments.folder().resolve("data");
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = arguments.allocate(driver, data.length)) {
+            driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
+            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            driver.allocator().fill(memory.range(), (byte) 0);
+            long bytes = 0;
+            double seconds = 0;
+            for (int round = 0; round < 2; round++) { // the first round warms the JVM up
+                bytes = 0;
+                long start = System.nanoTime();
+                for (int offset = 0; offset < data.length; offset += arguments.ioSize()) {
+                    int part = Math.min(arguments.ioSize(), data.length - offset);
+                    bytes += file.read(memory.range(), part, offset, offset);
+                }
+                seconds = (System.nanoTime() - start) / 1e9;
+            }
+            arguments.say("bounce buffers used: %d KiB at most", driver.peakStagingBytes() >> 10);
+
+            byte[] arrived = new byte[data.length];
+            driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));
+            return new SampleResult(bytes, seconds, Arrays.equals(arrived, data), driver.bytesByPath(), LESSON);
+        }
+    }
+}

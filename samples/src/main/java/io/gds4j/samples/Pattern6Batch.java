@@ -1,0 +1,70 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.memory.MemoryAllocation;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Pattern 6: many small reads in few submissions, completed in whatever order the disk has them. */
+public final class Pattern6Batch {
+    private static final int SMALL = 64 << 10;
+    private static final int ENTRIES = 128;
+    private static final String LESSON =
+            "Small requests one by one leave a disk idle between them: a batch keeps it busy with one call for many.";
+
+    private Pattern6Batch() {
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(Pattern6Batch::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) {
+        byte[] data = SampleArguments.randomBytes(arguments.size());
+        Path path = arguments.folder().resolve("data");
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = arguments.allocate(driver, data.length);
+                CuFileBuffer buffer = driver.registerBuffer(memory.range());
+                CuFileBatch batch = driver.batch(ENTRIES)) {
+            driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
+            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            driver.allocator().fill(memory.range(), (byte) 0);
+            long bytes = 0;
+            long start = System.nanoTime();
+            int next = 0;
+            while (next < data.length || batch.outstanding() > 0) {
+                List<CuFileBatch.Request> requests = new ArrayList<>();
+                while (next < data.length && batch.outstanding() + requests.size() < ENTRIES) {
+                    int part = Math.min(SMALL, data.length - next);
+                    requests.add(CuFileBatch.Request.read(file, buffer, part, next, next));
+                    next += part;
+                }
+                if (!requests.isEmpty()) {
+                    batch.submit(requests);
+                }
+                for (CuFileBatch.Completion done : batch.await(1, Duration.ofSeconds(10))) {
+                    bytes += done.bytes(); // throws if that read failed
+                }
+            }
+            double seconds = (System.nanoTime() - start) / 1e9;
+
+            byte[] arrived = new byte[data.length];
+            driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));
+            return new SampleResult(bytes, seconds, Arrays.equals(arrived, data), driver.bytesByPath(), LESSON);
+        }
+    }
+}

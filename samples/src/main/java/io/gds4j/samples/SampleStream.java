@@ -1,0 +1,17 @@
+package io.gds4j.samples;
+
+/** A stream of work: a CUDA stream, or a stand-in where there is no GPU. */
+public interface SampleStream extends AutoCloseable {
+    /** {@return what {@link io.gds4j.CuFileDriver#stream} takes for it} */
+    long address();
+
+    /**
+     * Waits until all that was queued is done.
+     *
+     * @throws InterruptedException if the thread is interrupted while it waits
+     */
+    void synchronize() throws InterruptedException;
+
+    @Override
+    void close();
+}

@@ -1,0 +1,87 @@
+package io.gds4j.samples;
+
+import io.gds4j.statistics.IoPath;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** All samples, and how a sample's {@code main} runs it. */
+public final class Samples {
+    private static final List<NamedSample> ALL = List.of(
+            pattern(1, "register and deregister in each turn of the loop", Pattern1RegisterInLoop.class,
+                    Pattern1RegisterInLoop::run),
+            pattern(2, "register once, vary the buffer offset", Pattern2RegisterOnce.class, Pattern2RegisterOnce::run),
+            pattern(3, "no registration", Pattern3NoRegistration.class, Pattern3NoRegistration::run),
+            pattern(4, "file offsets off the grid", Pattern4UnalignedFileOffset.class,
+                    Pattern4UnalignedFileOffset::run),
+            pattern(5, "buffer offsets off the grid", Pattern5UnalignedBufferOffset.class,
+                    Pattern5UnalignedBufferOffset::run),
+            pattern(6, "many small reads as batches", Pattern6Batch.class, Pattern6Batch::run),
+            pattern(7, "reads in the order of a stream", Pattern7Stream.class, Pattern7Stream::run));
+
+    private Samples() {
+    }
+
+    private static NamedSample pattern(int number, String summary, Class<?> program, Sample sample) {
+        return new NamedSample("pattern-" + number, summary, List.of(), program, sample);
+    }
+
+    /** {@return all samples, in the order in which to read them} */
+    public static List<NamedSample> all() {
+        return ALL;
+    }
+
+    /** Runs a sample with the options of a command line, in a folder of its own, and prints what it measured. */
+    static void main(Sample sample, String... options) throws IOException, InterruptedException {
+        Path folder = Files.createTempDirectory(Path.of(""), "gds-sample-");
+        try {
+            SampleResult result = sample.run(SampleArguments.read(folder, System.out::println, options));
+            lines(result).forEach(System.out::println);
+        } finally {
+            remove(folder);
+        }
+    }
+
+    /**
+     * What a sample measured, for people.
+     *
+     * @param result of a sample
+     * @return lines
+     */
+    public static List<String> lines(SampleResult result) {
+        return List.of(
+                String.format(Locale.ROOT, "%d bytes in %.4f s, %.2f GB/s, by %s",
+                        result.bytes(), result.seconds(), result.bytesPerSecond() / 1e9, paths(result.paths())),
+                result.verified() ? "verified: the bytes are right" : "VERIFICATION FAILED: bytes differ",
+                "lesson: " + result.lesson());
+    }
+
+    private static String paths(Map<IoPath, Long> paths) {
+        String used = paths.entrySet().stream()
+                .filter(path -> path.getValue() > 0)
+                .sorted(Map.Entry.comparingByKey())
+                .map(path -> path.getKey() + " " + path.getValue())
+                .collect(Collectors.joining(", "));
+        return used.isEmpty() ? "no path" : used;
+    }
+
+    /**
+     * Removes a folder and all in it.
+     *
+     * @param folder of a sample
+     * @throws IOException if something cannot be removed
+     */
+    public static void remove(Path folder) throws IOException {
+        try (Stream<Path> walk = Files.walk(folder)) {
+            for (Path path : walk.sorted(Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(path);
+            }
+        }
+    }
+}

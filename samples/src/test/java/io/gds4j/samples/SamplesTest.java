@@ -1,0 +1,63 @@
+package io.gds4j.samples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every sample runs and finds its bytes right. */
+class SamplesTest {
+    private static final Path SOURCES = Path.of("src/main/java/io/gds4j/samples");
+    private static final int MOST_LINES_OF_A_PATTERN = 80;
+
+    @TempDir
+    private Path folder;
+
+    static List<NamedSample> samples() {
+        return Samples.all();
+    }
+
+    static List<NamedSample> patterns() {
+        return Samples.all().stream().filter(sample -> sample.name().startsWith("pattern-")).toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("samples")
+    void runsAndFindsItsBytesRight(NamedSample sample) throws IOException, InterruptedException {
+        List<String> lines = new ArrayList<>();
+        SampleResult result = sample.sample()
+                .run(SampleArguments.read(folder, lines::add, "--size", "1000003", "--io", "128K", "--memory", "host"));
+
+        assertThat(result.verified()).as("%s said %s", sample.name(), lines).isTrue();
+        assertThat(result.bytes()).isPositive();
+        assertThat(result.seconds()).isPositive();
+        assertThat(result.paths()).isNotEmpty();
+        assertThat(result.lesson()).endsWith(".");
+        assertThat(Samples.lines(result)).anyMatch(line -> line.contains("GB/s, by COMPAT_"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("patterns")
+    void aPatternFitsOnAPageAndNeedsNothingButTheApiAndTheArguments(NamedSample pattern) throws IOException {
+        String source = Files.readString(SOURCES.resolve(pattern.program().getSimpleName() + ".java"));
+
+        assertThat(source.lines()).hasSizeLessThanOrEqualTo(MOST_LINES_OF_A_PATTERN);
+        List<String> others = Samples.all().stream().map(sample -> sample.program().getSimpleName())
+                .filter(name -> !name.equals(pattern.program().getSimpleName())).toList();
+        assertThat(source).doesNotContain(others).doesNotContain("GpuContext", "GpuStream");
+    }
+
+    @Test
+    void namesAreUniqueAndEveryProgramHasAMain() {
+        assertThat(samples()).extracting(NamedSample::name).doesNotHaveDuplicates();
+        assertThat(samples()).allSatisfy(
+                sample -> assertThat(sample.program().getMethod("main", String[].class)).isNotNull());
+    }
+}
