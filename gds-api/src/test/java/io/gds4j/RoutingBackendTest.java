@@ -79,6 +79,49 @@ class RoutingBackendTest {
         return file;
     }
 
+    private static Runnable failingAfter(Runnable action) {
+        return () -> {
+            action.run();
+            throw CuFileException.of(CuFileError.NOMEM_ERROR, "cuFileRead", "no bounce buffer is free");
+        };
+    }
+
+    @Test
+    void secondStaysClosedWhereTheDriverClosedWhileTheFirstFailed() {
+        BackendFile file = routing.handleRegister(source("/a"));
+        first.ownDescriptor = 42;
+        first.during("read", failingAfter(routing::driverClose));
+
+        assertThat(failure(() -> routing.read(file, memory.range(), 10, 20, 30)).error())
+                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+        assertThat(second.calls).isEmpty();
+    }
+
+    @Test
+    void descriptorOfAnEarlierSessionIsNotRegisteredInThisOne() {
+        BackendFile file = routing.handleRegister(source("/a"));
+        first.ownDescriptor = 42;
+        first.during("read", failingAfter(() -> {
+            routing.driverClose();
+            routing.driverOpen();
+        }));
+
+        assertThat(failure(() -> routing.read(file, memory.range(), 10, 20, 30)).error())
+                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+        assertThat(second.calls).isEmpty();
+    }
+
+    @Test
+    void descriptorOfADeregisteredFileIsNotRegisteredAnew() {
+        BackendFile file = routing.handleRegister(source("/a"));
+        first.ownDescriptor = 42;
+        first.during("read", failingAfter(() -> routing.handleDeregister(file)));
+
+        assertThat(failure(() -> routing.read(file, memory.range(), 10, 20, 30)).error())
+                .isEqualTo(CuFileError.HANDLE_NOT_REGISTERED);
+        assertThat(second.callsOf("handleRegister")).isEmpty();
+    }
+
     @Test
     void whatTheFirstServesNeverWakesTheSecond() {
         BackendFile file = routing.handleRegister(source("/a"));

@@ -22,6 +22,7 @@ final class BackendPair {
     private @Nullable CuFileBackend second;
     private volatile @Nullable CuFileBackend openSecond;
     private volatile long users;
+    private long session;
 
     private record Buffer(MemoryRange range, int flags) {
     }
@@ -59,6 +60,25 @@ final class BackendPair {
         }
     }
 
+    /** Tells one opening of the driver from the next. */
+    synchronized long session() {
+        return session;
+    }
+
+    /**
+     * Does something before the driver can close, so that descriptors of its files are still theirs.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if that session is over
+     */
+    synchronized <T> T duringSession(long wanted, String function, Supplier<T> action) {
+        checkOpen(function);
+        if (session != wanted) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver was closed and opened again meanwhile");
+        }
+        return action.get();
+    }
+
     synchronized void open() {
         if (users == 0) {
             openFirst();
@@ -81,7 +101,7 @@ final class BackendPair {
             if (e.error() == CuFileError.DRIVER_ALREADY_OPEN) {
                 throw e;
             }
-            CuFileBackend other = second();
+            CuFileBackend other = openSecond();
             whyNotFirst = "%s cannot be opened: %s".formatted(first.name(), e.getMessage());
             RoutingBackend.LOG.log(Level.WARNING, "{0}; {1} serves instead", whyNotFirst, other.name());
         }
@@ -93,6 +113,7 @@ final class BackendPair {
         if (users > 0) {
             return;
         }
+        session++;
         buffers.clear();
         boolean closeFirst = firstIsOpen;
         CuFileBackend closeSecond = openSecond;
@@ -127,10 +148,19 @@ final class BackendPair {
         return openSecond;
     }
 
-    /** The second one, opened now if it was not. */
+    /**
+     * The second one, opened now if it was not.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if the driver is closed, or was closed meanwhile
+     */
     CuFileBackend second() {
         CuFileBackend open = openSecond;
-        return open != null ? open : openSecond();
+        return open != null ? open : openSecondWithDriver();
+    }
+
+    private synchronized CuFileBackend openSecondWithDriver() {
+        checkOpen("cuFileDriverOpen");
+        return openSecond();
     }
 
     private synchronized CuFileBackend openSecond() {

@@ -1,5 +1,7 @@
 package io.gds4j.spi;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -13,14 +15,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class RoutedFile implements BackendFile {
     private final RoutingBackend owner;
+    private final long session;
     private final @Nullable BackendFile first;
     private final String refusal;
     private volatile @Nullable BackendFile second;
     private volatile boolean registered = true;
 
     /** A file of the first backend. */
-    RoutedFile(RoutingBackend owner, BackendFile first) {
+    RoutedFile(RoutingBackend owner, long session, BackendFile first) {
         this.owner = owner;
+        this.session = session;
         this.first = first;
         this.refusal = "";
     }
@@ -30,8 +34,9 @@ final class RoutedFile implements BackendFile {
      *
      * @param refusal what it said
      */
-    RoutedFile(RoutingBackend owner, BackendFile second, String refusal) {
+    RoutedFile(RoutingBackend owner, long session, BackendFile second, String refusal) {
         this.owner = owner;
+        this.session = session;
         this.first = null;
         this.second = second;
         this.refusal = refusal;
@@ -53,10 +58,24 @@ final class RoutedFile implements BackendFile {
         return second;
     }
 
-    /** As the second backend knows it, registered there now if it was not. */
+    /** The opening of the driver that it belongs to. */
+    long session() {
+        return session;
+    }
+
+    /**
+     * As the second backend knows it, registered there now if it was not; the registration cannot end meanwhile.
+     *
+     * @throws CuFileException HANDLE_NOT_REGISTERED if it has ended
+     */
     synchronized BackendFile second(Supplier<BackendFile> register) {
         BackendFile known = second;
         if (known == null) {
+            if (!registered) {
+                throw CuFileException.of(
+                        CuFileError.HANDLE_NOT_REGISTERED, "cuFileHandleRegister",
+                        "the file is not registered: " + this);
+            }
             known = register.get();
             second = known;
         }

@@ -148,18 +148,19 @@ public final class RoutingBackend extends DriverFunctions {
     @Override
     public BackendFile handleRegister(FileSource source) {
         pair.openImplicitly();
+        long session = pair.session();
         if (!pair.isFirstOpen()) {
-            return new RoutedFile(this, pair.second().handleRegister(source), pair.whyNotFirst());
+            return new RoutedFile(this, session, pair.second().handleRegister(source), pair.whyNotFirst());
         }
         try {
-            return new RoutedFile(this, pair.first().handleRegister(source));
+            return new RoutedFile(this, session, pair.first().handleRegister(source));
         } catch (CuFileException e) {
             if (!NOT_HERE.contains(e.error()) || e.errno().isPresent()) {
                 throw e;
             }
             String refusal = pair.first().name() + ": " + e.detail();
             LOG.log(Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
-            return new RoutedFile(this, pair.second().handleRegister(made(source)), refusal);
+            return new RoutedFile(this, session, pair.second().handleRegister(made(source)), refusal);
         }
     }
 
@@ -218,12 +219,16 @@ public final class RoutingBackend extends DriverFunctions {
         if (known != null) {
             return Optional.of(known);
         }
-        OptionalInt descriptor = file.ownDescriptor();
-        if (descriptor.isEmpty()) {
-            return Optional.empty();
-        }
-        CuFileBackend other = pair.second();
-        return Optional.of(file.second(() -> other.handleRegister(new FileSource.Descriptor(descriptor.getAsInt()))));
+        // Afterwards the number may stand for another file.
+        return pair.duringSession(file.session(), "cuFileHandleRegister", () -> {
+            OptionalInt descriptor = file.ownDescriptor();
+            if (descriptor.isEmpty()) {
+                return Optional.empty();
+            }
+            CuFileBackend other = pair.second();
+            return Optional.of(
+                    file.second(() -> other.handleRegister(new FileSource.Descriptor(descriptor.getAsInt()))));
+        });
     }
 
     @Override
