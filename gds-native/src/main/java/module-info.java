@@ -12,6 +12,9 @@ module io.gds4j.ffi {
     exports io.gds4j.ffi.memory to
             io.gds4j.compat,
             io.gds4j.tools;
+    exports io.gds4j.ffi.nvml to
+            io.gds4j.compat,
+            io.gds4j.tools;
     exports io.gds4j.ffi.cufile to
             io.gds4j.tools;
     exports io.gds4j.jcuda;
