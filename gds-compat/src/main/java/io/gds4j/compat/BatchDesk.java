@@ -20,6 +20,8 @@ final class BatchDesk {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
+    private static final long[] ALONE = {DeviceReadGroup.UNDONE};
+
     private final CompatSession session;
     private final int largest;
     private final RequestRunners runners;
@@ -110,22 +112,30 @@ final class BatchDesk {
         }
     }
 
-    private BatchEvent run(Lane lane, BatchRequest entry, long submitted) {
-        long result;
+    private void run(Lane lane, List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
+        long[] results = entries.size() > 1 ? session.readTogether(lane, entries) : ALONE;
+        for (int i = 0; i < entries.size(); i++) {
+            BatchRequest entry = entries.get(i);
+            long result = results[i] == DeviceReadGroup.UNDONE ? perform(lane, entry) : results[i];
+            boolean well = result >= 0;
+            if (statistics.isCounting()) {
+                counters.processed(entry.write(), well, Math.max(0, result), submitted, System.nanoTime());
+            }
+            events.add(new BatchEvent(entry.cookie(), well ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
+        }
+    }
+
+    /** Bytes moved, or a negative errno or code. */
+    private long perform(Lane lane, BatchRequest entry) {
         try {
-            result = session.perform(lane, entry, entry.write() ? "cuFileWrite" : "cuFileRead");
+            return session.perform(lane, entry, entry.write() ? "cuFileWrite" : "cuFileRead");
         } catch (CuFileException e) {
-            result = -(long) e.errno().orElse(e.error().code());
-            result = result == 0 ? -e.error().code() : result;
+            int errno = e.errno().orElse(0);
+            return -(long) (errno == 0 ? e.error().code() : errno);
         } catch (RuntimeException e) {
             System.getLogger("io.gds4j.compat").log(Level.ERROR, "batch entry failed: " + entry, e);
-            result = -Errno.EIO;
+            return -Errno.EIO;
         }
-        boolean well = result >= 0;
-        if (statistics.isCounting()) {
-            counters.processed(entry.write(), well, Math.max(0, result), submitted, System.nanoTime());
-        }
-        return new BatchEvent(entry.cookie(), well ? BatchStatus.COMPLETE : BatchStatus.FAILED, result);
     }
 
     List<BatchEvent> status(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {

@@ -30,6 +30,9 @@ final class CompatBatch implements BackendBatch {
     private int atWork;
     private boolean destroyed;
 
+    /** The fewest events that anybody waits for: fewer wake nobody. */
+    private int wanted = Integer.MAX_VALUE;
+
     CompatBatch(int capacity) {
         this.capacity = capacity;
     }
@@ -84,7 +87,10 @@ final class CompatBatch implements BackendBatch {
         try {
             done.addAll(events);
             atWork -= events.size();
-            changed.signalAll();
+            if (atWork == 0 || done.size() >= wanted) {
+                wanted = Integer.MAX_VALUE;
+                changed.signalAll();
+            }
         } finally {
             lock.unlock();
         }
@@ -106,6 +112,7 @@ final class CompatBatch implements BackendBatch {
             }
             long left = timeout.map(CompatBatch::nanos).orElse(Long.MAX_VALUE);
             while (done.size() < minimum && atWork > 0 && left > 0) {
+                wanted = Math.min(wanted, minimum);
                 if (timeout.isEmpty()) {
                     changed.await();
                 } else {

@@ -18,6 +18,7 @@ import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
@@ -301,7 +302,18 @@ final class CompatSession {
         return lane.deviceRead();
     }
 
-    private void plan(
+    /** Small reads into GPU memory that are done together; those that are not stay {@link DeviceReadGroup#UNDONE}. */
+    long[] readTogether(Lane lane, List<BatchRequest> entries) {
+        long most = Math.min(pool.pieceSize(), limits.largestPiece());
+        try {
+            return lane.deviceReadGroup().read(this, lane, entries, most);
+        } finally {
+            Reference.reachabilityFence(entries);
+        }
+    }
+
+    /** Cuts a request, and says which of its bytes go past the page cache. */
+    void plan(
             RequestPlan plan,
             CompatFile file,
             MemoryRange memory,

@@ -112,6 +112,49 @@ final class GpuRing {
         giveBack();
     }
 
+    /**
+     * Takes a slab, which may wait, and makes the context current: for copies that {@link #endGroup} waits for together.
+     *
+     * @throws CuFileException if that failed; nothing is taken then
+     */
+    Slab beginGroup(long bytes) {
+        Slab slab = pool.acquire(bytes, true);
+        boolean current = false;
+        boolean begun = false;
+        try {
+            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+            current = true;
+            prepare();
+            begun = true;
+            return slab;
+        } finally {
+            if (!begun) {
+                if (current) {
+                    cuda.ctxPopCurrent(out);
+                }
+                pool.release(slab);
+            }
+        }
+    }
+
+    /** Starts copying a part of the group's slab to the GPU; a {@code CUresult}. */
+    int copyInGroup(long from, long to, long bytes) {
+        return cuda.memcpyHtoDAsync(to, from, bytes, stream);
+    }
+
+    /** Waits for the group's copies, gives the slab back and restores what was current before; a {@code CUresult}. */
+    int endGroup(Slab slab) {
+        int result = cuda.streamSynchronize(stream);
+        boolean idle = result == Cuda.SUCCESS || cuda.streamSynchronize(stream) == Cuda.SUCCESS;
+        cuda.ctxPopCurrent(out);
+        if (idle) {
+            pool.release(slab);
+        } else {
+            pool.abandon(slab);
+        }
+        return result;
+    }
+
     private void prepare() {
         if (ready) {
             return;

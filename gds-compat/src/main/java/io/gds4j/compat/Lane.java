@@ -19,6 +19,7 @@ final class Lane {
     private final HostTransfer hostTransfer;
     private final DeviceRead deviceRead;
     private final DeviceWrite deviceWrite;
+    private final DeviceReadGroup deviceReadGroup;
     private @Nullable Crew crew;
 
     /**
@@ -34,6 +35,7 @@ final class Lane {
         this.hostTransfer = new HostTransfer(io);
         this.deviceRead = new DeviceRead(io);
         this.deviceWrite = new DeviceWrite(io);
+        this.deviceReadGroup = new DeviceReadGroup(io);
     }
 
     /** The lane is a worker's of this crew. */
@@ -64,6 +66,10 @@ final class Lane {
 
     DeviceWrite deviceWrite() {
         return deviceWrite;
+    }
+
+    DeviceReadGroup deviceReadGroup() {
+        return deviceReadGroup;
     }
 
     /** Finds contexts of GPU memory; null where there is no CUDA driver. */

@@ -16,25 +16,36 @@ final class RequestRunners {
     private static final int MOST = 16;
 
     private static final int REQUESTS_PER_RUNNER = 4;
+    private static final int MOST_AT_ONCE = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
+    private final int most;
+    private final int perRunner;
     private int idle;
     private boolean stopping;
 
     RequestRunners(TransferEngine engine) {
+        this(engine, MOST, REQUESTS_PER_RUNNER);
+    }
+
+    /**
+     * @param most threads
+     * @param perRunner small requests for which one more thread pays
+     */
+    RequestRunners(TransferEngine engine, int most, int perRunner) {
         this.engine = engine;
+        this.most = most;
+        this.perRunner = perRunner;
     }
 
     /** Begins to run the entries of a submission. */
     void run(Submission submission) {
-        int wanted = Math.min(MOST, (submission.size() + REQUESTS_PER_RUNNER - 1) / REQUESTS_PER_RUNNER);
-        if (!submission.isSmall()) {
-            wanted = Math.min(MOST, submission.size());
-        }
+        int wanted = Math.min(
+                most, submission.isSmall() ? Math.ceilDiv(submission.size(), perRunner) : submission.size());
         List<Thread> fresh = new ArrayList<>();
         lock.lock();
         try {
@@ -42,7 +53,7 @@ final class RequestRunners {
             for (int i = 0; i < Math.min(wanted, idle); i++) {
                 work.signal();
             }
-            for (int i = idle; i < wanted && threads.size() < MOST && !stopping; i++) {
+            for (int i = idle; i < wanted && threads.size() < most && !stopping; i++) {
                 Thread thread = Thread.ofPlatform()
                         .daemon()
                         .name("gds4j-batch-" + threads.size())
@@ -61,12 +72,17 @@ final class RequestRunners {
         try {
             Submission submission = take();
             while (submission != null) {
-                submission.runSome(lane, MOST);
+                submission.runSome(lane, atOnce(submission));
                 submission = take();
             }
         } finally {
             engine.giveBackUnattended(lane);
         }
+    }
+
+    /** So many that every thread has some, but no fewer than pay for a thread. */
+    private int atOnce(Submission submission) {
+        return Math.clamp(Math.ceilDiv(submission.size(), most), perRunner, Math.max(perRunner, MOST_AT_ONCE));
     }
 
     /** The submission whose turn it is. */

@@ -13,8 +13,6 @@ final class Submission {
     /** Entries up to here are claimed several at a time. */
     private static final long SMALL_BYTES = 64 << 10;
 
-    private static final int MOST_AT_ONCE = 8;
-
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
     private final EntryIo io;
@@ -29,13 +27,13 @@ final class Submission {
         this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
     }
 
-    /** Moves the bytes of one entry. */
+    /** Moves the bytes of entries that one thread has claimed. */
     interface EntryIo {
         /**
-         * @param submitted when the entry was submitted, by the clock of {@link System#nanoTime}
-         * @return how it ended
+         * @param submitted when the entries were submitted, by the clock of {@link System#nanoTime}
+         * @param events how each ended, added in the order of the entries
          */
-        BatchEvent run(Lane lane, BatchRequest entry, long submitted);
+        void run(Lane lane, List<BatchRequest> entries, long submitted, List<BatchEvent> events);
     }
 
     int size() {
@@ -46,6 +44,10 @@ final class Submission {
         return small;
     }
 
+    private boolean isSmall(int entry) {
+        return entries.get(entry).size() <= SMALL_BYTES;
+    }
+
     boolean hasUnclaimed() {
         return next.get() < entries.size();
     }
@@ -53,24 +55,24 @@ final class Submission {
     /**
      * Claims some entries and runs them.
      *
-     * @param runners how many threads may share the work
+     * @param most how many small entries to claim
      */
-    void runSome(Lane lane, int runners) {
-        int from = next.get();
-        int to = from;
+    void runSome(Lane lane, int most) {
+        int from;
+        int to;
         do {
             from = next.get();
-            int left = entries.size() - from;
-            if (left <= 0) {
+            if (from >= entries.size()) {
                 return;
             }
-            to = from + (small ? Math.clamp(left / runners, 1, MOST_AT_ONCE) : 1);
+            to = from + 1;
+            while (to < entries.size() && to - from < most && isSmall(from) && isSmall(to)) {
+                to++;
+            }
         } while (!next.compareAndSet(from, to));
         List<BatchEvent> events = new ArrayList<>(to - from);
         try {
-            for (BatchRequest entry : entries.subList(from, to)) {
-                events.add(io.run(lane, entry, submitted));
-            }
+            io.run(lane, entries.subList(from, to), submitted, events);
         } finally {
             // Each entry is reported, come what may: somebody waits for it.
             for (BatchRequest entry : entries.subList(from + events.size(), to)) {
