@@ -94,6 +94,15 @@ if [ "$mode" = gpu ]; then
     add "cold, buffered handle, one call 1 GiB" "cold:$cold:8:$((16 * M))" "-"                     "$f -s 1G -i 1G --cold -O 1" rate
     add "write to page cache, 1 GiB"     "wcache:$G:$THREADS:$G"          "wcache:$G:1:$((64 * M))" "-f $data.wc $device -s 1G -I 1 -i 1G -O 1" rate
     add "write O_DIRECT, 1 x 64 MiB"     "wdirect:$G:1:$((64 * M))"       "wdirect:$G:1:$((64 * M))" "-f $data.wd $device -s 1G -I 1 -i 64M --warm-up 0.01" rate
+    batch="$f -x 6 -B 128 -w 1"
+    add "batch 128 x 4 KiB, hot, us each" "batch:$((64 * M)):1:$((4 * K))" "batch:$((64 * M)):1:$((4 * K))" "$batch -s 64M -i 4K --hot -O 1 -T 0.3" each:4096
+    add "batch 128 x 4 KiB anywhere, hot, us each" "batch:$((64 * M)):1:$((4 * K))" - "$batch -s 1G -i 4K -I 2 --hot -O 1 -T 0.3" each:4096
+    add "batch 128 x 4 KiB, cold, O_DIRECT, us each" "cbatch:$((16 * M)):16:$((4 * K))" "cbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K --cold" each:4096
+    add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, us each" - - "$batch -s 16M -i 4K -I 2 --cold" each:4096
+    add "batch 128 x 64 KiB, hot"        "hot:$G:$THREADS:$((64 * K))"    -                           "$batch -s 1G -i 64K --hot -O 1 -T 0.3" rate
+    add "batch 128 x 1 MiB, hot"         "hot:$G:$THREADS:$M"             -                           "$batch -s 1G -i 1M --hot -O 1 -T 0.3" rate
+    add "16 MiB a call, 1 caller, hot"   "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
+    add "16 MiB on one stream, hot"      "stream:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
 else
     add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
     add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
@@ -155,6 +164,7 @@ our_cases() {
         [ -n "$line" ] || continue
         case $what in
             rate) value=$(echo "$line" | number bytesPerSecond "" | awk '{printf "%.3f", $1 / 1e9}') ;;
+            each:*) value=$(echo "$line" | number bytesPerSecond "" | awk -v s="${what#each:}" '{printf "%.3f", s / $1 * 1e6}') ;;
             avg:*) size=${what#avg:}
                 value=$(echo "$line" | number avg "\"ioSize\":$size,[^{]*{" | awk '{printf "%.3f", $1}') ;;
         esac
@@ -187,8 +197,8 @@ echo
 echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of $done_rounds alternations; $THREADS threads in the limit"
 echo "GB/s where not said otherwise; ratio: ours over limit, for latencies below 1 is better; CPU: seconds per GB of ours"
 echo
-printf '| %-38s | %9s | %9s | %9s | %6s | %6s |\n' case limit libcufile ours ratio CPU
-printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..40})" ----------: ----------: ----------: -------: -------:
+printf '| %-52s | %9s | %9s | %9s | %6s | %6s |\n' case limit libcufile ours ratio CPU
+printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: -------: -------:
 status=0
 for i in "${!cases[@]}"; do
     IFS='|' read -r name _ <<<"${cases[$i]}"
@@ -198,7 +208,7 @@ for i in "${!cases[@]}"; do
     cpu=$(median "$work/$i.cpu")
     [ -n "$ours" ] || status=4
     ratio=$(awk -v o="${ours:-0}" -v l="${limit:-0}" 'BEGIN {if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"}')
-    printf '| %-38s | %9s | %9s | %9s | %6s | %6s |\n' "$name" "${limit:--}" "${library:--}" "${ours:--}" "$ratio" \
+    printf '| %-52s | %9s | %9s | %9s | %6s | %6s |\n' "$name" "${limit:--}" "${library:--}" "${ours:--}" "$ratio" \
         "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.3f", c; else print "-"}')"
 done
 if [ -s "$work/errors" ]; then

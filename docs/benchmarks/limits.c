@@ -12,6 +12,9 @@
 //          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
 //          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
 //          latency  hot sequential reads by one thread, mean            us      (limit: pread, copy, synchronise)
+//          batch    128 reads submitted together, hot, in order         us each (limit: 128 times pread and copy, synchronise once)
+//          cbatch   the same with O_DIRECT, file not in the page cache  us each (limit: preads by that many threads, no copy)
+//          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
 // Each case runs once uncounted before it counts. One line each: name value
 #define _GNU_SOURCE
@@ -37,6 +40,8 @@
 
 #define PIECE ((size_t)4 << 20)
 #define DEPTH 4
+#define BATCH 128
+#define QUEUED 16
 #define MOST_THREADS 64
 
 static void die(const char *what, int code) {
@@ -174,11 +179,110 @@ static void one_request(struct worker *w, size_t at, size_t length) {
         transfer(w->write, w->fd, w->pinned, length, job->offset + at);
 }
 
+static int is_batch(const struct job *job) { return is(job, "batch") || is(job, "cbatch"); }
+
+// Batches of BATCH reads, one after the other through the file.
+static void batches(struct worker *w) {
+    const struct job *job = w->job;
+    size_t places = job->bytes / job->request;
+    int rounds = w->ops / BATCH;
+#ifdef CUFILE
+    if (use_cufile) {
+        CUfileBatchHandle_t batch;
+        static CUfileIOParams_t entries[BATCH];
+        static CUfileIOEvents_t events[BATCH];
+        CUfileError_t e = cuFileBatchIOSetUp(&batch, BATCH);
+        if (e.err) die("cuFileBatchIOSetUp", e.err);
+        for (int round = 0; round < rounds; round++) {
+            memset(entries, 0, sizeof entries);
+            for (int i = 0; i < BATCH; i++) {
+                entries[i].mode = CUFILE_BATCH;
+                entries[i].fh = w->fd == direct ? direct_handle : buffered_handle;
+                entries[i].u.batch.devPtr_base = (void *)device;
+                entries[i].u.batch.devPtr_offset = (off_t)i * job->request;
+                entries[i].u.batch.file_offset = job->offset + ((size_t)round * BATCH + i) % places * job->request;
+                entries[i].u.batch.size = job->request;
+                entries[i].opcode = CUFILE_READ;
+                entries[i].cookie = (void *)(size_t)i;
+            }
+            e = cuFileBatchIOSubmit(batch, BATCH, entries, 0);
+            if (e.err) die("cuFileBatchIOSubmit", e.err);
+            for (unsigned done = 0; done < BATCH;) {
+                unsigned count = BATCH - done;
+                e = cuFileBatchIOGetStatus(batch, count, &count, events, NULL);
+                if (e.err) die("cuFileBatchIOGetStatus", e.err);
+                for (unsigned i = 0; i < count; i++)
+                    if (events[i].status != CUFILE_COMPLETE || events[i].ret != job->request) die("batch entry", (int)events[i].status);
+                done += count;
+            }
+        }
+        cuFileBatchIODestroy(batch);
+        return;
+    }
+#endif
+    for (int round = 0; round < rounds; round++) {
+        for (int i = is(job, "cbatch") ? w->id : 0; i < BATCH; i += is(job, "cbatch") ? job->threads : 1) {
+            size_t at = ((size_t)round * BATCH + i) % places * job->request;
+            transfer(0, w->fd, w->pinned + i * job->request, job->request, job->offset + at);
+#ifdef GPU
+            if (on_gpu && is(job, "batch"))
+                CU(cuMemcpyHtoDAsync(device + i * job->request, w->pinned + i * job->request, job->request, own_stream()));
+#endif
+        }
+#ifdef GPU
+        if (on_gpu && is(job, "batch")) CU(cuStreamSynchronize(own_stream()));
+#endif
+    }
+}
+
+#ifdef CUFILE
+// Reads queued on one stream, QUEUED at a time.
+static void stream_reads(struct worker *w) {
+    const struct job *job = w->job;
+    static size_t size;
+    static off_t at[QUEUED];
+    static ssize_t done[QUEUED];
+    static int registered;
+    CUstream stream = own_stream();
+    size = job->request;
+    if (!registered) {
+        CUfileError_t e = cuFileStreamRegister(stream, 0);
+        if (e.err) die("cuFileStreamRegister", e.err);
+        registered = 1;
+    }
+    size_t count = job->bytes / job->request;
+    for (size_t r = 0; r < count;) {
+        int queued = 0;
+        for (; queued < QUEUED && r < count; queued++, r++) {
+            at[queued] = r * job->request;
+            done[queued] = 0;
+            CUfileError_t e = cuFileReadAsync(buffered_handle, (void *)device, &size, &at[queued], &at[queued], &done[queued], stream);
+            if (e.err) die("cuFileReadAsync", e.err);
+        }
+        CU(cuStreamSynchronize(stream));
+        for (int i = 0; i < queued; i++)
+            if (done[i] != (ssize_t)size) die("result of cuFileReadAsync", (int)done[i]);
+    }
+    cuFileStreamDeregister(stream);
+    registered = 0;
+}
+#endif
+
 static void requests(struct worker *w) {
     const struct job *job = w->job;
 #ifdef GPU
-    if (on_gpu && !use_cufile && (is(job, "hot") || is(job, "wcache"))) {
+    if (on_gpu && !use_cufile && (is(job, "hot") || is(job, "stream") || is(job, "wcache"))) {
         pipeline(w);
+        return;
+    }
+#endif
+    if (is_batch(job)) {
+        batches(w);
+        return;
+    }
+#ifdef CUFILE
+    if (use_cufile && is(job, "stream")) {
+        stream_reads(w);
         return;
     }
 #endif
@@ -279,7 +383,7 @@ static void run(const struct job *job) {
         create(job);
         return;
     }
-    int write = job->kind[0] == 'w', past = is(job, "cold") || is(job, "wdirect");
+    int write = job->kind[0] == 'w', past = is(job, "cold") || is(job, "cbatch") || is(job, "wdirect");
     if (buffered < 0) {
         buffered = open(path, O_RDWR);
         if (buffered < 0) die(path, 0);
@@ -301,12 +405,14 @@ static void run(const struct job *job) {
     }
     int fd = past ? direct : buffered;
     size_t per_thread = past || is(job, "latency") || is(job, "random") ? job->request : DEPTH * PIECE;
+    if (is_batch(job)) per_thread = BATCH * job->request;
     per_thread = (per_thread + 4095) & ~(size_t)4095;
     char *pinned;
 #ifdef GPU
     if (on_gpu) {
         CU(cuMemHostAlloc((void **)&pinned, per_thread * job->threads, CU_MEMHOSTALLOC_PORTABLE));
         size_t need = is(job, "latency") || is(job, "random") ? job->request * job->threads : job->bytes;
+        if (is_batch(job)) need = BATCH * job->request;
         if (device_bytes < need) {
             if (device_bytes) CU(cuMemFree(device));
             CU(cuMemAlloc(&device, need));
@@ -329,8 +435,9 @@ static void run(const struct job *job) {
         }
     }
     int ops = is(job, "random") ? 4000 : job->request >= 1 << 20 ? 400 : 8000;
+    if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
-    if (is(job, "cold")) {
+    if (is(job, "cold") || is(job, "cbatch")) {
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
     } else {
@@ -339,7 +446,7 @@ static void run(const struct job *job) {
         if (is(job, "fresh")) madvise(memory, memory_bytes, MADV_DONTNEED);
         seconds = pass(job, pinned, per_thread, write, fd, ops);
     }
-    if (is(job, "latency"))
+    if (is(job, "latency") || is_batch(job))
         printf("%s %.3f\n", job->name, seconds / ops * 1e6);
     else if (is(job, "random"))
         printf("%s %.3f\n", job->name, (double)ops * job->threads * job->request / seconds / 1e9);

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
+    private static final long SPIN_NANOS = 50_000;
 
     private final long stream;
     private final int flags;
@@ -177,7 +178,7 @@ final class CudaOrder implements StreamOrder {
 
     private void serve(Lane lane, Parked parked) {
         try {
-            int reached = contexts.in(context, () -> cuda.eventSynchronize(parked.event()));
+            int reached = contexts.in(context, () -> await(parked.event()));
             if (reached == Cuda.SUCCESS) {
                 parked.operation().run(lane);
             } else {
@@ -195,6 +196,17 @@ final class CudaOrder implements StreamOrder {
                 lock.unlock();
             }
         }
+    }
+
+    /** The next operation of a busy stream is reached at once, so that sleeping would cost more than it. */
+    private int await(long event) {
+        long begun = System.nanoTime();
+        int reached = cuda.eventQuery(event);
+        while (reached == Cuda.ERROR_NOT_READY && System.nanoTime() - begun < SPIN_NANOS) {
+            Thread.onSpinWait();
+            reached = cuda.eventQuery(event);
+        }
+        return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
     }
 
     private @Nullable Parked take() {

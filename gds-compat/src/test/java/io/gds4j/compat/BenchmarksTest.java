@@ -30,7 +30,7 @@ class BenchmarksTest {
 
         List<String> names = results.stream().map(result -> result.getPrimaryResult().getLabel()).toList();
         assertThat(names).contains("buffered", "direct", "alone", "piece", "together", "preadAddress", "cachedPages",
-                "windowHeld");
+                "windowHeld", "batchOf128");
         assertThat(results).allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
     }
 }

@@ -35,7 +35,7 @@ final class BatchMover implements Mover {
         long start = System.nanoTime();
         batch.submit(entries);
         while (!submitted.isEmpty()) {
-            List<CuFileBatch.Completion> done = batch.await(1, PATIENCE);
+            List<CuFileBatch.Completion> done = batch.await(submitted.size(), PATIENCE);
             long end = System.nanoTime();
             for (CuFileBatch.Completion completion : done) {
                 IoRequest request = submitted.remove(completion.request());
