@@ -15,7 +15,6 @@ final class Round {
     private final CountDownLatch warm;
     private final CountDownLatch go = new CountDownLatch(1);
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
-    private volatile @Nullable Long deadline;
 
     Round(IoArguments arguments, List<JobRig> rigs, List<Long> dataSets) {
         this.arguments = arguments;
@@ -36,9 +35,7 @@ final class Round {
         if (failure.get() == null) {
             prepareCaches();
         }
-        Double seconds = arguments.seconds();
         ProcessCost before = new ProcessCost();
-        deadline = seconds == null ? null : (Long) (System.nanoTime() + (long) (seconds * 1e9));
         go.countDown();
         for (Thread thread : threads) {
             thread.join();
@@ -75,7 +72,7 @@ final class Round {
             arrived = true;
             go.await();
             if (!failed()) {
-                worker.measure(deadline, this::failed);
+                worker.measure(arguments.seconds(), this::failed);
             }
         } catch (Throwable e) {
             failure.compareAndSet(null, e);

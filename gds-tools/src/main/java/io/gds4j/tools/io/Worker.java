@@ -65,14 +65,14 @@ final class Worker {
     /**
      * Runs and counts.
      *
-     * @param deadline by {@link System#nanoTime}; null for one pass
+     * @param seconds how long, from the first request on; null for one pass
      */
-    void measure(@Nullable Long deadline, BooleanSupplier failed) {
+    void measure(@Nullable Double seconds, BooleanSupplier failed) {
         startNanos = System.nanoTime();
-        if (deadline == null) {
+        if (seconds == null) {
             pass(null, true, failed);
         } else {
-            run(deadline, true, failed);
+            run(startNanos + (long) (seconds * 1e9), true, failed);
         }
         endNanos = System.nanoTime();
     }
