@@ -180,8 +180,8 @@ final class RawLibrary {
     }
 
     /** Bytes that no file of this process may grow past; -1 for no limit. */
-    void limitFiles(long bytes) {
-        try {
+    static void limitFilesOfThisProcess(long bytes) {
+        try (Arena arena = Arena.ofConfined()) {
             MemorySegment limit = arena.allocateFrom(JAVA_LONG, bytes, -1);
             int result = (int) Linker.nativeLinker()
                     .downcallHandle(

@@ -85,10 +85,10 @@ final class RawTransferCases {
         library.write("write 0 at 1<<20", handle, device, 0, MIB, 0);
         size("size after write 0 at 1<<20");
         library.write("write negative offset", handle, device, 4096, -4096, 0);
-        library.limitFiles(MIB);
+        RawLibrary.limitFilesOfThisProcess(MIB);
         library.write("write over RLIMIT_FSIZE", handle, device, 65536, 2 * MIB, 0);
         library.write("write across RLIMIT_FSIZE", handle, device, 65536, MIB - 4096, 0);
-        library.limitFiles(-1);
+        RawLibrary.limitFilesOfThisProcess(-1);
         size("size after RLIMIT_FSIZE");
         library.posix.close(fd);
         library.write("write after user closed fd", handle, device, 4096, 0, 0);
