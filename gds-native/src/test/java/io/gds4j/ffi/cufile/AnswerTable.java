@@ -8,25 +8,34 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** The rows of a resource of this package: groups in brackets, then {@code case | answer}. */
+/** The rows of a resource of this package: groups in brackets, then {@code case | answer} or {@code case | answer | why}. */
 final class AnswerTable {
     private static final Pattern COLUMNS = Pattern.compile(" \\| ");
 
-    private final Map<String, Map<String, String>> groups = new LinkedHashMap<>();
+    /**
+     * The rest of a row.
+     *
+     * @param answer what is answered
+     * @param why word for the reason, where the answer is another than elsewhere; else empty
+     */
+    record Row(String answer, String why) {
+    }
+
+    private final Map<String, Map<String, Row>> groups = new LinkedHashMap<>();
 
     private AnswerTable() {
     }
 
     static AnswerTable read(String resource) {
         AnswerTable table = new AnswerTable();
-        Map<String, String> group = Map.of();
+        Map<String, Row> group = Map.of();
         for (String line : text(resource).split("\n")) {
             if (line.startsWith("[")) {
                 group = new LinkedHashMap<>();
                 table.groups.put(line.substring(1, line.length() - 1), group);
-            } else if (!line.isEmpty() && !line.startsWith("# ")) {
-                String[] columns = COLUMNS.split(line, 2);
-                if (group.put(columns[0], columns[1]) != null) {
+            } else if (!line.isEmpty() && !line.startsWith("#")) {
+                String[] columns = COLUMNS.split(line, 3);
+                if (group.put(columns[0], new Row(columns[1], columns.length == 3 ? columns[2] : "")) != null) {
                     throw new IllegalStateException(resource + " has this case twice: " + line);
                 }
             }
@@ -34,7 +43,7 @@ final class AnswerTable {
         return table;
     }
 
-    private static String text(String resource) {
+    static String text(String resource) {
         try (InputStream in = AnswerTable.class.getResourceAsStream(resource)) {
             if (in == null) {
                 throw new IllegalStateException("no resource " + resource);
@@ -46,7 +55,7 @@ final class AnswerTable {
     }
 
     /** Case and answer, in order, by group. */
-    Map<String, Map<String, String>> groups() {
+    Map<String, Map<String, Row>> groups() {
         return groups;
     }
 

@@ -1,5 +1,7 @@
 package io.gds4j.ffi.cufile;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -27,13 +29,10 @@ final class AnswersChild {
     /**
      * Runs to the end.
      *
-     * @param main its main class: takes a group and the path of a file of 8 MiB
+     * @param main its main class: takes a group, the path of a file of 8 MiB, and more
      * @param folder a folder of its own, where the file is made
-     * @param configuration cufile.json of this run by its name in the folder, or none
-     * @param variables more of the environment
      */
-    static AnswersChild run(
-            Class<?> main, String group, Path folder, Map<String, String> configuration, Map<String, String> variables)
+    static AnswersChild run(Class<?> main, AnswersSetting setting, Path folder, String... more)
             throws IOException, InterruptedException {
         AnswersChild child = new AnswersChild(folder);
         byte[] content = new byte[RawLibrary.BYTES];
@@ -44,17 +43,11 @@ final class AnswersChild {
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:-CreateCoredumpOnCrash",
                 "-XX:ErrorFile=" + folder.resolve("hs_err.log")));
-        command.addAll(List.of("-cp", absoluteClassPath(), main.getName(), group, file.toString()));
+        command.addAll(List.of("-cp", absoluteClassPath(), main.getName(), setting.group(), file.toString()));
+        command.addAll(List.of(more));
         ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true);
         builder.environment().keySet().removeIf(name -> name.startsWith("CUFILE_"));
-        builder.environment().putAll(variables);
-        for (Map.Entry<String, String> json : configuration.entrySet()) {
-            Path path = folder.resolve(json.getKey());
-            if (!json.getValue().isEmpty()) {
-                Files.writeString(path, json.getValue());
-            }
-            builder.environment().put("CUFILE_ENV_PATH_JSON", path.toString());
-        }
+        builder.environment().putAll(setting.environment(folder));
         child.read(builder.redirectOutput(folder.resolve("output").toFile()).start());
         return child;
     }
@@ -84,6 +77,19 @@ final class AnswersChild {
         if (!ended) {
             rows.put("end", "hangs after " + (rows.isEmpty() ? "nothing" : List.copyOf(rows.keySet()).getLast()));
         }
+    }
+
+    /** Holds one case to its row; a case {@code says} is a line of the library's own. */
+    void check(String name, AnswerTable.Row expected) {
+        if (name.startsWith("says ")) {
+            assertThat(output.lines().map(line -> line.replaceAll("/\\S*/", "").strip())).contains(expected.answer());
+            return;
+        }
+        assertThat(rows).as("%s; exit status %d", output, exitStatus).containsKey(name);
+        String answer = rows.get(name);
+        assertThat(AnswerTable.agrees(expected.answer(), answer))
+                .as("%s: expected %s, but the answer is %s", name, expected.answer(), answer)
+                .isTrue();
     }
 
     /** Case and answer, in the order of the calls. */

@@ -12,6 +12,7 @@ import io.gds4j.spi.CuFileBackend;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 
 /**
@@ -19,17 +20,23 @@ import java.util.function.Function;
  * row for each case that a Java program can bring about.
  */
 final class ApiAnswers {
-    static final List<String> GROUPS = List.of("pre", "handle", "buf", "io", "iod", "batch", "stream", "stats");
+    static final List<String> GROUPS = List.copyOf(AnswerTable.read("gds4j-answers.txt").groups().keySet());
 
     private final Function<CuFileConfig, CuFileBackend> backends;
     private final CudaContexts contexts;
+    private final Map<String, String> environment;
     private final Path file;
     private final String prefix;
 
     private ApiAnswers(
-            Function<CuFileConfig, CuFileBackend> backends, CudaAvailability cuda, Path file, String prefix) {
+            Function<CuFileConfig, CuFileBackend> backends,
+            CudaAvailability cuda,
+            Map<String, String> environment,
+            Path file,
+            String prefix) {
         this.backends = backends;
         this.contexts = cuda.cudaContexts().orElseThrow();
+        this.environment = environment;
         this.file = file;
         this.prefix = prefix;
     }
@@ -40,10 +47,14 @@ final class ApiAnswers {
         if (args.length == 3 && args[2].equals("fake")) {
             for (String group : GROUPS) {
                 FakeMachine machine = new FakeMachine();
-                new ApiAnswers(machine::backend, machine.cuda.available(), file, group + ": ").run(group);
+                AnswersSetting setting = AnswersSetting.of(group);
+                Map<String, String> environment = setting.environment(file.getParent());
+                new ApiAnswers(machine::backend, machine.cuda.available(), environment, file, group + ": ")
+                        .run(setting.group());
             }
         } else {
-            new ApiAnswers(new LibCuFileBackendProvider()::create, CudaDriver.detect(), file, "").run(args[0]);
+            new ApiAnswers(new LibCuFileBackendProvider()::create, CudaDriver.detect(), System.getenv(), file, "")
+                    .run(args[0]);
         }
     }
 
@@ -57,6 +68,8 @@ final class ApiAnswers {
             case "iod" -> new ApiTransferCases(this, true).run();
             case "batch" -> new ApiBatchCases(this).batches();
             case "stream" -> new ApiBatchCases(this).streams();
+            case "ioforced" -> new ApiTransferCases(this, false).runShort();
+            case "opening", "range", "batchnull" -> does("open", () -> configured().close());
             default -> throw new IllegalArgumentException(group);
         }
     }
@@ -113,6 +126,11 @@ final class ApiAnswers {
 
     CuFileBackend backend(CuFileConfig config) {
         return backends.apply(config);
+    }
+
+    /** A driver with the configuration of the environment. */
+    CuFileDriver configured() {
+        return CuFileDriver.open(backend(CuFileConfig.load(environment)));
     }
 
     /** A driver with the usual configuration. */

@@ -36,7 +36,7 @@ final class ApiDriverCases {
         CuFileHandle handle = closed.openFile(answers.file());
         CuFileBuffer buffer = closed.registerBuffer(range);
         closed.close();
-        answers.asks("getVersion before open", closed::version);
+        answers.does("getVersion before open", closed::version);
         answers.asks("read before open", () -> handle.read(range, 4096, 0, 0));
         answers.does("close before open", closed::close);
         answers.does("bufDeregister before open", buffer::close);
@@ -78,11 +78,13 @@ final class ApiDriverCases {
         for (SizeParameter parameter : SizeParameter.values()) {
             answers.asks("sizeT param " + parameter.index(), () -> {
                 ParameterRange range = driver.parameterRange(parameter);
-                return "minmax 0 current %d min %d max %d".formatted(driver.parameter(parameter), range.min(), range.max());
+                return "minmax 0 current %d min %d max %d".formatted(driver.parameter(parameter), range.min(),
+                        range.max());
             });
         }
         for (BoolParameter parameter : BoolParameter.values()) {
-            answers.asks("bool param " + parameter.index(), () -> "err 0 value " + (driver.parameter(parameter) ? 1 : 0));
+            answers.asks("bool param " + parameter.index(),
+                    () -> "err 0 value " + (driver.parameter(parameter) ? 1 : 0));
         }
         for (StringParameter parameter : StringParameter.values()) {
             answers.asks("string param " + parameter.index(), () -> "err 0 '" + driver.parameter(parameter) + "'");
@@ -93,6 +95,7 @@ final class ApiDriverCases {
 
     void statistics() {
         CuFileDriver driver = answers.open();
+        answers.row("open", "ok");
         CuFileStatistics statistics = driver.statistics();
         answers.does("setStatsLevel 3", () -> statistics.setLevel(3));
         answers.does("setStatsLevel 9", () -> statistics.setLevel(9));

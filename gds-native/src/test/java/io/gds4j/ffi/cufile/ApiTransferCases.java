@@ -51,6 +51,22 @@ final class ApiTransferCases {
         memory.close();
     }
 
+    /** The first rows only, with the configuration of the environment. */
+    void runShort() {
+        CuFileDriver driver = answers.configured();
+        answers.row("open", "ok");
+        CuFileHandle handle = driver.openFile(answers.file());
+        answers.row("register", "ok");
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, RawLibrary.BYTES)) {
+            MemoryRange garbage = MemoryRange.ofAddress(0x10, 4096, MemoryKind.CUDA_DEVICE);
+            answers.asks("size 0", () -> handle.read(memory.range(), 0, 0, 0));
+            answers.asks("null buffer", () -> handle.read(null, 4096, 0, 0));
+            answers.asks("garbage pointer", () -> handle.read(garbage, 4096, 0, 0));
+            answers.asks("negative file offset", () -> handle.read(memory.range(), 4096, -1, 0));
+        }
+        driver.close();
+    }
+
     private OpenOption[] options(OpenOption... more) {
         List<OpenOption> all = new ArrayList<>(List.of(more));
         if (direct) {

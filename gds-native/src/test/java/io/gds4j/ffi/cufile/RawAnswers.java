@@ -16,7 +16,7 @@ final class RawAnswers {
         switch (args[0]) {
             case "pre" -> new RawDriverCases(library).beforeAndAfterOpen();
             case "opening" -> new RawDriverCases(library).opening();
-            case "parameters" -> new RawDriverCases(library).parameters();
+            case "range" -> new RawDriverCases(library).parameters();
             case "stats" -> new RawDriverCases(library).statistics();
             case "handle" -> new RawFileCases(library).handles();
             case "buf" -> new RawFileCases(library).buffers();
