@@ -32,7 +32,7 @@ final class Session {
     }
 
     private final CuFileBackend backend;
-    private final InFlight calls = new InFlight();
+    private final InFlight calls = InFlight.ofManyThreads();
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private final AtomicLong windows = new AtomicLong();

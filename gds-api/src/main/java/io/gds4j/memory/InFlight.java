@@ -3,6 +3,7 @@ package io.gds4j.memory;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -18,12 +19,37 @@ import org.jspecify.annotations.Nullable;
  */
 public final class InFlight {
     private static final int CLOSED = 1 << 31;
+    private static final int STRIPES = 16;
+
+    /** Two cache lines, in ints: processors fetch lines in pairs. */
+    private static final int SPACING = 32;
 
     private final AtomicInteger state = new AtomicInteger();
+    private final boolean spreads;
+
+    /** Counts beside that of {@link #state}, once threads were seen to come in at the same time. */
+    private volatile @Nullable AtomicIntegerArray stripes;
+
     private volatile @Nullable Thread closer;
 
     /** A counter with nobody inside. */
     public InFlight() {
+        this(false);
+    }
+
+    private InFlight(boolean spreads) {
+        this.spreads = spreads;
+    }
+
+    /**
+     * A counter that many threads use at a time: when they get into each other's way they count apart, because a single number
+     * that sixteen processors change travels between them at each call. {@link #closeIfIdle} may turn away whoever comes at
+     * that very moment even though it then stays open.
+     *
+     * @return with nobody inside
+     */
+    public static InFlight ofManyThreads() {
+        return new InFlight(true);
     }
 
     /**
@@ -32,25 +58,70 @@ public final class InFlight {
      * @return whether it is in
      */
     public boolean enter() {
+        AtomicIntegerArray apart = stripes;
         int now = state.get();
-        while (now >= 0) {
+        while (apart == null && now >= 0) {
             if (state.compareAndSet(now, now + 1)) {
                 return true;
             }
+            apart = spreads ? spread() : null;
             now = state.get();
         }
+        if (apart == null || now < 0) {
+            return false;
+        }
+        int place = place();
+        apart.incrementAndGet(place);
+        if (state.get() >= 0) {
+            return true;
+        }
+        // The closer may have counted us.
+        apart.decrementAndGet(place);
+        LockSupport.unpark(closer);
         return false;
     }
 
     /** Counts one user out, on any thread. */
     public void exit() {
+        AtomicIntegerArray apart = stripes;
+        if (apart != null) {
+            // A place may go below 0, when one thread comes in and another goes out: only the sum counts.
+            apart.decrementAndGet(place());
+            if (state.get() < 0) {
+                LockSupport.unpark(closer);
+            }
+            return;
+        }
         int now = state.decrementAndGet();
-        if (now == CLOSED) {
-            // Not yet set: the closer looks at the count once more before it parks.
-            LockSupport.unpark(closer);
-        } else if (now == -1 || now == Integer.MAX_VALUE) {
+        if (now == -1 || now == Integer.MAX_VALUE) {
             throw new AssertionError("more exits than entries");
         }
+        if (now < 0) {
+            // Not yet set: the closer looks at the count once more before it parks.
+            LockSupport.unpark(closer);
+        }
+    }
+
+    private synchronized AtomicIntegerArray spread() {
+        AtomicIntegerArray apart = stripes;
+        if (apart == null) {
+            apart = new AtomicIntegerArray((STRIPES + 1) * SPACING);
+            stripes = apart;
+        }
+        return apart;
+    }
+
+    private static int place() {
+        return ((int) Thread.currentThread().threadId() & STRIPES - 1) * SPACING + SPACING;
+    }
+
+    private int apart() {
+        AtomicIntegerArray apart = stripes;
+        int sum = 0;
+        for (int i = SPACING; apart != null && i < apart.length(); i += SPACING) {
+            sum += apart.get(i);
+        }
+        return sum;
     }
 
     /** {@return true once {@link #close} has begun} */
@@ -60,7 +131,7 @@ public final class InFlight {
 
     /** {@return users inside now} */
     public int users() {
-        return state.get() & ~CLOSED;
+        return (state.get() & ~CLOSED) + apart();
     }
 
     /**
@@ -90,7 +161,9 @@ public final class InFlight {
         }
         closer = Thread.currentThread();
         boolean interrupted = false;
-        while (state.get() != CLOSED) {
+        // From now on places only go down, but for those who look, are turned away and leave where they came in: the sum is
+        // never less than the users inside.
+        while (users() != 0) {
             LockSupport.park(this);
             interrupted |= Thread.interrupted();
         }
@@ -106,7 +179,18 @@ public final class InFlight {
      * @return false if there are some, or if it is closed already
      */
     public boolean closeIfIdle() {
-        return state.compareAndSet(0, CLOSED);
+        if (!spreads) {
+            return state.compareAndSet(0, CLOSED);
+        }
+        int now = state.get();
+        if (now < 0 || users() != 0 || !state.compareAndSet(now, now | CLOSED)) {
+            return false;
+        }
+        if (users() == 0) {
+            return true;
+        }
+        state.addAndGet(CLOSED);
+        return false;
     }
 
     /**

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class Lifetime {
     private static final Cleaner CLEANER = Cleaner.create();
 
-    private final InFlight calls = new InFlight();
+    private final InFlight calls = InFlight.ofManyThreads();
     private final InFlight claims = new InFlight();
     private final CountDownLatch released = new CountDownLatch(1);
     private final String what;

@@ -105,6 +105,57 @@ class InFlightTest {
     }
 
     @Test
+    void closingWaitsForAllThreadsThatCountApart() throws Exception {
+        for (int round = 0; round < 200; round++) {
+            InFlight inFlight = InFlight.ofManyThreads();
+            AtomicInteger inside = new AtomicInteger();
+            CountDownLatch begun = new CountDownLatch(4);
+            try (Threads threads = new Threads()) {
+                List<Future<Long>> users = IntStream.range(0, 4)
+                        .mapToObj(i -> threads.start(() -> {
+                            long entries = 0;
+                            while (inFlight.enter()) {
+                                inside.incrementAndGet();
+                                entries++;
+                                inside.decrementAndGet();
+                                inFlight.exit();
+                                begun.countDown();
+                            }
+                            return entries;
+                        }))
+                        .toList();
+                begun.await();
+                assertThat(inFlight.enter()).isTrue();
+                // Whoever came in here may go out elsewhere.
+                threads.start(() -> {
+                    inFlight.exit();
+                    return (Void) null;
+                });
+                assertThat(inFlight.close()).isTrue();
+                assertThat(inside).as("inside after closing").hasValue(0);
+                assertThat(inFlight.users()).isZero();
+                assertThat(inFlight.closeIfIdle()).isFalse();
+                long entries = 0;
+                for (Future<Long> user : users) {
+                    entries += user.get(10, TimeUnit.SECONDS);
+                }
+                assertThat(entries).isGreaterThanOrEqualTo(4);
+            }
+        }
+    }
+
+    @Test
+    void oneOfManyThreadsClosesIfIdleOnlyWithoutUsers() {
+        InFlight inFlight = InFlight.ofManyThreads();
+        inFlight.enter();
+        assertThat(inFlight.closeIfIdle()).isFalse();
+        assertThat(inFlight.isClosed()).isFalse();
+        inFlight.exit();
+        assertThat(inFlight.closeIfIdle()).isTrue();
+        assertThat(inFlight.enter()).isFalse();
+    }
+
+    @Test
     void oneExitTooManyIsAProgrammingError() {
         assertThatThrownBy(() -> new InFlight().exit()).isInstanceOf(AssertionError.class);
     }

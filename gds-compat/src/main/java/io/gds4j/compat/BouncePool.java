@@ -45,7 +45,6 @@ final class BouncePool {
     /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
     private int parked;
 
-    private final AtomicLong bytesInUse = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();
 
     BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
@@ -79,10 +78,14 @@ final class BouncePool {
 
     /** Bytes in use now. */
     long bytesInUse() {
-        return bytesInUse.get();
+        long bytes = 0;
+        for (int i = 0; i < classes.size(); i++) {
+            bytes += classes.get(i).inUse() * classes.get(i).size();
+        }
+        return bytes;
     }
 
-    /** Largest number of bytes in use at a time so far. */
+    /** Largest number of bytes in use at a time so far, those included that threads had left for their next request. */
     long peakBytes() {
         return peakBytes.get();
     }
@@ -140,14 +143,12 @@ final class BouncePool {
     }
 
     void release(Slab slab) {
-        bytesInUse.addAndGet(-slab.size());
         slab.home().give(slab);
         wakeWaiting();
     }
 
     /** Never hands this slab out again: a copy that cannot be waited for may still use it. */
     void abandon(Slab slab) {
-        bytesInUse.addAndGet(-slab.size());
         slab.home().abandon();
         wakeWaiting();
     }
@@ -174,9 +175,12 @@ final class BouncePool {
                 lock.unlock();
             }
         }
-        long now = bytesInUse.addAndGet(slab.size());
-        if (now > peakBytes.get()) {
-            peakBytes.accumulateAndGet(now, Math::max);
+        long outside = 0;
+        for (int i = 0; i < classes.size(); i++) {
+            outside += classes.get(i).outside() * classes.get(i).size();
+        }
+        if (outside > peakBytes.get()) {
+            peakBytes.accumulateAndGet(outside, Math::max);
         }
         return slab;
     }
@@ -287,7 +291,6 @@ final class BouncePool {
                 posix.munmap(block.address(), block.size());
             }
             blocks.clear();
-            classes.clear();
         } finally {
             lock.unlock();
         }

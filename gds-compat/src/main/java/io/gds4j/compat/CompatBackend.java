@@ -50,7 +50,9 @@ final class CompatBackend implements CuFileBackend {
     private final CompatStatistics statistics;
     private volatile DriverLimits limits;
 
-    private @Nullable CompatSession session;
+    /** Changed under the lock; read without, because every request of every thread does. */
+    private volatile @Nullable CompatSession session;
+
     private long users;
     private volatile long peakOfClosedSessions;
 
@@ -81,7 +83,8 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public synchronized long peakStagingBytes() {
-        return session == null ? peakOfClosedSessions : Math.max(peakOfClosedSessions, session.peakStagingBytes());
+        CompatSession open = session;
+        return open == null ? peakOfClosedSessions : Math.max(peakOfClosedSessions, open.peakStagingBytes());
     }
 
     @Override
@@ -201,13 +204,14 @@ final class CompatBackend implements CuFileBackend {
     public void driverClose() {
         CompatSession last = null;
         synchronized (this) {
-            if (session == null) {
+            CompatSession open = session;
+            if (open == null) {
                 throw CuFileException.of(
                         CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
             }
             users--;
             if (users == 0) {
-                last = session;
+                last = open;
                 peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
                 session = null;
                 parameters.close();
@@ -458,7 +462,7 @@ final class CompatBackend implements CuFileBackend {
         return known ? HexFormat.of().formatHex(uuid) : "";
     }
 
-    private synchronized @Nullable CompatSession current() {
+    private @Nullable CompatSession current() {
         return session;
     }
 

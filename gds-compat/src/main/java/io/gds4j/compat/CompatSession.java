@@ -37,16 +37,16 @@ final class CompatSession {
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
     private final Posix posix;
-    private final DriverLimits limits;
     private final boolean forceDirect;
     private final boolean allowSystemMemory;
     private final DescriptorTable descriptors;
     private final BufferTable buffers;
     private final BouncePool pool;
     private final TransferEngine engine;
+    private final RequestPlanner planner;
     private final BatchDesk batches;
     private final StreamDesk streams;
-    private final InFlight inFlight = new InFlight();
+    private final InFlight inFlight = InFlight.ofManyThreads();
     private final Set<CompatFile> files = new HashSet<>();
     private final Thread exitHook;
     private volatile boolean exiting;
@@ -54,7 +54,6 @@ final class CompatSession {
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
             PathCounters counters, CompatStatistics statistics) {
         this.posix = posix;
-        this.limits = limits;
         this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
@@ -67,6 +66,7 @@ final class CompatSession {
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
+        this.planner = new RequestPlanner(posix, forceDirect, limits, pool.pieceSize(), engine);
         this.batches = new BatchDesk(
                 this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(), new RequestRunners(engine), statistics);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
@@ -255,9 +255,11 @@ final class CompatSession {
             boolean write,
             String function) {
         Transfer transfer = transfer(lane, memory, bufferOffset, write, function);
+        long largest = planner.largestPiece();
+        engine.enter(size, largest);
         try {
-            plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
-            transfer.begin(file.pair());
+            int threads = planner.plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
+            transfer.begin(file.pair(), threads);
             if (!write) {
                 engine.execute(transfer, lane);
                 return transfer.result(function, file.path());
@@ -272,6 +274,7 @@ final class CompatSession {
                 pair.locks().release(hold);
             }
         } finally {
+            engine.leave(size, largest);
             transfer.end();
             Reference.reachabilityFence(memory);
         }
@@ -304,46 +307,16 @@ final class CompatSession {
 
     /** Small reads into GPU memory that are done together; those that are not stay {@link DeviceReadGroup#UNDONE}. */
     long[] readTogether(Lane lane, List<BatchRequest> entries) {
-        long most = Math.min(pool.pieceSize(), limits.largestPiece());
         try {
-            return lane.deviceReadGroup().read(this, lane, entries, most);
+            return lane.deviceReadGroup().read(this, lane, entries, planner.largestPiece());
         } finally {
             Reference.reachabilityFence(entries);
         }
     }
 
-    /** Cuts a request, and says which of its bytes go past the page cache. */
-    void plan(
-            RequestPlan plan,
-            CompatFile file,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            boolean write) {
-        FilePair pair = file.pair();
-        long pieceSize = engine.pieceSize(size, Math.min(pool.pieceSize(), limits.largestPiece()));
-        boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
-        long alignment = pair.traits().alignment();
-        if (direct && write && pair.traits().network()) {
-            // A network file system must not see one page direct and buffered.
-            direct = ((fileOffset | size) & (alignment - 1)) == 0;
-        }
-        if (!direct) {
-            plan.buffered(fileOffset, size, pieceSize);
-            return;
-        }
-        long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
-        plan.direct(fileOffset, size, pieceSize, alignment, limit);
-        if (!write && !forceDirect) {
-            plan.preferCached();
-        }
-    }
-
-    /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
-    private static boolean isAligned(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
-        long difference = memory.address() + bufferOffset - fileOffset;
-        return memory.kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0;
+    /** Decides how a request is served. */
+    RequestPlanner planner() {
+        return planner;
     }
 
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */

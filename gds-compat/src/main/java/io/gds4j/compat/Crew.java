@@ -6,7 +6,6 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -16,14 +15,16 @@ import org.jspecify.annotations.Nullable;
  * another request, then sleeps.
  */
 final class Crew {
-    private final ReentrantLock lock = new ReentrantLock();
+    /** A monitor: threads that wait for a lock of java.util.concurrent allocate the node in which they wait. */
+    private final Object lock = new Object();
+
     private final List<Transfer> active = new ArrayList<>();
     private final Deque<Worker> idle = new ArrayDeque<>();
     private final List<Worker> workers = new ArrayList<>();
-    private final int perRequest;
-
-    /** Requests on offer on which no worker has begun: those with several should give one up. */
+    /** Requests on offer that want workers and on which none has begun: those with several should give one up. */
     private volatile int starving;
+
+    private volatile int largeOnOffer;
 
     private volatile boolean stopping;
 
@@ -33,7 +34,6 @@ final class Crew {
      * @param makeLane makes a worker's lane, on its thread
      */
     Crew(Parallelism parallelism, Supplier<Lane> makeLane) {
-        this.perRequest = parallelism.perRequest();
         for (int i = 0; i < parallelism.workers(); i++) {
             workers.add(new Worker(i, makeLane));
         }
@@ -54,32 +54,61 @@ final class Crew {
         return starving > 0;
     }
 
-    /** Lets workers in, until {@link #withdraw}. */
+    /** Lets workers in, as many as the request may have threads beside its caller, until {@link #withdraw}. */
     void offer(Transfer transfer) {
         List<Worker> helpers = transfer.helpers();
-        lock.lock();
-        try {
+        Worker first;
+        Worker second;
+        synchronized (lock) {
             if (stopping) {
                 return;
             }
             active.add(transfer);
+            if (transfer.isLarge()) {
+                largeOnOffer = largeOnOffer + 1;
+            }
             int share = Math.ceilDiv(workers.size(), active.size());
-            long wanted = Math.min(Math.min(transfer.pieces(), perRequest) - 1, Math.min(share, idle.size()));
-            for (int i = 0; i < wanted; i++) {
+            long wanted = Math.min(transfer.pieces(), transfer.threads()) - 1;
+            for (long i = Math.min(wanted, Math.min(share, idle.size())); i > 0; i--) {
                 helpers.add(idle.pop());
             }
             for (int i = 0; i < helpers.size(); i++) {
                 helpers.get(i).assign(transfer, at(helpers, 2 * i + 2), at(helpers, 2 * i + 3));
             }
-            if (helpers.isEmpty()) {
+            if (helpers.isEmpty() && wanted > 0) {
                 transfer.setStarving(true);
                 starving = starving + 1;
             }
-        } finally {
-            lock.unlock();
+            first = at(helpers, 0);
+            second = at(helpers, 1);
         }
-        wake(at(helpers, 0));
-        wake(at(helpers, 1));
+        wake(first);
+        wake(second);
+    }
+
+    /**
+     * Other requests have ended: long ones may have more threads now.
+     *
+     * @param threads so many each, their callers included
+     */
+    void widen(int threads) {
+        if (largeOnOffer == 0) {
+            return;
+        }
+        synchronized (lock) {
+            for (int i = 0; i < active.size(); i++) {
+                Transfer transfer = active.get(i);
+                if (transfer.isLarge() && transfer.threads() < threads) {
+                    transfer.setThreads(threads);
+                    while (transfer.wantsWorker() && !idle.isEmpty()) {
+                        Worker worker = idle.pop();
+                        transfer.helpers().add(worker);
+                        worker.assign(transfer, null, null);
+                        wake(worker);
+                    }
+                }
+            }
+        }
     }
 
     private static @Nullable Worker at(List<Worker> list, int index) {
@@ -95,9 +124,10 @@ final class Crew {
     /** Lets nobody in any more and waits for those at work; workers that have not begun are not waited for. */
     void withdraw(Transfer transfer) {
         List<Worker> helpers = transfer.helpers();
-        lock.lock();
-        try {
-            active.remove(transfer);
+        synchronized (lock) {
+            if (active.remove(transfer) && transfer.isLarge()) {
+                largeOnOffer = largeOnOffer - 1;
+            }
             feed(transfer);
             for (int i = 0; i < helpers.size(); i++) {
                 if (helpers.get(i).revoke(transfer)) {
@@ -105,8 +135,6 @@ final class Crew {
                 }
             }
             helpers.clear();
-        } finally {
-            lock.unlock();
         }
         transfer.awaitRunners();
     }
@@ -120,13 +148,11 @@ final class Crew {
 
     /** A request with pieces left: the one with the fewest workers, so that all advance. Without one, the worker is idle. */
     private @Nullable Transfer next(Worker worker) {
-        lock.lock();
-        try {
+        synchronized (lock) {
             Transfer best = null;
             for (int i = 0; i < active.size(); i++) {
                 Transfer transfer = active.get(i);
-                boolean open = transfer.hasUnclaimed() && transfer.runners() < perRequest - 1;
-                if (open && (best == null || transfer.runners() < best.runners())) {
+                if (transfer.wantsWorker() && (best == null || transfer.runners() < best.runners())) {
                     best = transfer;
                 }
             }
@@ -137,28 +163,20 @@ final class Crew {
                 best.enter();
             }
             return best;
-        } finally {
-            lock.unlock();
         }
     }
 
     /** No new requests; those at work end after the pieces in flight. */
     void cancelAll() {
         stop();
-        lock.lock();
-        try {
+        synchronized (lock) {
             active.forEach(Transfer::cancel);
-        } finally {
-            lock.unlock();
         }
     }
 
     private void stop() {
-        lock.lock();
-        try {
+        synchronized (lock) {
             stopping = true;
-        } finally {
-            lock.unlock();
         }
         workers.forEach(Crew::wake);
     }

@@ -149,7 +149,7 @@ final class DeviceReadGroup {
         long start = first.fileOffset();
         long end = end(entries.getLast());
         long host = place + GpuRing.skew(start);
-        session.plan(plan, file, first.memory(), end - start, start, first.bufferOffset(), false);
+        session.planner().plan(plan, file, first.memory(), end - start, start, first.bufferOffset(), false);
         long read = io.move(file.pair(), plan, start, end, host, lane.outcome(), false);
         boolean failed = lane.outcome().errno() != 0;
         int from = 0;

@@ -42,6 +42,16 @@ record Parallelism(int workers, int perRequest, long minimumBytes) {
                 || source == ConfigSource.FILE && !config.get(key).equals(key.defaultValue());
     }
 
+    /**
+     * Threads of a request beside others: together they have no more than there are, because callers that keep all processors
+     * busy gain nothing from workers that take turns with them, and lose the processors' caches.
+     *
+     * @param requests at work, this one included
+     */
+    int share(int requests) {
+        return Math.clamp((workers + 1) / Math.max(1, requests), 1, perRequest);
+    }
+
     /** True if a request of this size is worth several threads. */
     boolean shares(long pieces, long bytes) {
         return workers > 0 && pieces > 1 && bytes >= minimumBytes;

@@ -50,7 +50,7 @@ final class PieceIo {
         long position = start;
         while (position < end) {
             boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
-            boolean hot = false;
+            boolean hot = plan.isTakenFromCache();
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
             if (direct && plan.asksResidency() && pair.tellsResidency()) {
                 long run = residency.run(pair, position, count);

@@ -11,6 +11,7 @@ final class RequestPlan {
     private long directFrom;
     private long directTo;
     private boolean asksResidency;
+    private boolean cached;
 
     /**
      * Everything through the page cache.
@@ -26,6 +27,7 @@ final class RequestPlan {
         this.directFrom = offset;
         this.directTo = offset;
         this.asksResidency = false;
+        this.cached = false;
         return this;
     }
 
@@ -51,6 +53,16 @@ final class RequestPlan {
     RequestPlan preferCached() {
         asksResidency = true;
         return this;
+    }
+
+    /** The plan would say direct, but everything is in the page cache. */
+    RequestPlan takenFromCache() {
+        cached = true;
+        return this;
+    }
+
+    boolean isTakenFromCache() {
+        return cached;
     }
 
     boolean asksResidency() {

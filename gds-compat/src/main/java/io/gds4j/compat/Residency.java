@@ -19,6 +19,19 @@ final class Residency {
         this.posix = posix;
     }
 
+    /** True if the kernel says that every byte of the range that the file has is in the page cache. */
+    boolean isWhollyCached(FilePair pair, long offset, long length) {
+        long cached = posix.cachedPages(pair.bufferedDescriptor(), offset, length);
+        if (cached < 0) {
+            if (cached != -Errno.EINTR) {
+                pair.refuseResidency();
+            }
+            return false;
+        }
+        long last = (offset + length - 1) >> PAGE_SHIFT;
+        return cached > last - (offset >> PAGE_SHIFT);
+    }
+
     /**
      * How the bytes from {@code position} on are best read.
      *

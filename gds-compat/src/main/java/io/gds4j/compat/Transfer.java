@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
 abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private static final long NONE = Long.MAX_VALUE;
 
+    /** From here on a request lasts long enough for threads to come that are free later. */
+    private static final long LARGE = 64L << 20;
+
     private final RequestPlan plan = new RequestPlan();
     private final AtomicLong next = new AtomicLong();
     private final AtomicInteger runners = new AtomicInteger();
@@ -30,6 +33,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private @Nullable FilePair pair;
     private @Nullable Thread owner;
     private long pieces;
+    private int threads = 1;
 
     /** Pieces from this one on are not claimed any more. */
     private volatile long limit;
@@ -49,9 +53,14 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** The system call that moves bytes, for messages. */
     abstract String systemCall();
 
-    /** Begins a new request, whose plan is set. */
-    final void begin(FilePair file) {
+    /**
+     * Begins a new request, whose plan is set.
+     *
+     * @param most threads that it may have, its caller included
+     */
+    final void begin(FilePair file, int most) {
         pair = file;
+        threads = most;
         pieces = plan.pieces();
         endPiece = NONE;
         endCause = null;
@@ -135,6 +144,25 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** The calling thread is the one that will wait for the workers. */
     final void ownByCurrentThread() {
         owner = Thread.currentThread();
+    }
+
+    /** True if it lasts so long that workers may join it at any time. */
+    final boolean isLarge() {
+        return plan.size() >= LARGE;
+    }
+
+    /** Threads that it may have, its caller included; once on offer the crew's, under its lock. */
+    final int threads() {
+        return threads;
+    }
+
+    final void setThreads(int most) {
+        threads = most;
+    }
+
+    /** True while there is something for one more worker to do and it may have one; the crew's, under its lock. */
+    final boolean wantsWorker() {
+        return hasUnclaimed() && runners.get() < threads - 1;
     }
 
     /** The workers it was given to; the crew's, under its lock. */

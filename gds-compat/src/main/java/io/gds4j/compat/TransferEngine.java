@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +16,18 @@ final class TransferEngine {
     private static final long KIB = 1024;
     private static final long MIN_PIECE_SIZE = 512 * KIB;
 
+    /** Of a thread that works alone because all others do so, too: a few each stay in the processors' caches. */
+    private static final long ALONE_PIECE_SIZE = 1024 * KIB;
+
     private final LaneRack lanes;
     private final LaneRack handOffLanes;
     private final Crew crew;
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
     private final Parallelism parallelism;
+
+    /** Requests of more than one piece at work. */
+    private final AtomicInteger atWork = new AtomicInteger();
 
     /**
      * Starts the workers.
@@ -35,17 +42,52 @@ final class TransferEngine {
     }
 
     /**
+     * Counts a request in, to be counted out by {@link #leave}.
+     *
+     * @param largest bytes of a piece at most, a power of two
+     */
+    void enter(long size, long largest) {
+        if (mayShare(size, largest)) {
+            atWork.incrementAndGet();
+        }
+    }
+
+    void leave(long size, long largest) {
+        if (mayShare(size, largest)) {
+            crew.widen(parallelism.share(atWork.decrementAndGet()));
+        }
+    }
+
+    /** True if the request is worth several threads, as far as its size tells. */
+    boolean mayShare(long size, long largest) {
+        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes() && !crew.isEmpty();
+    }
+
+    /**
+     * How many threads a request may have, its caller included.
+     *
+     * @param fromMemory it keeps processors busy and waits for no disk
+     */
+    int threads(long size, long largest, boolean fromMemory) {
+        if (!mayShare(size, largest)) {
+            return 1;
+        }
+        return fromMemory ? parallelism.share(atWork.get()) : parallelism.perRequest();
+    }
+
+    /**
      * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
      * pays.
      *
      * @param largest what a slab holds, a power of two
+     * @param staged a single thread, too, profits from pieces: one is copied while the next is read
      */
-    long pieceSize(long size, long largest) {
-        if (crew.isEmpty() || size < parallelism.minimumBytes()) {
+    long pieceSize(long size, int threads, long largest, boolean staged) {
+        if (!mayShare(size, largest) || threads == 1 && !staged) {
             return largest;
         }
-        long share = Long.highestOneBit(Math.max(1, size / (2L * (parallelism.perRequest()))));
-        return Math.min(largest, Math.max(MIN_PIECE_SIZE, share));
+        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / (2L * threads)));
+        return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
     }
 
     /** A thread that works on requests beside their callers, for questions about confinement. */
@@ -110,7 +152,8 @@ final class TransferEngine {
     }
 
     private void executeHere(Transfer transfer, Lane lane) {
-        if (!parallelism.shares(transfer.pieces(), transfer.plan().size())) {
+        boolean alone = transfer.threads() == 1 && !transfer.isLarge();
+        if (alone || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
             transfer.run(lane);
             return;
         }

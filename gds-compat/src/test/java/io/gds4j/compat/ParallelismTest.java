@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ParallelismTest {
     @TempDir
@@ -59,6 +61,13 @@ class ParallelismTest {
             assertThat(Parallelism.of(config, 16).workers()).isZero();
             assertThat(Parallelism.of(config, 16).shares(1000, 1L << 40)).isFalse();
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"16, 1, 12", "16, 2, 6", "16, 5, 2", "16, 7, 1", "16, 16, 1", "16, 100, 1", "2, 1, 2", "2, 2, 1",
+            "16, 0, 12"})
+    void requestsAtWorkTogetherHaveNoMoreThreadsThanThereAre(int processors, int requests, int threads) {
+        assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests)).isEqualTo(threads);
     }
 
     private CuFileConfig file(String text) throws IOException {

@@ -64,6 +64,14 @@ class ResidencyTest {
     }
 
     @Test
+    void aLongRequestAsksOnceForAllOfIt() {
+        try (Rig rig = rig()) {
+            readWhole(rig, rig.file(SIZE));
+            assertThat(rig.posix().calls(PosixCall.CACHED_PAGES)).isEqualTo(1);
+        }
+    }
+
+    @Test
     void whatIsNotThereIsReadFromTheDiskAndStaysOut() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
