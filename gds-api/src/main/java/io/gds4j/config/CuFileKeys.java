@@ -41,12 +41,12 @@ public final class CuFileKeys {
     /** {@code logging.dir}. */
     public static final ConfigKey<String> LOGGING_DIR = KEY.text("logging.dir", "").allow(Constraint.path())
             .parameter(StringParameter.LOG_DIR).compat()
-            .about("directory of cufile.log; empty: the current directory. libcufile writes it, gds4j logs through System.Logger");
+            .about("directory of cufile.log; empty: libcufile writes to the current directory, gds4j to System.Logger alone");
     /** {@code logging.level}. */
     public static final ConfigKey<String> LOGGING_LEVEL =
             KEY.text("logging.level", "ERROR").allow(oneOf("NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
                     .variable("CUFILE_LOGGING_LEVEL", TEXT, "a text").parameter(StringParameter.LOGGING_LEVEL)
-                    .compat().about("what libcufile logs; DEBUG and TRACE make it very slow");
+                    .compat().about("what is logged; DEBUG and TRACE make libcufile very slow");
     /** {@code logging.max_file_size_mb}. */
     public static final ConfigKey<Long> LOGGING_MAX_FILE_SIZE_MB =
             KEY.number("logging.max_file_size_mb", 32).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
@@ -407,7 +407,7 @@ public final class CuFileKeys {
     /** {@code CUFILE_LOGFILE_PATH}. */
     public static final ConfigKey<String> LOGFILE_PATH = KEY.text("CUFILE_LOGFILE_PATH", "").allow(Constraint.path())
             .variable("CUFILE_LOGFILE_PATH", TEXT, "a text").parameter(StringParameter.ENV_LOGFILE_PATH)
-            .compat().onlyEnvironment().about("log file of libcufile, in place of cufile.log in logging.dir");
+            .compat().onlyEnvironment().about("log file, in place of cufile.log in logging.dir");
     /** {@code CUFILE_EXPERIMENTAL_FS}. */
     public static final ConfigKey<Boolean> EXPERIMENTAL_FS = KEY.flag("CUFILE_EXPERIMENTAL_FS", false)
             .variable("CUFILE_EXPERIMENTAL_FS", SWITCH, SWITCH_TEXT).onlyEnvironment()

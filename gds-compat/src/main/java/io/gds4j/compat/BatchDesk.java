@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.SessionLog.Severity;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -7,7 +8,6 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
-import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -53,6 +53,7 @@ final class BatchDesk {
         }
         CompatBatch batch = new CompatBatch(capacity);
         batches.add(batch);
+        session.log().log(Severity.DEBUG, "%s entries=%d", SET_UP, capacity);
         return batch;
     }
 
@@ -68,6 +69,10 @@ final class BatchDesk {
             entries.forEach(this::check);
             runners.run(ours.enter(entries.size(), into -> new Submission(into, entries, this::run)));
             well = true;
+            session.log().log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
+        } catch (CuFileException e) {
+            session.log().failed(e);
+            throw e;
         } finally {
             if (statistics.isCounting()) {
                 counters.submitted(
@@ -133,7 +138,7 @@ final class BatchDesk {
             int errno = e.errno().orElse(0);
             return -(long) (errno == 0 ? e.error().code() : errno);
         } catch (RuntimeException e) {
-            System.getLogger("io.gds4j.compat").log(Level.ERROR, "batch entry failed: " + entry, e);
+            session.log().error("batch entry failed: " + entry, e);
             return -Errno.EIO;
         }
     }

@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.SessionLog.Severity;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -37,6 +38,8 @@ final class CompatSession {
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
     private final Posix posix;
+    private final SessionLog log;
+    private final PathCounters counters;
     private final boolean forceDirect;
     private final boolean allowSystemMemory;
     private final DescriptorTable descriptors;
@@ -54,12 +57,14 @@ final class CompatSession {
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
             PathCounters counters, CompatStatistics statistics) {
         this.posix = posix;
+        this.log = SessionLog.open(config);
+        this.counters = counters;
         this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log)).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(posix, pinning, config);
         PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
@@ -73,6 +78,11 @@ final class CompatSession {
         this.streams = new StreamDesk(this, contexts, engine, pool, parallel);
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
         Runtime.getRuntime().addShutdownHook(exitHook);
+        log.log(
+                Severity.INFO,
+                "driver open: POSIX engine, %s, slabs of %s KiB",
+                contexts.isPresent() ? "CUDA driver" : "no CUDA driver",
+                config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB));
     }
 
     private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {
@@ -92,6 +102,10 @@ final class CompatSession {
     /** Calls, entries of batches and operations of streams that are not over. */
     long queueDepth() {
         return inFlight.users() + batches.atWork() + streams.pending();
+    }
+
+    SessionLog log() {
+        return log;
     }
 
     StreamDesk streams() {
@@ -198,6 +212,13 @@ final class CompatSession {
         synchronized (files) {
             files.add(file);
         }
+        if (log.isOn(Severity.DEBUG)) {
+            log.log(
+                    Severity.DEBUG,
+                    "cuFileHandleRegister path=%s direct=%s",
+                    file.path().map(Path::toString).orElse("unknown"),
+                    file.isDirect());
+        }
         return file;
     }
 
@@ -213,6 +234,7 @@ final class CompatSession {
         if (mine && file.endRegistration()) {
             descriptors.release(file.pair());
         }
+        log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), mine);
     }
 
     long read(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
@@ -273,10 +295,24 @@ final class CompatSession {
             } finally {
                 pair.locks().release(hold);
             }
+        } catch (CuFileException e) {
+            log.failed(e);
+            throw e;
         } finally {
             engine.leave(size, largest);
             transfer.end();
             Reference.reachabilityFence(memory);
+            if (log.isOn(Severity.TRACE)) {
+                log.log(
+                        Severity.TRACE,
+                        "%s path=%s offset=%d size=%d memory=%s direct=%s",
+                        function,
+                        file.path().orElse(null),
+                        fileOffset,
+                        size,
+                        memory.kind(),
+                        transfer.plan().hasDirect());
+            }
         }
     }
 
@@ -332,6 +368,12 @@ final class CompatSession {
         engine.close();
         pool.close();
         descriptors.close();
+        log.log(
+                Severity.INFO,
+                "driver closed: bytes by path %s, most staged %d",
+                counters.snapshot(),
+                pool.peakBytes());
+        log.close();
         try {
             Runtime.getRuntime().removeShutdownHook(exitHook);
         } catch (IllegalStateException e) {

@@ -3,14 +3,15 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import java.lang.System.Logger.Level;
 
 /** Pins slabs for every context of the process. */
 final class GpuPinning implements BouncePool.Pinning {
     private final CudaContexts contexts;
+    private final SessionLog log;
 
-    GpuPinning(CudaContexts contexts) {
+    GpuPinning(CudaContexts contexts, SessionLog log) {
         this.contexts = contexts;
+        this.log = log;
     }
 
     @Override
@@ -29,8 +30,8 @@ final class GpuPinning implements BouncePool.Pinning {
         return false;
     }
 
-    private static void refused(String why) {
-        System.getLogger("io.gds4j.compat").log(Level.WARNING, "bounce buffer stays pageable: {0}", why);
+    private void refused(String why) {
+        log.warn("bounce buffer stays pageable: " + why);
     }
 
     @Override

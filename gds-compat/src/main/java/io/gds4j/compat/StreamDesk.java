@@ -1,6 +1,7 @@
 package io.gds4j.compat;
 
 import io.gds4j.HostStream;
+import io.gds4j.compat.SessionLog.Severity;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -55,6 +56,7 @@ final class StreamDesk {
             throw invalid(REGISTER, "the stream is registered already");
         }
         orders.put(stream, order(stream, flags));
+        session.log().log(Severity.DEBUG, "%s stream=0x%x flags=0x%x", REGISTER, stream, flags);
     }
 
     private StreamOrder order(long stream, int flags) {

@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
-import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
@@ -89,7 +88,7 @@ final class StreamOperation {
         try {
             CELL.setRelease(request.bytesDone(), 0L, result);
         } catch (RuntimeException e) {
-            System.getLogger("io.gds4j.compat").log(Level.ERROR, "the result cell of a stream operation is gone", e);
+            session.log().error("the result cell of a stream operation is gone", e);
         } finally {
             abandon();
         }
@@ -113,12 +112,12 @@ final class StreamOperation {
         return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileReadAsync", detail);
     }
 
-    private static long code(RuntimeException e) {
+    private long code(RuntimeException e) {
         if (e instanceof CuFileException known) {
             int errno = known.errno().orElse(0);
             return known.error() == CuFileError.IO_ERROR && errno != 0 ? -errno : -known.error().code();
         }
-        System.getLogger("io.gds4j.compat").log(Level.ERROR, "stream operation failed", e);
+        session.log().error("stream operation failed", e);
         return -Errno.EIO;
     }
 }

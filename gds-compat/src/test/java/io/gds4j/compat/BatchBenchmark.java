@@ -92,7 +92,8 @@ public class BatchBenchmark {
         PathCounters counters = new PathCounters();
         session = new CompatSession(posix, contexts, config, new DriverLimits(config), counters, statistics);
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(GpuPinning::new).orElse(BouncePool.Pinning.NONE);
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, session.log()))
+                        .orElse(BouncePool.Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
         PieceIo io = new PieceIo(posix, counters);
         engine = new TransferEngine(

@@ -1,0 +1,185 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What a session tells, through the program's logging and in cufile.log. */
+class SessionLogTest {
+    private static final int SIZE = 4096;
+    private static final String LINE =
+            " \\d\\d-\\d\\d-\\d{4} \\d\\d:\\d\\d:\\d\\d:\\d{3} \\[pid=\\d+ tid=\\d+] (TRACE|DEBUG|INFO|WARN|ERROR|NOTICE)  [\\w$-]+:\\d+ .+";
+
+    @TempDir
+    private Path folder;
+
+    private final Logger logger = Logger.getLogger(SessionLog.NAME);
+    private final List<LogRecord> records = Collections.synchronizedList(new ArrayList<>());
+    private final Handler handler = new Handler() {
+        @Override
+        public void publish(LogRecord record) {
+            records.add(record);
+        }
+
+        @Override
+        public void flush() {
+            // nothing is kept back
+        }
+
+        @Override
+        public void close() {
+            // nothing is open
+        }
+    };
+
+    @BeforeEach
+    void listen() {
+        logger.setLevel(Level.ALL);
+        logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
+    }
+
+    @AfterEach
+    void deafen() {
+        logger.removeHandler(handler);
+        logger.setLevel(null);
+        logger.setUseParentHandlers(true);
+    }
+
+    private Consumer<CuFileConfig.Builder> logging(String level) {
+        return builder -> builder.set(CuFileKeys.LOGGING_DIR, folder.toString()).set(CuFileKeys.LOGGING_LEVEL, level);
+    }
+
+    /** One read that works and one that fails. */
+    private static void useIt(Consumer<CuFileConfig.Builder> config) {
+        try (Rig rig = Rig.onHost(config);
+                CuFileHandle handle = rig.open(rig.file(SIZE))) {
+            GuardedMemory memory = rig.host(SIZE);
+            handle.read(memory.range(), SIZE, 0, 0);
+            rig.posix().on(PosixCall.PREAD).always().fails(Errno.EIO);
+            assertThatThrownBy(() -> handle.read(memory.range(), SIZE, 0, 0)).isInstanceOf(CuFileException.class);
+        }
+    }
+
+    private List<String> lines() throws IOException {
+        return Files.readAllLines(folder.resolve("cufile.log"));
+    }
+
+    @Test
+    void fileHasLinesOfNvidiasFormat() throws IOException {
+        useIt(logging("TRACE"));
+        assertThat(lines())
+                .allMatch(line -> line.matches(LINE))
+                .anyMatch(line -> line.contains(" INFO  ") && line.contains("driver open"))
+                .anyMatch(line -> line.contains(" DEBUG  ") && line.contains("cuFileHandleRegister path=/"))
+                .anyMatch(
+                        line -> line.contains(" TRACE  ") && line.contains("cuFileRead") && line.contains("size=4096"))
+                .anyMatch(line -> line.contains(" ERROR  ") && line.contains("EIO"))
+                .anyMatch(line -> line.contains(" INFO  ") && line.contains("driver closed: bytes by path"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"DEBUG, TRACE", "INFO, DEBUG", "ERROR, INFO", "NOTICE, ERROR"})
+    void levelLetsThroughItselfAndWhatIsMoreImportant(String level, String below) throws IOException {
+        useIt(logging(level));
+        assertThat(lines()).noneMatch(line -> line.contains(" " + below + "  "));
+        if (!level.equals("NOTICE")) {
+            assertThat(lines()).anyMatch(line -> line.contains(" " + level + "  "));
+        }
+    }
+
+    @Test
+    void loggerHearsTheSameAtLevelsThatKeepAProgramQuiet() {
+        useIt(logging("TRACE"));
+        assertThat(records).noneMatch(record -> record.getLevel().intValue() >= Level.INFO.intValue());
+        assertThat(records)
+                .anyMatch(record -> record.getLevel() == Level.FINE && record.getMessage().contains("driver open"))
+                .anyMatch(
+                        record -> record.getLevel() == Level.FINER && record.getMessage().contains("cuFileRead path"));
+    }
+
+    @Test
+    void nothingIsLoggedByDefault() {
+        useIt(builder -> {
+        });
+        assertThat(records).isEmpty();
+        assertThat(folder).isEmptyDirectory();
+        assertThat(Path.of("cufile.log")).doesNotExist();
+    }
+
+    @Test
+    void fileOfItsOwnNameGoesBeforeTheFolder() throws IOException {
+        Path named = folder.resolve("other.log");
+        CuFileConfig config = CuFileConfig.builder()
+                .environment(Map.of("CUFILE_LOGFILE_PATH", named.toString()))
+                .set(CuFileKeys.LOGGING_LEVEL, "INFO")
+                .build();
+        try (SessionLog log = SessionLog.open(config)) {
+            log.log(SessionLog.Severity.INFO, "here");
+        }
+        assertThat(Files.readString(named)).contains("INFO  gds4j-SessionLogTest:").endsWith(" here\n");
+    }
+
+    @Test
+    void fileBeginsAnewAtItsLargestSize() throws IOException {
+        try (Rig rig = Rig.onHost(logging("TRACE").andThen(
+                builder -> builder.set(CuFileKeys.LOGGING_MAX_FILE_SIZE_MB, 1L)));
+                CuFileHandle handle = rig.open(rig.file(SIZE))) {
+            GuardedMemory memory = rig.host(SIZE);
+            for (int i = 0; i < 9000; i++) {
+                handle.read(memory.range(), 1, 0, 0);
+            }
+            assertThat(Files.size(folder.resolve("cufile.log"))).isBetween(1L, 1L << 20);
+        }
+        assertThat(lines()).allMatch(line -> line.matches(LINE));
+        assertThat(lines().getLast()).contains("driver closed");
+    }
+
+    @Test
+    void folderThatIsNotThereIsAWarningAndNoFailure() {
+        useIt(builder -> builder.set(CuFileKeys.LOGGING_DIR, folder.resolve("absent").toString()));
+        assertThat(records).singleElement().satisfies(record -> {
+            assertThat(record.getLevel()).isEqualTo(Level.WARNING);
+            assertThat(record.getMessage()).contains("no log file").contains("absent");
+        });
+    }
+
+    @Test
+    void interruptedThreadLogsOn() throws IOException {
+        try (Rig rig = Rig.onHost(logging("DEBUG"))) {
+            Thread.currentThread().interrupt();
+            try {
+                rig.open(rig.file(SIZE)).close();
+            } finally {
+                assertThat(Thread.interrupted()).isTrue();
+            }
+            rig.open(rig.file(SIZE)).close();
+        }
+        assertThat(lines()).filteredOn(line -> line.contains("cuFileHandleRegister")).hasSize(2);
+    }
+}
