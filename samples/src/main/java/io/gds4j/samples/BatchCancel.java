@@ -1,0 +1,77 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.spi.BatchStatus;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/** A batch that is cancelled right after its submission, and what became of each of its entries (topic 21). */
+public final class BatchCancel {
+    private static final int ENTRIES = 64;
+    private static final int EACH = 128 << 10;
+    private static final String LESSON =
+            "Cancelling stops what has not begun; every entry still answers, complete or cancelled, and has to be taken.";
+
+    private BatchCancel() {
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(BatchCancel::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) {
+        byte[] data = SampleArguments.randomBytes(ENTRIES * EACH);
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle file = driver.openFile(
+                        arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = arguments.allocate(driver, data.length);
+                CuFileBatch batch = driver.batch(ENTRIES)) {
+            Bytes.put(driver, data, memory.range());
+            file.write(memory.range(), 0);
+            driver.allocator().fill(memory.range(), (byte) 0);
+
+            List<CuFileBatch.Request> requests = new ArrayList<>();
+            for (int i = 0; i < ENTRIES; i++) {
+                requests.add(CuFileBatch.Request.read(file, memory.range(), EACH, (long) i * EACH, (long) i * EACH));
+            }
+            long start = System.nanoTime();
+            batch.submit(requests);
+            batch.cancel();
+            List<CuFileBatch.Completion> all = new ArrayList<>();
+            while (batch.outstanding() > 0) {
+                all.addAll(batch.await(1, Duration.ofSeconds(10)));
+            }
+            double seconds = (System.nanoTime() - start) / 1e9;
+
+            byte[] arrived = Bytes.in(driver, memory.range());
+            Map<BatchStatus, Integer> counts = new EnumMap<>(BatchStatus.class);
+            long bytes = ENTRIES * (long) EACH; // of the write
+            boolean verified = all.size() == ENTRIES;
+            for (CuFileBatch.Completion completion : all) {
+                counts.merge(completion.status(), 1, Integer::sum);
+                if (completion.isComplete()) { // what says that it is complete has its bytes
+                    bytes += completion.bytes();
+                    int from = (int) completion.request().bufferOffset();
+                    verified &= Arrays.equals(arrived, from, from + EACH, data, from, from + EACH);
+                } else {
+                    verified &= completion.status() == BatchStatus.CANCELED;
+                }
+            }
+            arguments.say("%d entries: %s", all.size(), counts);
+            return new SampleResult(bytes, seconds, verified, driver.bytesByPath(), LESSON);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Memory that grows while a file is read into it: registered anew after each step (topic 23), as a vector that grows in place
+ * on a GPU (24), with its whole future range registered in advance (25), and grown step by step with each step registered once
+ * (26).
+ */
+public final class GrowingMemory {
+    private static final int STEPS = 4;
+    private static final int STEP = 2 << 20;
+    private static final String LESSON =
+            "A registration covers the memory that was there: after growing, register anew, or each step for itself.";
+
+    private final SampleArguments arguments;
+    private final CuFileDriver driver;
+    private final CuFileHandle file;
+    private final byte[] data;
+    private long bytes;
+    private boolean verified = true;
+
+    private GrowingMemory(SampleArguments arguments, CuFileDriver driver, CuFileHandle file, byte[] data) {
+        this.arguments = arguments;
+        this.driver = driver;
+        this.file = file;
+        this.data = data;
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(GrowingMemory::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) {
+        byte[] data = SampleArguments.randomBytes(STEPS * STEP);
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle file = driver.openFile(
+                        arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT)) {
+            GrowingMemory program = new GrowingMemory(arguments, driver, file, data);
+            try (MemoryAllocation memory = arguments.allocate(driver, data.length)) {
+                Bytes.put(driver, data, memory.range());
+                program.bytes += file.write(memory.range(), 0);
+            }
+            long start = System.nanoTime();
+            program.byCopying();
+            if (arguments.kind(driver).isCuda()) {
+                program.inPlace();
+            } else {
+                arguments.say("growing in place needs a GPU's virtual memory management: left out");
+            }
+            double seconds = (System.nanoTime() - start) / 1e9;
+            return new SampleResult(program.bytes, seconds, program.verified, driver.bytesByPath(), LESSON);
+        }
+    }
+
+    /** Any memory can grow by moving to a larger place. */
+    private void byCopying() {
+        MemoryAllocation memory = arguments.allocate(driver, STEP);
+        for (int step = 0; step < STEPS; step++) {
+            try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                bytes += file.read(buffer, STEP, (long) step * STEP, (long) step * STEP);
+            }
+            if (step < STEPS - 1) {
+                MemoryAllocation larger = arguments.allocate(driver, (step + 2L) * STEP);
+                driver.allocator().copy(memory.range(), larger.range());
+                memory.close();
+                memory = larger;
+            }
+        }
+        check("grown by copying, registered anew", memory.range());
+        memory.close();
+    }
+
+    private void inPlace() {
+        try (GpuContext gpu = GpuContext.enter(arguments.gpu())) {
+            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(gpu.ordinal(), data.length, STEP)) {
+                for (int step = 0; step < STEPS; step++) {
+                    MemoryRange grown = vector.grow();
+                    try (CuFileBuffer whole = driver.registerBuffer(vector.range())) {
+                        bytes += file.read(whole, STEP, (long) step * STEP, grown.address() - whole.range().address());
+                    }
+                }
+                check("grown in place, registered anew", vector.range().slice(0, data.length));
+            }
+            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(gpu.ordinal(), data.length, STEP)) {
+                ahead(vector);
+            }
+        }
+    }
+
+    /** Registers what is not there yet where the backend lets it; else each step as it comes. */
+    private void ahead(GrowingDeviceMemory vector) {
+        List<CuFileBuffer> registered = new ArrayList<>();
+        try {
+            registered.add(driver.registerBuffer(vector.reserved()));
+            arguments.say("the whole future range is registered in advance");
+        } catch (CuFileException e) {
+            arguments.say("in advance: %s; each step is registered as it comes", e.getMessage());
+        }
+        boolean whole = !registered.isEmpty();
+        for (int step = 0; step < STEPS; step++) {
+            MemoryRange grown = vector.grow();
+            if (!whole) {
+                registered.add(driver.registerBuffer(grown));
+            }
+            IoMemory memory = registered.getLast();
+            bytes += file.read(memory, STEP, (long) step * STEP, grown.address() - memory.range().address());
+        }
+        registered.forEach(CuFileBuffer::close);
+        check("grown in place, registered once", vector.range().slice(0, data.length));
+    }
+
+    private void check(String how, MemoryRange memory) {
+        boolean equal = Arrays.equals(Bytes.in(driver, memory), data);
+        arguments.say("%s: %s", how, equal ? "equal" : "DIFFERENT");
+        verified &= equal;
+    }
+}

@@ -1,0 +1,96 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
+import java.util.Arrays;
+
+/**
+ * Threads that share one handle: into memory that is not registered (topic 11), into one registered buffer at offsets of their
+ * own (topic 17), and into memory of two GPUs (topic 10).
+ */
+public final class ThreadsSharedHandle {
+    private static final String LESSON =
+            "One handle and one registered buffer serve all threads; offsets keep them apart, no lock is needed.";
+
+    private final SampleArguments arguments;
+    private final CuFileHandle file;
+    private final int size;
+
+    private ThreadsSharedHandle(SampleArguments arguments, CuFileHandle file) {
+        this.arguments = arguments;
+        this.file = file;
+        this.size = arguments.size();
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(ThreadsSharedHandle::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) throws InterruptedException {
+        byte[] data = SampleArguments.randomBytes(arguments.size());
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle file = driver.openFile(
+                        arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = arguments.allocate(driver, data.length)) {
+            Bytes.put(driver, data, memory.range());
+            file.write(memory.range(), 0);
+            ThreadsSharedHandle program = new ThreadsSharedHandle(arguments, file);
+
+            driver.allocator().fill(memory.range(), (byte) 0);
+            long start = System.nanoTime();
+            long bytes = program.readAll(memory.range());
+            double seconds = (System.nanoTime() - start) / 1e9;
+            boolean verified = Arrays.equals(Bytes.in(driver, memory.range()), data);
+            arguments.say("%d threads, not registered: %s", arguments.threads(), verified ? "equal" : "DIFFERENT");
+
+            driver.allocator().fill(memory.range(), (byte) 0);
+            try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                start = System.nanoTime();
+                bytes += program.readAll(buffer);
+                seconds += (System.nanoTime() - start) / 1e9;
+            }
+            boolean registered = Arrays.equals(Bytes.in(driver, memory.range()), data);
+            arguments.say("%d threads, one registered buffer: %s", arguments.threads(),
+                    registered ? "equal" : "DIFFERENT");
+            verified &= registered & program.secondGpu(driver, data);
+            return new SampleResult(bytes, seconds, verified, driver.bytesByPath(), LESSON);
+        }
+    }
+
+    /** Each thread takes every so-manieth part. */
+    private long readAll(IoMemory memory) throws InterruptedException {
+        return Workers.sum(arguments.threads(), number -> {
+            long bytes = 0;
+            long step = (long) arguments.threads() * arguments.ioSize();
+            for (long offset = (long) number * arguments.ioSize(); offset < size; offset += step) {
+                bytes += file.read(memory, Math.min(arguments.ioSize(), size - offset), offset, offset);
+            }
+            return bytes;
+        });
+    }
+
+    private boolean secondGpu(CuFileDriver driver, byte[] data) throws InterruptedException {
+        if (!arguments.kind(driver).isCuda()) {
+            arguments.say("memory of two GPUs: left out, this is host memory");
+            return true;
+        }
+        try (MemoryAllocation second =
+                driver.allocator().allocate(arguments.kind(driver), size, arguments.gpu() + 1)) {
+            readAll(second.range());
+            return Arrays.equals(Bytes.in(driver, second.range()), data);
+        } catch (CuFileException e) {
+            arguments.say("memory of a second GPU: left out, %s", e.getMessage());
+            return true;
+        }
+    }
+}
