@@ -19,7 +19,8 @@ public final class BufferOffsets {
     private static final int BUFFER = 1 << 20;
     private static final int OFFSET = 128 << 10;
     private static final int STEP = 64 << 10;
-    private static final String LESSON = "The base of a registered buffer stays the same; offsets choose the part of it.";
+    private static final String LESSON =
+            "The base of a registered buffer stays the same; offsets choose the part of it.";
 
     private BufferOffsets() {
     }

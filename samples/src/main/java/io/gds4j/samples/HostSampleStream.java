@@ -1,6 +1,9 @@
 package io.gds4j.samples;
 
 import io.gds4j.HostStream;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 
 /** A stream without a GPU. */
 final class HostSampleStream implements SampleStream {
@@ -16,6 +19,16 @@ final class HostSampleStream implements SampleStream {
     @Override
     public long address() {
         return stream.address();
+    }
+
+    @Override
+    public void increment(MemoryRange range) {
+        MemorySegment bytes = range.segment().orElseThrow();
+        stream.enqueue(() -> {
+            for (long i = 0; i < bytes.byteSize(); i++) {
+                bytes.set(ValueLayout.JAVA_BYTE, i, (byte) (bytes.get(ValueLayout.JAVA_BYTE, i) + 1));
+            }
+        });
     }
 
     @Override

@@ -67,7 +67,7 @@ public final class Integrity {
     }
 
     private void throughJCuda(CuFileDriver driver, int size) throws IOException {
-        try (GpuContext gpu = GpuContext.enter(arguments.gpu())) {
+        try (GpuContext _ = GpuContext.enter(arguments.gpu())) {
             CUdeviceptr pointer = new CUdeviceptr();
             GpuContext.check("cuMemAlloc", JCudaDriver.cuMemAlloc(pointer, size));
             copy(driver, "cuMemAlloc", JCudaInterop.memory(pointer, size));

@@ -23,13 +23,49 @@ public final class Samples {
             pattern(5, "buffer offsets off the grid", Pattern5UnalignedBufferOffset.class,
                     Pattern5UnalignedBufferOffset::run),
             pattern(6, "many small reads as batches", Pattern6Batch.class, Pattern6Batch::run),
-            pattern(7, "reads in the order of a stream", Pattern7Stream.class, Pattern7Stream::run));
+            pattern(7, "reads in the order of a stream", Pattern7Stream.class, Pattern7Stream::run),
+            sample("first-writes", "the smallest programs", FirstWrites.class, FirstWrites::run, 1, 2, 28),
+            sample("integrity", "file to memory to file, digests compared", Integrity.class, Integrity::run, 3, 4),
+            sample("buffer-offsets", "parts of a registered buffer", BufferOffsets.class, BufferOffsets::run, 5, 14),
+            sample("pointer-arithmetic", "64 KiB at a time, not registered", PointerArithmetic.class,
+                    PointerArithmetic::run, 6),
+            sample("driver-settings", "properties and limits of the driver", DriverSettings.class,
+                    DriverSettings::run, 7),
+            sample("errors", "what failures look like", Errors.class, Errors::run, 8),
+            sample("threads-own-handles", "threads with a handle each", ThreadsOwnHandles.class,
+                    ThreadsOwnHandles::run, 9, 16),
+            sample("threads-shared-handle", "threads that share a handle", ThreadsSharedHandle.class,
+                    ThreadsSharedHandle::run, 10, 11, 17),
+            sample("many-buffers", "64 buffers, 64 threads, a limit", ManyBuffers.class, ManyBuffers::run, 12, 13),
+            sample("memory-kinds", "every kind of memory", MemoryKinds.class, MemoryKinds::run, 15),
+            sample("range-locks", "two processes, unaligned writes, locks", RangeLocks.class, RangeLocks::run, 18),
+            sample("batch-write-read", "a batch of writes, a batch of reads", BatchWriteRead.class,
+                    BatchWriteRead::run, 19, 20),
+            sample("batch-cancel", "a cancelled batch", BatchCancel.class, BatchCancel::run, 21),
+            sample("batch-polling", "looking for completions now and then", BatchPolling.class,
+                    BatchPolling::run, 22),
+            sample("growing-memory", "registered memory that grows", GrowingMemory.class, GrowingMemory::run,
+                    23, 24, 25, 26),
+            sample("batch-unaligned", "batches off the grid", BatchUnaligned.class, BatchUnaligned::run, 27, 29),
+            sample("batch-memory-kinds", "one batch, many kinds of memory", BatchMemoryKinds.class,
+                    BatchMemoryKinds::run, 30),
+            sample("streams", "read, kernel, write in streams", Streams.class, Streams::run, 31, 32, 33, 34),
+            sample("futures", "reads that answer with a future", Futures.class, Futures::run),
+            sample("data-loader", "shards in random order, read ahead of the work", DataLoader.class,
+                    DataLoader::run),
+            sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
+                    CheckpointToArrays::run));
 
     private Samples() {
     }
 
     private static NamedSample pattern(int number, String summary, Class<?> program, Sample sample) {
         return new NamedSample("pattern-" + number, summary, List.of(), program, sample);
+    }
+
+    private static NamedSample sample(
+            String name, String summary, Class<?> program, Sample sample, Integer... topics) {
+        return new NamedSample(name, summary, List.of(topics), program, sample);
     }
 
     /** {@return all samples, in the order in which to read them} */

@@ -1,0 +1,129 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * What feeds a training loop: records of many shard files in random order, read ahead into a few slots of memory while a
+ * kernel (or a loop on the host) works on the ones that are there. The same loop without reading ahead shows what that saves.
+ */
+public final class DataLoader {
+    private static final int SHARDS = 8;
+    private static final int AHEAD = 8;
+    private static final String LESSON =
+            "A few slots and reads that are ahead hide the storage behind the work; more memory than that buys nothing.";
+
+    /** A record that is being read into a slot. */
+    private record Pending(int slot, CompletableFuture<Long> read) {
+    }
+
+    private final SampleArguments arguments;
+    private final CuFileDriver driver;
+    private final int record;
+    private final int perShard;
+    private final List<CuFileHandle> shards = new ArrayList<>();
+    private long expected;
+    private long bytes;
+
+    private DataLoader(SampleArguments arguments, CuFileDriver driver) {
+        this.arguments = arguments;
+        this.driver = driver;
+        // At least two records a shard, of whole pages.
+        int most = Math.max(1, arguments.size() / (2 * SHARDS * 4096)) * 4096;
+        this.record = Math.min(most, Math.max(1, arguments.ioSize() / 4096) * 4096);
+        this.perShard = Math.max(2, arguments.size() / (SHARDS * record));
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(DataLoader::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) throws InterruptedException {
+        try (CuFileDriver driver = arguments.openDriver()) {
+            DataLoader loader = new DataLoader(arguments, driver);
+            loader.makeShards();
+            try (TrainingStep step = TrainingStep.open(arguments, driver);
+                    MemoryAllocation slots = arguments.allocate(driver, (long) AHEAD * loader.record)) {
+                loader.epoch(slots, 1, step, 1); // warms up
+                double alone = loader.epoch(slots, 1, step, 2);
+                loader.bytes = 0;
+                step.reset();
+                double seconds = loader.epoch(slots, AHEAD, step, 2);
+                boolean verified = step.sum() == loader.expected;
+                arguments.say("%d shards of %d records of %d KiB in random order, through %d slots (%d KiB)",
+                        SHARDS, loader.perShard, loader.record >> 10, AHEAD, (AHEAD * loader.record) >> 10);
+                arguments.say(
+                        "one after the other %.3f s; read ahead %.3f s, of which %.3f s at work: %.2f times as fast",
+                        alone, seconds, step.seconds(), alone / seconds);
+                loader.shards.forEach(CuFileHandle::close);
+                return new SampleResult(loader.bytes, seconds, verified, driver.bytesByPath(), LESSON);
+            }
+        }
+    }
+
+    private void makeShards() {
+        try (MemoryAllocation memory = arguments.allocate(driver, (long) perShard * record)) {
+            for (int shard = 0; shard < SHARDS; shard++) {
+                byte[] data = new byte[perShard * record];
+                new Random(shard).nextBytes(data);
+                ByteBuffer words = ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN);
+                while (words.hasRemaining()) {
+                    expected += Integer.toUnsignedLong(words.getInt());
+                }
+                Bytes.put(driver, data, memory.range());
+                shards.add(driver.openFile(
+                        arguments.folder().resolve("shard-" + shard), CREATE_NEW, READ, WRITE,
+                        CuFileOpenOption.DIRECT));
+                shards.getLast().write(memory.range(), 0);
+            }
+        }
+    }
+
+    /** All records once in an order of their own, so many ahead of the work; seconds. */
+    private double epoch(MemoryAllocation slots, int ahead, TrainingStep step, long seed) throws InterruptedException {
+        List<Integer> order = new ArrayList<>();
+        for (int i = 0; i < SHARDS * perShard; i++) {
+            order.add(i);
+        }
+        Collections.shuffle(order, new Random(seed));
+        Deque<Pending> pending = new ArrayDeque<>();
+        long start = System.nanoTime();
+        for (int next = 0, done = 0; done < order.size(); done++) {
+            while (next < order.size() && pending.size() < ahead) {
+                pending.add(read(slots, next % ahead, order.get(next)));
+                next++;
+            }
+            Pending oldest = pending.remove();
+            bytes += oldest.read().join();
+            step.work(slot(slots, oldest.slot())); // meanwhile the others are being read
+        }
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private Pending read(MemoryAllocation slots, int slot, int number) {
+        CuFileHandle shard = shards.get(number / perShard);
+        long offset = (long) (number % perShard) * record;
+        return new Pending(slot, shard.readAsync(slot(slots, slot), record, offset, 0));
+    }
+
+    private MemoryRange slot(MemoryAllocation slots, int slot) {
+        return slots.range().slice((long) slot * record, record);
+    }
+}

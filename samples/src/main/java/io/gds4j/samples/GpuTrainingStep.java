@@ -1,0 +1,61 @@
+package io.gds4j.samples;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Adds up the words by a kernel. */
+final class GpuTrainingStep implements TrainingStep {
+    /** A GPU looks at its memory much faster than a disk fills it: as much work as a model has for a record. */
+    private static final int KERNEL_ROUNDS = 256 * ROUNDS;
+
+    private final CuFileDriver driver;
+    private final GpuStream stream;
+    private final MemoryAllocation sum;
+    private long nanos;
+
+    GpuTrainingStep(int gpu, CuFileDriver driver) {
+        this.driver = driver;
+        this.stream = GpuStream.open(gpu);
+        this.sum = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, Long.BYTES, gpu);
+        reset();
+    }
+
+    @Override
+    public void work(MemoryRange record) {
+        long start = System.nanoTime();
+        stream.kernels().sum(record, sum.range(), KERNEL_ROUNDS, stream.stream());
+        stream.synchronize();
+        nanos += System.nanoTime() - start;
+    }
+
+    @Override
+    public long sum() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment host = arena.allocate(ValueLayout.JAVA_LONG);
+            driver.allocator().copyToHost(sum.range(), host);
+            return host.get(ValueLayout.JAVA_LONG, 0) / KERNEL_ROUNDS;
+        }
+    }
+
+    @Override
+    public double seconds() {
+        return nanos / 1e9;
+    }
+
+    @Override
+    public void reset() {
+        driver.allocator().fill(sum.range(), (byte) 0);
+        nanos = 0;
+    }
+
+    @Override
+    public void close() {
+        sum.close();
+        stream.close();
+    }
+}

@@ -1,0 +1,46 @@
+package io.gds4j.samples;
+
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** Adds up the words on the host. */
+final class HostTrainingStep implements TrainingStep {
+    private long sum;
+    private long nanos;
+
+    @Override
+    public void work(MemoryRange record) {
+        long start = System.nanoTime();
+        MemorySegment words = record.segment().orElseThrow();
+        long total = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            for (long i = 0; i < words.byteSize(); i += Integer.BYTES) {
+                total += Integer.toUnsignedLong(words.get(ValueLayout.JAVA_INT, i));
+            }
+        }
+        sum += total / ROUNDS;
+        nanos += System.nanoTime() - start;
+    }
+
+    @Override
+    public long sum() {
+        return sum;
+    }
+
+    @Override
+    public double seconds() {
+        return nanos / 1e9;
+    }
+
+    @Override
+    public void reset() {
+        sum = 0;
+        nanos = 0;
+    }
+
+    @Override
+    public void close() {
+        // nothing is held
+    }
+}

@@ -1,0 +1,128 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE_NEW;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.CuFileStream;
+import io.gds4j.StreamFlag;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Read, kernel, write, one behind the other in a stream: the default stream (topic 31), one of the program's own (32), four at
+ * once (33), and streams registered with all promises (34). The kernel adds 1 to each byte.
+ */
+public final class Streams {
+    private static final int PART = 1 << 20;
+    private static final int STREAMS = 4;
+    private static final String LESSON =
+            "What is queued in one stream keeps its order, what is queued in several overlaps; the program waits once.";
+
+    private final SampleArguments arguments;
+    private final CuFileDriver driver;
+    private final CuFileHandle source;
+    private final byte[] expected;
+    private long bytes;
+    private double seconds;
+    private boolean verified = true;
+
+    private Streams(SampleArguments arguments, CuFileDriver driver, CuFileHandle source, byte[] data) {
+        this.arguments = arguments;
+        this.driver = driver;
+        this.source = source;
+        this.expected = data.clone();
+        for (int i = 0; i < expected.length; i++) {
+            expected[i]++;
+        }
+    }
+
+    /** Runs it. */
+    public static void main(String[] args) throws Exception {
+        Samples.main(Streams::run, args);
+    }
+
+    static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
+        byte[] data = SampleArguments.randomBytes(STREAMS * PART);
+        Path path = Files.write(arguments.folder().resolve("source"), data);
+        try (CuFileDriver driver = arguments.openDriver();
+                CuFileHandle source = driver.openFile(path, CuFileOpenOption.DIRECT)) {
+            Streams program = new Streams(arguments, driver, source, data);
+            Set<StreamFlag> none = EnumSet.noneOf(StreamFlag.class);
+            if (arguments.kind(driver).isCuda()) {
+                try (SampleStream stream = GpuStream.openDefault(arguments.gpu())) {
+                    program.pass("default stream", List.of(stream), none);
+                }
+            } else {
+                arguments.say("default stream: left out, it is a GPU's");
+            }
+            List<SampleStream> streams = new ArrayList<>();
+            for (int i = 0; i < STREAMS; i++) {
+                streams.add(arguments.openStream(driver));
+            }
+            program.pass("own stream", streams.subList(0, 1), none);
+            program.pass("four streams", streams, none);
+            program.pass("four streams, all flags", streams, EnumSet.allOf(StreamFlag.class));
+            streams.reversed().forEach(SampleStream::close);
+            return new SampleResult(
+                    program.bytes, program.seconds, program.verified, driver.bytesByPath(), LESSON);
+        }
+    }
+
+    private void pass(String what, List<SampleStream> raw, Set<StreamFlag> flags)
+            throws IOException, InterruptedException {
+        Path path = arguments.folder().resolve("target");
+        List<CuFileStream> streams = new ArrayList<>();
+        List<CuFileStream.Cells> cells = new ArrayList<>();
+        try (CuFileHandle target = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = arguments.allocate(driver, expected.length)) {
+            driver.allocator().fill(memory.range(), (byte) 0); // no promise rests on old content
+            raw.forEach(stream -> streams.add(driver.stream(stream.address(), flags)));
+            long start = System.nanoTime();
+            for (int i = 0; i < STREAMS; i++) {
+                CuFileStream stream = streams.get(i % raw.size());
+                MemoryRange part = memory.range().slice((long) i * PART, PART);
+                cells.add(cells(PART, (long) i * PART));
+                stream.read(source, part, cells.getLast());
+                raw.get(i % raw.size()).increment(part);
+                cells.add(cells(PART, (long) i * PART));
+                stream.write(target, part, cells.getLast());
+            }
+            for (SampleStream stream : raw) {
+                stream.synchronize();
+            }
+            seconds += (System.nanoTime() - start) / 1e9;
+            streams.forEach(CuFileStream::close);
+        }
+        for (CuFileStream.Cells done : cells) {
+            bytes += done.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+        }
+        boolean equal = Arrays.equals(Files.readAllBytes(path), expected);
+        arguments.say("%s: %s", what, equal ? "equal" : "DIFFERENT");
+        verified &= equal;
+        Files.delete(path);
+    }
+
+    /** Size, file offset and buffer offset may be set until the operation's turn comes; the last cell takes its result. */
+    private static CuFileStream.Cells cells(long size, long fileOffset) {
+        MemorySegment four = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 4);
+        four.setAtIndex(ValueLayout.JAVA_LONG, 0, size);
+        four.setAtIndex(ValueLayout.JAVA_LONG, 1, fileOffset);
+        return new CuFileStream.Cells(
+                four.asSlice(0, 8), four.asSlice(8, 8), four.asSlice(16, 8), four.asSlice(24, 8));
+    }
+}

@@ -1,0 +1,32 @@
+package io.gds4j.samples;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.memory.MemoryRange;
+
+/** What a training loop does with a record; here it adds up its words, again and again, to take some time. */
+interface TrainingStep extends AutoCloseable {
+    /** How often each word is looked at. */
+    int ROUNDS = 4;
+
+    /** On a GPU for GPU memory, else on the host. */
+    static TrainingStep open(SampleArguments arguments, CuFileDriver driver) {
+        return arguments.kind(driver).isCuda()
+                ? new GpuTrainingStep(arguments.gpu(), driver)
+                : new HostTrainingStep();
+    }
+
+    /** Works on a record; done when it returns. */
+    void work(MemoryRange record) throws InterruptedException;
+
+    /** Sum of the words of all records since the beginning or {@link #reset}. */
+    long sum();
+
+    /** Time spent in {@link #work} since then. */
+    double seconds();
+
+    /** Begins anew. */
+    void reset();
+
+    @Override
+    void close();
+}
