@@ -25,6 +25,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public final class DataLoader {
     private static final int SHARDS = 8;
+    private static final int RECORDS = 16;
     private static final int AHEAD = 8;
     private static final String LESSON =
             "A few slots and reads that are ahead hide the storage behind the work; more memory than that buys nothing.";
@@ -44,10 +45,10 @@ public final class DataLoader {
     private DataLoader(SampleArguments arguments, CuFileDriver driver) {
         this.arguments = arguments;
         this.driver = driver;
-        // At least two records a shard, of whole pages.
-        int most = Math.max(1, arguments.size() / (2 * SHARDS * 4096)) * 4096;
+        // Sixteen records a shard, of whole pages.
+        int most = Math.max(1, arguments.size() / (RECORDS * SHARDS * 4096)) * 4096;
         this.record = Math.min(most, Math.max(1, arguments.ioSize() / 4096) * 4096);
-        this.perShard = Math.max(2, arguments.size() / (SHARDS * record));
+        this.perShard = Math.max(RECORDS, arguments.size() / (SHARDS * record));
     }
 
     /** Runs it. */
