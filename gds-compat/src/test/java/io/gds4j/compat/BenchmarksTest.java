@@ -30,7 +30,8 @@ class BenchmarksTest {
 
         List<String> names = results.stream().map(result -> result.getPrimaryResult().getLabel()).toList();
         assertThat(names).contains("buffered", "direct", "alone", "piece", "together", "preadAddress", "cachedPages",
-                "windowHeld", "batchOf128");
+                "windowHeld", "batchOf128",
+                "doNothing", "handleRead");
         assertThat(results).allSatisfy(result -> assertThat(result.getPrimaryResult().getScore()).isPositive());
     }
 }

@@ -134,6 +134,12 @@ final class FakeCuFile implements SymbolLookup {
         return this;
     }
 
+    /** With another function behind a symbol. */
+    FakeCuFile with(String symbol, MemorySegment function) {
+        symbols.put(symbol, function);
+        return this;
+    }
+
     @Override
     public Optional<MemorySegment> find(String name) {
         return Optional.ofNullable(symbols.get(name));

@@ -1,0 +1,71 @@
+#!/bin/bash
+# What a read through libcufile costs from Java beside the same read from C: the same file, cases and loops, a C program and a
+# JVM in turns; prints medians and their ratio, and bytes of the Java heap for each read. Status 5 if a ratio or the bytes are
+# past what is promised (LATENCY_PERCENT, RATE_PERCENT, 1 byte).
+#
+#   docs/benchmarks/libcufile.sh
+#
+# Needs a GPU, libcufile with cufile.h, gcc, java 25. gds4j comes from GPU_CP and TEST_CP (class paths of its jars, and of
+# the test classes of gds-native and gds-testkit), else from the target folders that mvn package leaves.
+#
+#   DIR=/data ROUNDS=12 SIZE_GIB=4 REPEAT=5 LATENCY_PERCENT=3 RATE_PERCENT=2
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+DIR=${DIR:-/data} ROUNDS=${ROUNDS:-12} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5}
+work=$(mktemp -d)
+data=$DIR/gds4j-libcufile.data
+trap 'rm -rf "$work" "$data"' EXIT
+trap 'exit 130' INT TERM
+cuda=${CUDA:-/usr/local/cuda}
+libs=
+for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
+    [ -d "$folder" ] && libs="$libs -L$folder"
+done
+gcc -O2 -pthread -I"$cuda/include" -DGPU -DCUFILE "$here/limits.c" -o "$work/limits" $libs -lcufile -lcuda || exit 6
+jars=${GPU_CP:-$(ls "$root"/gds-tools/target/lib/*.jar "$root"/gds-{api,native,testkit}/target/classes -d 2>/dev/null | paste -sd:)}
+tests=${TEST_CP:-$root/gds-native/target/test-classes:$root/gds-testkit/target/classes}
+java=java
+[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+size=$((SIZE_GIB << 30)) small=$((256 << 20))
+"$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
+
+cases=()
+for ((i = 0; i < REPEAT; i++)); do
+    cases+=("latency:latency:$small:1:4096" "rate:hot:$size:16:$((16 << 20))")
+done
+run_c() { CUFILE_LOGFILE_PATH=$work/cufile.log timeout 60 "$work/limits" gpu cufile "$data" "${cases[@]}" >"$work/out" || { echo "C: status $?" >&2; exit 4; }; sort_out c; }
+run_java() {
+    timeout 90 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
+        io.gds4j.ffi.cufile.LibCuFileFigures "$data" "${cases[@]}" >"$work/out" || { echo "Java: status $?" >&2; exit 4; }
+    sort_out java
+}
+sort_out() { # a run's own median of each case counts once
+    for name in latency rate; do awk -v n=$name '$1 == n {print $2}' "$work/out" | median_of >>"$work/$name.$1"; done
+}
+median_of() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+for ((round = 0; round < ROUNDS; round++)); do
+    if [ $((round % 2)) = 0 ]; then run_c; run_java; else run_java; run_c; fi
+done
+bytes=$(timeout 120 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
+    io.gds4j.ffi.cufile.LibCuFileFigures "$data" "allocation:allocation:$small:1:4096" | awk '{print $2}')
+
+status=0
+echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $ROUNDS alternations of $REPEAT each"
+echo
+printf '| %-34s | %9s | %9s | %7s |\n' case C Java ratio
+printf '|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..36})" ----------: ----------: --------:
+line() { # name, title, allowed percent, 1 if more is better
+    local c j
+    c=$(median_of <"$work/$1.c") j=$(median_of <"$work/$1.java")
+    printf '| %-34s | %9s | %9s | %7s |\n' "$2" "$c" "$j" "$(awk -v c="$c" -v j="$j" 'BEGIN {printf "%.4f", j / c}')"
+    awk -v c="$c" -v j="$j" -v p="$3" -v more="$4" 'BEGIN {r = j / c; exit !(more ? r >= 1 - p / 100 : r <= 1 + p / 100)}' || status=5
+}
+line latency "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
+line rate "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
+printf '| %-34s | %9s | %9s | %7s |\n' "Java heap, bytes a read" - "$bytes" -
+awk -v b="$bytes" 'BEGIN {exit !(b < 1)}' || status=5
+echo
+echo "runs, C:    $(paste -sd' ' "$work/latency.c") us; $(paste -sd' ' "$work/rate.c") GB/s"
+echo "runs, Java: $(paste -sd' ' "$work/latency.java") us; $(paste -sd' ' "$work/rate.java") GB/s"
+exit $status

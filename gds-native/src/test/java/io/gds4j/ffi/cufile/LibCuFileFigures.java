@@ -1,0 +1,148 @@
+package io.gds4j.ffi.cufile;
+
+import com.sun.management.ThreadMXBean;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.BrokenBarrierException;
+import java.util.concurrent.CyclicBarrier;
+
+/**
+ * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
+ * {@code docs/benchmarks/libcufile.sh} can set them side by side. One more, {@code allocation}: bytes of the Java heap for
+ * each read, over a million of them.
+ */
+final class LibCuFileFigures {
+    private static final int LATENCY_OPS = 8000;
+    /** Reads until the JIT compiler is done with them. */
+    private static final int WARM_UP_OPS = 60_000;
+    private static final int ALLOCATION_OPS = 1_000_000;
+
+    private final CuFileHandle handle;
+    private final MemoryAllocation memory;
+
+    private LibCuFileFigures(CuFileHandle handle, MemoryAllocation memory) {
+        this.handle = handle;
+        this.memory = memory;
+    }
+
+    private record Job(String name, String kind, long bytes, int threads, long request) {
+        static Job parse(String text) {
+            String[] fields = text.split(":");
+            return new Job(
+                    fields[0], fields[1], Long.parseLong(fields[2]), Integer.parseInt(fields[3]),
+                    Long.parseLong(fields[4]));
+        }
+
+        /** As the C program has them. */
+        long memory() {
+            return kind.equals("hot") ? bytes : request * threads;
+        }
+    }
+
+    /** @param args file, then cases {@code name:kind:bytes:threads:request} */
+    public static void main(String[] args) throws InterruptedException {
+        List<Job> jobs = new ArrayList<>();
+        for (String text : List.of(args).subList(1, args.length)) {
+            jobs.add(Job.parse(text));
+        }
+        long bytes = jobs.stream().mapToLong(Job::memory).max().orElseThrow();
+        try (CuFileDriver driver =
+                CuFileDriver.open(new LibCuFileBackendProvider().create(CuFileConfig.defaults()));
+                CuFileHandle handle = driver.openFile(Path.of(args[0]));
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes)) {
+            LibCuFileFigures figures = new LibCuFileFigures(handle, memory);
+            for (Job job : jobs) {
+                double value = switch (job.kind()) {
+                    case "latency" -> figures.latency(job);
+                    case "hot" -> figures.throughput(job);
+                    case "allocation" -> figures.allocation(job);
+                    default -> throw new IllegalArgumentException(job.kind());
+                };
+                System.out.printf(Locale.ROOT, "%s %.3f%n", job.name(), value);
+                System.out.flush();
+            }
+        }
+    }
+
+    /** Microseconds of one read. */
+    private double latency(Job job) {
+        reads(job, WARM_UP_OPS);
+        long began = System.nanoTime();
+        reads(job, LATENCY_OPS);
+        return (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
+    }
+
+    private void reads(Job job, int count) {
+        MemoryRange range = memory.range();
+        long places = job.bytes() / job.request();
+        for (int i = 0; i < count; i++) {
+            read(range, job.request(), i % places * job.request(), 0);
+        }
+    }
+
+    private void read(MemoryRange range, long size, long fileOffset, long bufferOffset) {
+        long moved = handle.read(range, size, fileOffset, bufferOffset);
+        if (moved != size) {
+            throw new IllegalStateException("%d of %d bytes at %d".formatted(moved, size, fileOffset));
+        }
+    }
+
+    /** Bytes of the heap for a read of this thread. */
+    private double allocation(Job job) {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        reads(job, WARM_UP_OPS);
+        long before = threads.getCurrentThreadAllocatedBytes();
+        reads(job, ALLOCATION_OPS);
+        return (threads.getCurrentThreadAllocatedBytes() - before) / (double) ALLOCATION_OPS;
+    }
+
+    /** GB/s from the first thread's beginning to the last one's end; once before it counts. */
+    private double throughput(Job job) throws InterruptedException {
+        pass(job);
+        return pass(job);
+    }
+
+    private double pass(Job job) throws InterruptedException {
+        long[] begins = new long[job.threads()];
+        long[] ends = new long[job.threads()];
+        CyclicBarrier gate = new CyclicBarrier(job.threads());
+        long count = job.bytes() / job.request();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < job.threads(); i++) {
+            int id = i;
+            threads.add(Thread.ofPlatform().start(() -> {
+                await(gate);
+                begins[id] = System.nanoTime();
+                for (long r = count * id / job.threads(); r < count * (id + 1) / job.threads(); r++) {
+                    read(memory.range(), job.request(), r * job.request(), r * job.request());
+                }
+                ends[id] = System.nanoTime();
+            }));
+        }
+        long first = Long.MAX_VALUE;
+        long last = Long.MIN_VALUE;
+        for (int i = 0; i < job.threads(); i++) {
+            threads.get(i).join();
+            first = Math.min(first, begins[i]);
+            last = Math.max(last, ends[i]);
+        }
+        return job.bytes() / (double) (last - first);
+    }
+
+    private static void await(CyclicBarrier gate) {
+        try {
+            gate.await();
+        } catch (InterruptedException | BrokenBarrierException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
