@@ -1,0 +1,43 @@
+#!/bin/bash
+# Runs the contract over the compat backend and over libcufile on this machine's GPU, each group in a JVM of its own, and
+# writes one table of all cases. Status 5 if a case failed or was not run.
+#
+#   docs/contract.sh REPORT.md [REPORTS_FOLDER]
+#
+# Needs a GPU, libcufile, java 25. Class paths come from GPU_CP (jars, with JUnit's console launcher) and TESTS (folder with
+# a folder of test classes for each module), else from the target folders and ~/.m2 as mvn verify leaves them.
+#
+#   JOBS=5 (JVMs at a time) SECONDS_EACH=90 GROUPS_OF_CONTRACT="Read Write ..."
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+report=${1:?name of the report}
+reports=${2:-$(mktemp -d)}
+if [ -n "${TESTS:-}" ]; then
+    class_path=$TESTS/gds-compat:$TESTS/gds-native:$TESTS/gds-testkit:$GPU_CP
+else
+    class_path=$(printf '%s:' "$root"/gds-{compat,native,testkit}/target/test-classes "$root"/gds-{api,native,compat,testkit}/target/classes)
+    class_path=$class_path$(ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
+        ~/.m2/repository/org/assertj/assertj-core/*/*.jar ~/.m2/repository/org/jcuda/jcuda*/*/*.jar 2>/dev/null | paste -sd:)
+fi
+java=java
+[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
+groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
+one() { # name of the backend, class, group
+    mkdir -p "$reports/$1/$3"
+    timeout -s KILL "$SECONDS_EACH" "$java" -cp "$class_path" --enable-native-access=ALL-UNNAMED \
+        org.junit.platform.console.ConsoleLauncher execute --include-tag gpu --details=tree --details-theme=ascii \
+        --disable-banner --disable-ansi-colors --reports-dir "$reports/$1/$3" \
+        --select-unique-id "[engine:junit-jupiter]/[class:$2]/[nested-class:$3]" >"$reports/$1/$3/output.txt" 2>&1
+    echo "$1 $3: status $?" >&2
+}
+export -f one
+for group in $groups; do
+    echo "compat io.gds4j.compat.GpuContractTest $group"
+    echo "libcufile io.gds4j.ffi.cufile.GpuLibCuFileContractTest $group"
+done | xargs -P "${JOBS:-5}" -L 1 bash -c 'one "$@"' one
+"$java" -cp "$class_path" io.gds4j.testkit.report.ContractReport compat="$reports/compat" libcufile="$reports/libcufile" >"$report"
+status=$?
+head -2 "$report"
+grep -E '\| (FAILED|not run) \|' "$report" | head -40
+exit $status
