@@ -271,6 +271,19 @@ final class BouncePool {
         }
     }
 
+    /** Does what waits for all streams, at a time when none waits for us; until then it waits itself. */
+    void whileNoneParked(Runnable action) {
+        lock.lock();
+        try {
+            while (parked > 0) {
+                returned.awaitUninterruptibly();
+            }
+            action.run();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Makes slabs for streams that will wait for us, before any does. */
     void fillForParking() {
         List<Slab> made = new ArrayList<>();

@@ -33,13 +33,13 @@ final class CudaOrder implements StreamOrder {
     private final boolean anyContext;
     private final TransferEngine engine;
     private final BouncePool pool;
+    private final ReleaseWords words;
     private final ReleaseWord word;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Deque<Parked> queue = new ArrayDeque<>();
     private final Deque<Long> idleEvents = new ArrayDeque<>();
     private @Nullable Thread worker;
-    private int submitted;
     private long pending;
     private boolean closed;
 
@@ -58,7 +58,8 @@ final class CudaOrder implements StreamOrder {
             int flags,
             CudaContexts contexts,
             TransferEngine engine,
-            BouncePool pool) {
+            BouncePool pool,
+            ReleaseWords words) {
         this.stream = stream;
         this.anyContext = anyContext;
         this.context = context;
@@ -67,12 +68,8 @@ final class CudaOrder implements StreamOrder {
         this.cuda = contexts.cuda();
         this.engine = engine;
         this.pool = pool;
-        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
-        try {
-            this.word = new ReleaseWord(cuda);
-        } finally {
-            contexts.leave();
-        }
+        this.words = words;
+        this.word = words.take();
     }
 
     @Override
@@ -125,12 +122,12 @@ final class CudaOrder implements StreamOrder {
         pool.park();
         try {
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
-            int turn = submitted + 1;
+            int turn = word.next();
             CudaErrors.check(
                     cuda,
                     "cuStreamWaitValue32",
                     cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
-            submitted = turn;
+            word.waitsForNext();
             parked = true;
             pending++;
             queue.add(new Parked(operation, event, turn));
@@ -235,7 +232,7 @@ final class CudaOrder implements StreamOrder {
     public void releaseForExit() {
         lock.lock();
         try {
-            word.release(submitted);
+            word.releaseAll();
         } finally {
             lock.unlock();
         }
@@ -265,10 +262,9 @@ final class CudaOrder implements StreamOrder {
         }
         contexts.in(context, () -> {
             idleEvents.forEach(cuda::eventDestroy);
-            // Freeing pinned memory waits for the streams that may look at it; the program may have destroyed this one.
-            word.free();
             return Cuda.SUCCESS;
         });
+        words.giveBack(word);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

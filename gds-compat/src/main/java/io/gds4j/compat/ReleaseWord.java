@@ -1,30 +1,23 @@
 package io.gds4j.compat;
 
-import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * A pinned word that a CUDA stream waits for: it only ever grows, and the stream goes on once it is at least what the stream
- * waits for.
+ * A pinned word that a CUDA stream waits for: the stream goes on once it is at least what the stream waits for. It only ever
+ * grows, also when the next stream uses it: the last one may not have looked yet. Belongs to {@link ReleaseWords}.
  */
 final class ReleaseWord {
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-    private final Cuda cuda;
     private final long address;
     private final MemorySegment word;
+    private int turns;
 
-    /** With a context current, while no stream waits: pinning memory may wait for all streams. */
-    ReleaseWord(Cuda cuda) {
-        this.cuda = cuda;
-        long[] pointer = new long[1];
-        int flags = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
-        CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(pointer, Integer.BYTES, flags));
-        this.address = pointer[0];
+    ReleaseWord(long address) {
+        this.address = address;
         this.word = HostMemoryViews.ofAddress(address, Integer.BYTES);
         WORD.setRelease(word, 0L, 0);
     }
@@ -33,12 +26,22 @@ final class ReleaseWord {
         return address;
     }
 
+    /** What the next wait is for; {@link #waitsForNext} once the stream waits. Under the owner's lock, as the other. */
+    int next() {
+        return turns + 1;
+    }
+
+    void waitsForNext() {
+        turns++;
+    }
+
+    /** Lets the stream pass the wait for this value and all before it. */
     void release(int value) {
         WORD.setRelease(word, 0L, value);
     }
 
-    /** With a context current; every stream has passed. */
-    void free() {
-        cuda.memFreeHost(address);
+    /** Lets the stream pass all waits. */
+    void releaseAll() {
+        release(turns);
     }
 }

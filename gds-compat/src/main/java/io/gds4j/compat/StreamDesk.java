@@ -28,6 +28,7 @@ final class StreamDesk {
     private final TransferEngine engine;
     private final BouncePool pool;
     private final boolean parallel;
+    private final Optional<ReleaseWords> words;
     private final Map<Long, StreamOrder> orders = new HashMap<>();
     private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
     });
@@ -46,6 +47,7 @@ final class StreamDesk {
         this.engine = engine;
         this.pool = pool;
         this.parallel = parallel;
+        this.words = contexts.map(known -> new ReleaseWords(known, pool));
     }
 
     synchronized void register(long stream, int flags) {
@@ -77,7 +79,7 @@ final class StreamDesk {
             CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
         }
         pool.fillForParking();
-        return new CudaOrder(stream, special, context[0], flags, known, engine, pool);
+        return new CudaOrder(stream, special, context[0], flags, known, engine, pool, words.orElseThrow());
     }
 
     void deregister(long stream) {
@@ -151,6 +153,7 @@ final class StreamDesk {
             orders.clear();
         }
         last.forEach(StreamOrder::close);
+        words.ifPresent(ReleaseWords::close);
     }
 
     private static CuFileException invalid(String function, String detail) {

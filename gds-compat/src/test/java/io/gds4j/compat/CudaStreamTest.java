@@ -163,6 +163,46 @@ class CudaStreamTest {
     }
 
     @Test
+    void streamsComeAndGoWhileAnotherIsParkedAndNothingIsPinnedOrFreed() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            long first = stream();
+            MemorySegment gate = arena.allocate(4, 4);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream parked = rig.driver().stream(first, Set.of())) {
+                cuda.streamWaitValue32(first, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                CuFileStream.Cells late = cells(Rig.PAGE, 0, 0);
+                parked.read(handle, memory.range(), late);
+                long before = pinnings();
+                for (int i = 0; i < 5; i++) {
+                    long other = stream();
+                    try (CuFileStream stream = rig.driver().stream(other, Set.of())) {
+                        CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                        stream.read(handle, memory.range(), read);
+                        cuda.streamSynchronize(other);
+                        assertThat(result(read)).isEqualTo(Rig.PAGE);
+                    }
+                }
+                assertThat(pinnings()).isEqualTo(before);
+                assertThat(result(late)).isEqualTo(UNTOUCHED);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                cuda.streamSynchronize(first);
+                assertThat(result(late)).isEqualTo(Rig.PAGE);
+            }
+        }
+    }
+
+    /** Calls that wait for all streams of a real driver. */
+    private long pinnings() {
+        return cuda.calls(CudaFunction.MEM_HOST_ALLOC)
+                + cuda.calls(CudaFunction.MEM_FREE_HOST)
+                + cuda.calls(CudaFunction.MEM_HOST_REGISTER)
+                + cuda.calls(CudaFunction.MEM_HOST_UNREGISTER);
+    }
+
+    @Test
     void failedCopyStandsInTheResultAndTheStreamIsReleased() {
         try (Current current = new Current()) {
             assertThat(current).isNotNull();

@@ -1,0 +1,164 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * {@link SoakTest} on a GPU, with CUDA's streams. What it holds is counted before and after, both times when a first short run
+ * has made what a process makes once.
+ */
+@Tag("gpu")
+@Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class GpuSoakTest {
+    private static final int THREADS = 8;
+    private static final long SECONDS = Long.getLong("gds4j.property.seconds", 20);
+    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path folder;
+
+    private final CudaContexts contexts = CudaDriver.detect().cudaContexts().orElseThrow();
+
+    /** What a process holds. */
+    private record Holdings(long descriptors, long threads, long gpuBytes, long mappedKb) {
+    }
+
+    private Holdings holdings() throws IOException {
+        long[] freeAndTotal = new long[2];
+        contexts.in(contexts.primary(0), () -> contexts.cuda().memGetInfo(freeAndTotal));
+        long descriptors;
+        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+            descriptors = open.count();
+        }
+        long anonymous = Files.readAllLines(Path.of("/proc/self/status")).stream()
+                .filter(line -> line.startsWith("RssAnon:") || line.startsWith("RssShmem:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
+                .sum();
+        return new Holdings(descriptors, SoakTest.ours().size(), freeAndTotal[1] - freeAndTotal[0], anonymous);
+    }
+
+    @Test
+    void anythingAtOnceMovesTheRightBytesAndLeavesNothing() throws Exception {
+        soak(MemoryKind.CUDA_DEVICE, 3);
+        Set<Thread> threads = SoakTest.ours();
+        Holdings before = holdings();
+        soak(MemoryKind.CUDA_DEVICE, SECONDS / 2);
+        soak(MemoryKind.CUDA_MANAGED, SECONDS / 4);
+        soak(MemoryKind.HOST_PINNED, SECONDS / 4);
+        Holdings after = holdings();
+        Set<Thread> left = SoakTest.ours();
+        left.removeAll(threads);
+        assertThat(left).as("threads left").isEmpty();
+        assertThat(after.descriptors()).as("descriptors, before %s, after %s", before, after).isLessThanOrEqualTo(
+                before.descriptors());
+        assertThat(after.gpuBytes() - before.gpuBytes()).as("bytes of the GPU").isLessThanOrEqualTo(32 * MIB);
+        // The heap grows into what it may have; the slabs of one session alone are more than this.
+        assertThat(after.mappedKb() - before.mappedKb()).as("KiB of memory").isLessThanOrEqualTo(512 << 10);
+    }
+
+    private void soak(MemoryKind kind, long seconds) throws Exception {
+        List<GuardedMemory> memories = new ArrayList<>();
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), CompatBackend.NAME)) {
+            SoakWorker.Ground ground = new Ground(driver, memories);
+            GuardedFile shared = file(kind, "shared");
+            List<SoakWorker> workers = new ArrayList<>();
+            for (int i = 0; i < THREADS; i++) {
+                workers.add(new SoakWorker(ground, kind, shared, file(kind, "own" + i), SEED + i));
+            }
+            SoakTest.run(workers, seconds);
+            assertThat(driver.statistics().engine().queueDepth()).as("requests left").isZero();
+            assertThat(driver.statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
+            memories.forEach(GuardedMemory::close);
+        }
+    }
+
+    private GuardedFile file(MemoryKind kind, String name) throws IOException {
+        return GuardedFile.create(
+                Files.createTempFile(folder, kind + name, ".bin"), SoakWorker.BYTES, SEED + name.hashCode());
+    }
+
+    private final class Ground implements SoakWorker.Ground {
+        private final CuFileDriver driver;
+        private final List<GuardedMemory> memories;
+
+        Ground(CuFileDriver driver, List<GuardedMemory> memories) {
+            this.driver = driver;
+            this.memories = memories;
+        }
+
+        @Override
+        public CuFileDriver driver() {
+            return driver;
+        }
+
+        @Override
+        public CuFileHandle open(GuardedFile file) {
+            return driver.openFile(
+                    file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+        }
+
+        @Override
+        public GuardedMemory memory(MemoryKind kind, int bytes) {
+            GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, bytes);
+            memories.add(memory);
+            return memory;
+        }
+
+        @Override
+        public SoakWorker.Ordered stream() {
+            return new OnGpu();
+        }
+    }
+
+    /** A stream of the primary context. */
+    private final class OnGpu implements SoakWorker.Ordered {
+        private final Cuda cuda = contexts.cuda();
+        private final long context = contexts.primary(0);
+        private final long address;
+
+        OnGpu() {
+            long[] stream = new long[1];
+            assertThat(contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING))).isZero();
+            address = stream[0];
+        }
+
+        @Override
+        public long address() {
+            return address;
+        }
+
+        @Override
+        public void synchronize() {
+            assertThat(contexts.in(context, () -> cuda.streamSynchronize(address))).isZero();
+        }
+
+        @Override
+        public void close() {
+            assertThat(contexts.in(context, () -> cuda.streamDestroy(address))).isZero();
+        }
+    }
+}
