@@ -102,4 +102,9 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
     public long getRetries() {
         return backend.engineStatistics().retries();
     }
+
+    @Override
+    public String getIoUring() {
+        return backend.engineStatistics().ioUring();
+    }
 }

@@ -57,7 +57,7 @@ public interface CuFileBackend {
 
     /** {@return what cuFile's statistics leave out; a backend that cannot tell answers 0} */
     default EngineStatistics engineStatistics() {
-        return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0);
+        return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");
     }
 
     // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver

@@ -120,7 +120,8 @@ public final class RoutingBackend extends DriverFunctions {
                 one.bouncePoolBytes() + other.bouncePoolBytes(),
                 one.bouncePoolPeakBytes() + other.bouncePoolPeakBytes(),
                 one.queueDepth() + other.queueDepth(),
-                one.retries() + other.retries());
+                one.retries() + other.retries(),
+                one.ioUring().equals("off") ? other.ioUring() : one.ioUring());
     }
 
     // ---- driver

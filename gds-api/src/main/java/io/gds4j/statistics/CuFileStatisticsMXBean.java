@@ -41,4 +41,7 @@ public interface CuFileStatisticsMXBean {
 
     /** {@return requests to the kernel that had to be repeated} */
     long getRetries();
+
+    /** {@return {@code on}, {@code off}, or why threads serve in place of io_uring} */
+    String getIoUring();
 }

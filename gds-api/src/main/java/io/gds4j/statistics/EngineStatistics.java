@@ -10,6 +10,8 @@ import java.util.Map;
  * @param bouncePoolPeakBytes most of them in use at one time so far, bytes
  * @param queueDepth requests in flight or waiting now: calls, batch entries and stream operations
  * @param retries requests to the kernel that had to be repeated: interrupted, short, or refused as direct I/O
+ * @param ioUring {@code on} where {@code properties.prefer_iouring} asks for io_uring and the kernel allows it, {@code off} where
+ *        nobody asks, else why threads serve instead, for example {@code refused: EPERM}
  * @since 0.1
  */
 public record EngineStatistics(
@@ -17,7 +19,8 @@ public record EngineStatistics(
         long bouncePoolBytes,
         long bouncePoolPeakBytes,
         long queueDepth,
-        long retries) {
+        long retries,
+        String ioUring) {
     /** Copies the map. */
     public EngineStatistics {
         bytesByPath = Map.copyOf(bytesByPath);

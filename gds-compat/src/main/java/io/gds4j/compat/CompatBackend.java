@@ -451,7 +451,8 @@ final class CompatBackend implements CuFileBackend {
                 open == null ? 0 : open.stagingBytes(),
                 peakStagingBytes(),
                 open == null ? 0 : open.queueDepth(),
-                counters.retries());
+                counters.retries(),
+                open == null ? "off" : open.ioUring());
     }
 
     private static String uuid(Cuda cuda, int gpu) {

@@ -47,6 +47,7 @@ final class CompatSession {
     private final BouncePool pool;
     private final TransferEngine engine;
     private final RequestPlanner planner;
+    private final IoUringUse ioUring;
     private final BatchDesk batches;
     private final StreamDesk streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
@@ -68,12 +69,14 @@ final class CompatSession {
         this.pool = new BouncePool(posix, pinning, config);
         PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
+        this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known));
+                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known, new RingReads(ioUring, counters)));
         this.planner = new RequestPlanner(posix, forceDirect, limits, pool.pieceSize(), engine);
         this.batches = new BatchDesk(
-                this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(), new RequestRunners(engine), statistics);
+                this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
+                ioUring.isOn() ? RequestRunners.withRings(engine) : new RequestRunners(engine), statistics);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
         this.streams = new StreamDesk(this, contexts, engine, pool, parallel);
         this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
@@ -97,6 +100,11 @@ final class CompatSession {
 
     long stagingBytes() {
         return pool.bytesInUse();
+    }
+
+    /** Whether io_uring is used, or why not. */
+    String ioUring() {
+        return ioUring.state();
     }
 
     /** Calls, entries of batches and operations of streams that are not over. */
@@ -341,10 +349,12 @@ final class CompatSession {
         return lane.deviceRead();
     }
 
-    /** Small reads into GPU memory that are done together; those that are not stay {@link DeviceReadGroup#UNDONE}. */
+    /** Small reads that are done together; those that are not stay {@link DeviceReadGroup#UNDONE}. */
     long[] readTogether(Lane lane, List<BatchRequest> entries) {
         try {
-            return lane.deviceReadGroup().read(this, lane, entries, planner.largestPiece());
+            long[] results = lane.deviceReadGroup().read(this, lane, entries, planner.largestPiece());
+            lane.ringReads().read(this, entries, results);
+            return results;
         } finally {
             Reference.reachabilityFence(entries);
         }

@@ -20,6 +20,7 @@ final class Lane {
     private final DeviceRead deviceRead;
     private final DeviceWrite deviceWrite;
     private final DeviceReadGroup deviceReadGroup;
+    private final RingReads ringReads;
     private @Nullable Crew crew;
 
     /**
@@ -27,7 +28,12 @@ final class Lane {
      *
      * @param heedsInterrupts for lanes that callers borrow: their thread's interrupt ends the request
      */
-    Lane(boolean heedsInterrupts, PieceIo io, BouncePool pool, @Nullable CudaContexts contexts) {
+    Lane(
+            boolean heedsInterrupts,
+            PieceIo io,
+            BouncePool pool,
+            @Nullable CudaContexts contexts,
+            RingReads ringReads) {
         this.heedsInterrupts = heedsInterrupts;
         this.pool = pool;
         this.contexts = contexts;
@@ -36,6 +42,7 @@ final class Lane {
         this.deviceRead = new DeviceRead(io);
         this.deviceWrite = new DeviceWrite(io);
         this.deviceReadGroup = new DeviceReadGroup(io);
+        this.ringReads = ringReads;
     }
 
     /** The lane is a worker's of this crew. */
@@ -72,6 +79,10 @@ final class Lane {
         return deviceReadGroup;
     }
 
+    RingReads ringReads() {
+        return ringReads;
+    }
+
     /** Finds contexts of GPU memory; null where there is no CUDA driver. */
     @Nullable
     GpuContextCache contextCache() {
@@ -93,8 +104,9 @@ final class Lane {
         return ring;
     }
 
-    /** Frees streams and events. */
+    /** Frees streams, events and rings. */
     void close() {
+        ringReads.close();
         rings.forEach(GpuRing::close);
         rings.clear();
     }

@@ -71,6 +71,13 @@ final class RequestPlanner {
         return threads;
     }
 
+    /** True if a plan prefers the page cache and everything is there. */
+    boolean isCached(RequestPlan plan, FilePair pair) {
+        return plan.asksResidency()
+                && pair.tellsResidency()
+                && residency.isWhollyCached(pair, plan.offset(), plan.size());
+    }
+
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
     private static boolean isAligned(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
         long difference = memory.address() + bufferOffset - fileOffset;

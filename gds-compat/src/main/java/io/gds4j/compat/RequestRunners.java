@@ -32,6 +32,11 @@ final class RequestRunners {
         this(engine, MOST, REQUESTS_PER_RUNNER);
     }
 
+    /** Of threads that have many reads at work at a time each. */
+    static RequestRunners withRings(TransferEngine engine) {
+        return new RequestRunners(engine, MOST, MOST_AT_ONCE);
+    }
+
     /**
      * @param most threads
      * @param perRunner small requests for which one more thread pays

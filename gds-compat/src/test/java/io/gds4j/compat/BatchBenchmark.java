@@ -98,7 +98,9 @@ public class BatchBenchmark {
         PieceIo io = new PieceIo(posix, counters);
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, contexts.orElse(null)));
+                heedsInterrupts -> new Lane(
+                        heedsInterrupts, io, pool, contexts.orElse(null),
+                        new RingReads(new IoUringUse(posix, false), counters)));
         desk = new BatchDesk(session, COUNT, new RequestRunners(engine, runners, perRunner), statistics);
         batch = desk.setUp(COUNT);
         file = session.register(

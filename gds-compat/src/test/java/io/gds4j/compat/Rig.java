@@ -41,7 +41,11 @@ final class Rig implements AutoCloseable {
     private final List<GuardedMemory> memories = new ArrayList<>();
 
     private Rig(CuFileConfig config, Posix real, boolean gpu) {
-        this.posix = new FaultyPosix(real);
+        this(config, new FaultyPosix(real), gpu);
+    }
+
+    private Rig(CuFileConfig config, FaultyPosix faulty, boolean gpu) {
+        this.posix = faulty;
         CudaAvailability availability =
                 gpu ? cuda.available() : new CudaAvailability.Unavailable("no driver in this test", "none");
         this.driver = CuFileDriver.open(new CompatBackend(config, posix, availability));
@@ -67,6 +71,13 @@ final class Rig implements AutoCloseable {
 
     static Rig onHost(Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), FfmPosix.instance(), false);
+    }
+
+    /** The same with faults from the beginning. */
+    static Rig onHostWith(Consumer<FaultyPosix> faults, Consumer<CuFileConfig.Builder> more) {
+        FaultyPosix faulty = new FaultyPosix(FfmPosix.instance());
+        faults.accept(faulty);
+        return new Rig(config(more), faulty, false);
     }
 
     /** The same with several threads. */

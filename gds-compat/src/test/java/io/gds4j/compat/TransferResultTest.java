@@ -31,7 +31,9 @@ class TransferResultTest {
 
     private static Lane lane(Rig rig) {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
-        return new Lane(false, new PieceIo(rig.posix(), new PathCounters()), pool, null);
+        PathCounters counters = new PathCounters();
+        RingReads rings = new RingReads(new IoUringUse(rig.posix(), false), counters);
+        return new Lane(false, new PieceIo(rig.posix(), counters), pool, null, rings);
     }
 
     private static CuFileException failure(Transfer transfer) {

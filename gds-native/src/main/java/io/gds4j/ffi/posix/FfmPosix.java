@@ -59,8 +59,15 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle CACHESTAT =
             variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
 
-    /** The same on every architecture. */
+    private static final MethodHandle IO_URING_SETUP =
+            variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
+    private static final MethodHandle IO_URING_ENTER = variadic(
+            "syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
+    // The same on every architecture.
     private static final long SYS_CACHESTAT = 451;
+    private static final long SYS_IO_URING_SETUP = 425;
+    private static final long SYS_IO_URING_ENTER = 426;
 
     private static final int AT_FDCWD = -100;
     private static final int AT_EMPTY_PATH = 0x1000;
@@ -331,6 +338,31 @@ public final class FfmPosix implements Posix {
         try {
             int result = (int) IOCTL.invokeExact(state.errnoSlot(), fd, BLKGETSIZE64, bytes);
             return result < 0 ? -state.errno() : bytes.get(JAVA_LONG, 0);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public int ioUringSetup(int entries, MemorySegment parameters) {
+        CallState state = CallState.current();
+        try {
+            return (int) state.resultOrErrno(
+                    (long) IO_URING_SETUP.invokeExact(
+                            state.errnoSlot(), SYS_IO_URING_SETUP, (long) entries, parameters));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public int ioUringEnter(int fd, int submit, int wait, int flags) {
+        CallState state = CallState.current();
+        try {
+            return (int) state.resultOrErrno(
+                    (long) IO_URING_ENTER.invokeExact(
+                            state.errnoSlot(), SYS_IO_URING_ENTER, (long) fd, (long) submit, (long) wait,
+                            (long) flags, 0L, 0L));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

@@ -1,5 +1,6 @@
 package io.gds4j.ffi.posix;
 
+import io.gds4j.error.Errno;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -84,6 +85,20 @@ public interface Posix {
 
     /** {@code ioctl(BLKGETSIZE64)}: bytes of a block device, or {@code -errno}. */
     long blockDeviceSize(int fd);
+
+    /**
+     * {@code io_uring_setup(2)}: a descriptor of rings. ENOSYS before Linux 5.1, EPERM where it is forbidden, as in many containers.
+     *
+     * @param parameters 120 bytes, {@code struct io_uring_params}, filled by the kernel
+     */
+    default int ioUringSetup(int entries, MemorySegment parameters) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code io_uring_enter(2)} without a signal mask: how many entries the kernel took. */
+    default int ioUringEnter(int fd, int submit, int wait, int flags) {
+        return -Errno.ENOSYS;
+    }
 
     /** {@code setenv(3)}; not safe while other threads of the process call getenv. */
     int setenv(String name, String value, boolean overwrite);

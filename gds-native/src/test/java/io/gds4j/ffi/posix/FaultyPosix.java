@@ -248,6 +248,19 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public int ioUringSetup(int entries, MemorySegment parameters) {
+        return opened(
+                new PosixRequest(PosixCall.IO_URING_SETUP, -1, "io_uring", 0, 0, 0, 0),
+                () -> real.ioUringSetup(entries, parameters));
+    }
+
+    @Override
+    public int ioUringEnter(int fd, int submit, int wait, int flags) {
+        PosixRequest request = onDescriptor(PosixCall.IO_URING_ENTER, fd, 0, 0, submit);
+        return (int) call(request, () -> real.ioUringEnter(fd, submit, wait, flags));
+    }
+
+    @Override
     public int setenv(String name, String value, boolean overwrite) {
         PosixRequest request = new PosixRequest(PosixCall.SETENV, -1, name, 0, 0, 0, 0);
         return (int) call(request, () -> real.setenv(name, value, overwrite));

@@ -4,7 +4,8 @@ package io.gds4j.ffi.posix;
 public enum PosixCall {
     OPEN, CLOSE, PREAD, PWRITE, PREADV2, STATX, FSTATFS, FCNTL, FADVISE, MMAP, MUNMAP, MADVISE, FTRUNCATE, FALLOCATE,
     FSYNC,
-    FDATASYNC, MEMFD_CREATE, BLOCK_DEVICE_SIZE, SETENV, CACHED_PAGES;
+    FDATASYNC, MEMFD_CREATE, BLOCK_DEVICE_SIZE, SETENV, CACHED_PAGES,
+    IO_URING_SETUP, IO_URING_ENTER;
 
     /** True for the three that move bytes. */
     public boolean isIo() {

@@ -21,6 +21,7 @@ import java.util.Optional;
  * @param bouncePoolPeakBytes most of them in use at a time, bytes
  * @param queueDepth requests in flight or waiting
  * @param retries requests to the kernel that were repeated
+ * @param ioUring on, off, or why threads serve in its place
  */
 record SessionStatistics(
         String number,
@@ -33,7 +34,8 @@ record SessionStatistics(
         long bouncePoolBytes,
         long bouncePoolPeakBytes,
         long queueDepth,
-        long retries) {
+        long retries,
+        String ioUring) {
 
     static SessionStatistics read(String number, CuFileStatisticsMXBean bean) {
         int level = bean.getLevel();
@@ -48,6 +50,7 @@ record SessionStatistics(
                 bean.getBouncePoolBytes(),
                 bean.getBouncePoolPeakBytes(),
                 bean.getQueueDepth(),
-                bean.getRetries());
+                bean.getRetries(),
+                bean.getIoUring());
     }
 }

@@ -56,6 +56,7 @@ public final class StatsRun {
         object.put("bouncePoolPeakBytes", session.bouncePoolPeakBytes());
         object.put("queueDepth", session.queueDepth());
         object.put("retries", session.retries());
+        object.put("ioUring", session.ioUring());
         return object;
     }
 

@@ -39,6 +39,7 @@ final class StatsText {
         lines.add("Bounce buffers: in use(MiB)=%s peak(MiB)=%s"
                 .formatted(mib(session.bouncePoolBytes()), mib(session.bouncePoolPeakBytes())));
         lines.add("Requests: in flight=%d retries=%d".formatted(session.queueDepth(), session.retries()));
+        lines.add("io_uring: " + session.ioUring());
         return lines;
     }
 

@@ -1,0 +1,63 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.ffi.posix.Posix;
+import java.lang.System.Logger.Level;
+import org.jspecify.annotations.Nullable;
+
+/** Whether a session uses io_uring, as {@code properties.prefer_iouring} asks and the kernel allows. Thread-safe. */
+final class IoUringUse {
+    /** Reads at work at a time for one thread: from here on neither a loop device nor an NVMe drive gains. */
+    static final int DEPTH = 32;
+
+    private final Posix posix;
+    private volatile boolean wanted;
+    private volatile String state;
+
+    /** Tries it once, so that the statistics tell from the beginning. */
+    IoUringUse(Posix posix, boolean preferred) {
+        this.posix = posix;
+        this.wanted = preferred;
+        this.state = preferred ? "on" : "off";
+        IoUring ring = open();
+        if (ring != null) {
+            ring.close();
+        }
+    }
+
+    /** A ring, or null where the thread pool serves. */
+    @Nullable
+    IoUring open() {
+        if (!wanted) {
+            return null;
+        }
+        try {
+            return IoUring.open(posix, DEPTH);
+        } catch (CuFileException e) {
+            refused("refused: " + e.errno().stream().mapToObj(Errno::name).findFirst().orElse("") + " " + e.detail());
+            return null;
+        }
+    }
+
+    /** A ring has failed: from now on the thread pool serves. */
+    void failed() {
+        refused("failed: the kernel took no more reads");
+    }
+
+    private void refused(String why) {
+        wanted = false;
+        state = why;
+        System.getLogger("io.gds4j.compat").log(Level.INFO, "io_uring {0}; threads serve instead", why);
+    }
+
+    boolean isOn() {
+        return wanted;
+    }
+
+    /** {@code off}, {@code on}, or why not. */
+    String state() {
+        return state;
+    }
+}

@@ -1,0 +1,99 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Batches of reads past the page cache go through io_uring where it is preferred and allowed, and through threads elsewhere. */
+class RingReadsTest {
+    private static final int COUNT = 100;
+    private static final int SIZE = 8192;
+
+    private static Rig preferring() {
+        return Rig.onHost(builder -> builder.set(CuFileKeys.PREFER_IOURING, true));
+    }
+
+    private static void readInABatch(Rig rig, GuardedFile file) {
+        GuardedMemory memory = rig.host(COUNT * SIZE);
+        try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+            List<Request> requests = new ArrayList<>();
+            for (int i = 0; i < COUNT; i++) {
+                requests.add(Request.read(handle, memory.range(), SIZE, (long) i * SIZE, (long) i * SIZE));
+            }
+            batch.submit(requests);
+            long bytes = 0;
+            for (int done = 0; done < COUNT;) {
+                for (Completion completion : batch.await(1, Duration.ofSeconds(60))) {
+                    assertThat(completion.failure()).isEmpty();
+                    bytes += completion.bytes();
+                    done++;
+                }
+            }
+            assertThat(bytes).isEqualTo(file.size());
+        }
+        memory.expect(0, file.expected(0, file.size()));
+        memory.verify();
+    }
+
+    @Test
+    void entriesShareSystemCallsAndTheEndOfTheFileIsFoundByThemselves() {
+        try (Rig rig = preferring()) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"),
+                    "io_uring is not tested: " + rig.driver().statistics().engine().ioUring());
+            GuardedFile file = rig.file(COUNT * SIZE - 3000);
+            readInABatch(rig, file);
+            assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isBetween(1L, COUNT / 4L);
+            assertThat(rig.reads(true)).as("by itself: the one that crosses the end").hasSizeLessThanOrEqualTo(1);
+            assertThat(rig.driver().bytesByPath().get(IoPath.COMPAT_DIRECT)).isGreaterThan((COUNT - 1L) * SIZE);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS})
+    void whereItIsForbiddenThreadsServeAndTheStatisticsSayWhy(int errno) {
+        try (Rig rig = Rig.onHostWith(
+                posix -> posix.on(PosixCall.IO_URING_SETUP).always().fails(errno),
+                builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
+            readInABatch(rig, rig.file(COUNT * SIZE));
+            assertThat(rig.driver().statistics().engine().ioUring()).startsWith("refused: " + Errno.name(errno));
+            assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isZero();
+        }
+    }
+
+    @Test
+    void aRingThatFailsLaterIsGivenUpAndNothingIsLost() {
+        try (Rig rig = preferring()) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
+            GuardedFile file = rig.file(COUNT * SIZE);
+            rig.posix().on(PosixCall.IO_URING_ENTER).always().fails(Errno.ENOMEM);
+            readInABatch(rig, file);
+            readInABatch(rig, file);
+            assertThat(rig.driver().statistics().engine().ioUring()).startsWith("failed");
+        }
+    }
+
+    @Test
+    void nobodyWhoDoesNotAskGetsOne() {
+        try (Rig rig = Rig.onHost()) {
+            readInABatch(rig, rig.file(COUNT * SIZE));
+            assertThat(rig.posix().calls(PosixCall.IO_URING_SETUP)).isZero();
+            assertThat(rig.driver().statistics().engine().ioUring()).isEqualTo("off");
+        }
+    }
+}
