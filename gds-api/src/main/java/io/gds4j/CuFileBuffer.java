@@ -2,11 +2,14 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.Lifetime;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
 import java.util.EnumSet;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory registered with a driver ({@code cuFileBufRegister}): pays when the same memory is used many times.
@@ -22,6 +25,10 @@ import java.util.Set;
  * with fewer. It belongs to the session that registered it: others refuse it.
  *
  * <p>
+ * Memory of an allocator cannot be freed while it is registered. Other memory that was freed before a request began is refused
+ * where the driver can tell ({@code cuMemAlloc}); to free it during a request is an error that nobody notices.
+ *
+ * <p>
  * Thread-safe. {@link #close} waits for I/O on it, then deregisters; the memory itself stays, and cannot be closed before.
  *
  * @since 0.1
@@ -34,17 +41,22 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private final MemoryRange range;
     private final int rights;
     private final WindowTable windows = new WindowTable();
+    private final MemoryAllocator allocator;
+    private final @Nullable AllocationTag tag;
     private final Lifetime lifetime;
 
-    private CuFileBuffer(CuFileDriver driver, MemoryRange range, int rights) {
+    private CuFileBuffer(CuFileDriver driver, MemoryRange range, int rights, boolean enrolled) {
         this.driver = driver;
         this.range = range;
         this.rights = rights;
         Session session = driver.session();
+        this.allocator = session.backend().allocator();
+        // Ours cannot be freed while it is registered.
+        this.tag = range.owner().isPresent() ? null : allocator.allocationOf(range).orElse(null);
         WindowTable table = windows;
         this.lifetime = session.adopt(Session.Role.TARGET, this, "CuFileBuffer of " + range, () -> {
             table.end();
-            deregister(session, range);
+            deregister(session, range, enrolled);
         });
     }
 
@@ -66,18 +78,21 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         }
         Session session = driver.session();
         session.enter(REGISTER);
+        boolean enrolled = session.policy().mode() != RegistrationPolicy.Mode.NONE;
         try {
             claim(range);
             boolean registered = false;
             try {
-                session.backend().bufRegister(range, flags);
+                if (enrolled) {
+                    enroll(session, range, flags);
+                }
                 registered = true;
             } finally {
                 if (!registered) {
                     range.unclaim();
                 }
             }
-            return new CuFileBuffer(driver, range, bits);
+            return new CuFileBuffer(driver, range, bits, enrolled);
         } finally {
             session.exit();
         }
@@ -99,10 +114,41 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         }
     }
 
-    private static void deregister(Session session, MemoryRange range) {
+    /** The program's own registrations come before those of the cache. */
+    private static void enroll(Session session, MemoryRange range, int flags) {
+        RegistrationCache cache = session.cache();
+        if (cache == null) {
+            session.backend().bufRegister(range, flags);
+            return;
+        }
+        boolean registered = false;
+        cache.giveWay(range.address());
         try {
-            session.backend().bufDeregister(range);
+            session.backend().bufRegister(range, flags);
+            registered = true;
+        } catch (CuFileException e) {
+            if (!RegistrationCache.isShortOfRoom(e) || !cache.evictIdle()) {
+                throw e;
+            }
+            session.backend().bufRegister(range, flags);
+            registered = true;
         } finally {
+            if (!registered) {
+                cache.takeBack(range.address());
+            }
+        }
+    }
+
+    private static void deregister(Session session, MemoryRange range, boolean enrolled) {
+        try {
+            if (enrolled) {
+                session.backend().bufDeregister(range);
+            }
+        } finally {
+            RegistrationCache cache = session.cache();
+            if (cache != null) {
+                cache.takeBack(range.address());
+            }
             range.unclaim();
         }
     }
@@ -225,6 +271,10 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                     "the buffer is registered with another driver session");
         }
         range.checkAccess();
+        if (tag != null && !allocator.isCurrent(tag)) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, REGISTER, range + " was freed after it had been registered");
+        }
     }
 
     private static CuFileException closed() {

@@ -237,6 +237,32 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Which memory is registered from now on when I/O comes to it. Sooner registrations of a cache end with the requests that
+     * use them.
+     *
+     * @param policy {@link RegistrationPolicy#EXPLICIT} unless somebody sets another
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
+    @Experimental
+    public void setRegistrationPolicy(RegistrationPolicy policy) {
+        Objects.requireNonNull(policy, "policy");
+        run("cuFileBufRegister", backend -> session.setPolicy(policy));
+    }
+
+    /** {@return which memory is registered} */
+    @Experimental
+    public RegistrationPolicy registrationPolicy() {
+        return session.policy();
+    }
+
+    /** {@return what the cache of registrations has done since the policy asked for it; zeros without one} */
+    @Experimental
+    public RegistrationStatistics registrationStatistics() {
+        RegistrationCache cache = session.cache();
+        return cache == null ? RegistrationStatistics.NONE : cache.statistics();
+    }
+
+    /**
      * Sets a batch up ({@code cuFileBatchIOSetUp}).
      *
      * @param capacity entries outstanding at a time, 1 to {@code properties.io_batchsize}

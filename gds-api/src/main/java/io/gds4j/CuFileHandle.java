@@ -9,6 +9,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPathReport;
+import java.lang.ref.Reference;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
@@ -163,10 +164,26 @@ public final class CuFileHandle implements AutoCloseable {
 
     /** Moves the bytes; whoever calls holds file and memory. */
     private long transfer(Request request, IoMemory memory) {
+        RegistrationCache cache = driver.session().cache();
+        if (cache == null || !(memory instanceof MemoryRange range)) {
+            return transfer(request, MemoryUse.base(memory), MemoryUse.start(memory) + request.bufferOffset());
+        }
+        CachedRegistration registration = cache.use(range);
+        if (registration == null) {
+            return transfer(request, range, request.bufferOffset());
+        }
+        try {
+            MemoryRange whole = registration.whole();
+            return transfer(request, whole, range.address() - whole.address() + request.bufferOffset());
+        } finally {
+            registration.exit();
+            Reference.reachabilityFence(range);
+        }
+    }
+
+    private long transfer(Request request, MemoryRange base, long offset) {
         TransferEvent event = FlightEvents.transfer(request.write());
         CuFileBackend backend = driver.session().backend();
-        MemoryRange base = MemoryUse.base(memory);
-        long offset = MemoryUse.start(memory) + request.bufferOffset();
         long moved = 0;
         try {
             moved = request.write()

@@ -36,6 +36,8 @@ final class Session {
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private final AtomicLong windows = new AtomicLong();
+    private volatile RegistrationPolicy policy = RegistrationPolicy.EXPLICIT;
+    private volatile @Nullable RegistrationCache cache;
     private int users = 1;
     private @Nullable Runnable unpublish;
     private @Nullable AsyncCalls asyncCalls;
@@ -91,6 +93,33 @@ final class Session {
         } catch (CuFileException e) {
             return false;
         }
+    }
+
+    RegistrationPolicy policy() {
+        return policy;
+    }
+
+    /** What is registered so far for requests that come later stays with those that use it now. */
+    synchronized void setPolicy(RegistrationPolicy next) {
+        RegistrationCache old = cache;
+        cache = next.mode() != RegistrationPolicy.Mode.CACHED
+                ? null
+                : new RegistrationCache(
+                        new BackendRegistrar(backend),
+                        backend.allocator(),
+                        next,
+                        new PinningLimits(backend),
+                        System::nanoTime);
+        policy = next;
+        if (old != null) {
+            old.close();
+        }
+    }
+
+    /** Registers for requests on plain memory; null unless the policy asks for it. */
+    @Nullable
+    RegistrationCache cache() {
+        return cache;
     }
 
     /** Number of a new window. */
@@ -217,6 +246,7 @@ final class Session {
         for (Lifetime member : members()) {
             failure = attempt(() -> member.close("cuFileDriverClose"), failure);
         }
+        failure = attempt(() -> setPolicy(RegistrationPolicy.NONE), failure);
         failure = attempt(backend::driverClose, failure);
         switch (failure) {
             case null -> {

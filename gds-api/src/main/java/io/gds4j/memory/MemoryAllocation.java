@@ -22,10 +22,16 @@ import java.util.Objects;
 public final class MemoryAllocation implements AutoCloseable {
     private final MemoryRange range;
     private final Lifetime lifetime;
+    private final FreeListeners listeners = new FreeListeners();
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
-        this.lifetime = Lifetime.of(this, raw.kind() + " memory of " + raw.length() + " bytes", free);
+        FreeListeners told = listeners;
+        long base = raw.address();
+        this.lifetime = Lifetime.of(this, raw.kind() + " memory of " + raw.length() + " bytes", () -> {
+            told.tell(base);
+            free.run();
+        });
     }
 
     /**
@@ -49,6 +55,15 @@ public final class MemoryAllocation implements AutoCloseable {
     /** {@return true until {@link #close()}} */
     public boolean isOpen() {
         return lifetime.isOpen();
+    }
+
+    /**
+     * Lets somebody hear when the memory is freed. For gds4j's own modules, during a use of the memory.
+     *
+     * @param listener once is enough; must not refer to the allocation
+     */
+    public void beforeFree(FreeListener listener) {
+        listeners.add(listener);
     }
 
     Lifetime lifetime() {

@@ -1,6 +1,7 @@
 package io.gds4j.memory;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
  * Allocates memory of every kind that this machine has and copies between them, whatever they are.
@@ -87,4 +88,25 @@ public interface MemoryAllocator {
      * @return bytes
      */
     long available(MemoryKind kind, int device);
+
+    /**
+     * The whole allocation that memory of a raw address is part of, with what tells it from a later one at that address.
+     *
+     * @param range memory that may be anybody's
+     * @return empty for memory that this allocator knows nothing of, and for kinds whose allocations nothing tells apart
+     *         reliably: all but {@code cuMemAlloc}'s
+     */
+    default Optional<AllocationTag> allocationOf(MemoryRange range) {
+        return Optional.empty();
+    }
+
+    /**
+     * True if the allocation is still there, and no other in its place. Says nothing of a free that happens meanwhile.
+     *
+     * @param tag what {@link #allocationOf} answered
+     * @return whether it is the same
+     */
+    default boolean isCurrent(AllocationTag tag) {
+        return false;
+    }
 }

@@ -14,6 +14,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
+import io.gds4j.ffi.nvml.NvmlAvailability;
+import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
@@ -34,6 +36,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** cuFile over POSIX: the functions of cuFile 1.0, each a few lines over the {@link CompatSession} of the open driver. */
@@ -44,6 +47,8 @@ final class CompatBackend implements CuFileBackend {
 
     private final Posix posix;
     private final CompatParameters parameters;
+    private final CudaAvailability cuda;
+    private final Apertures apertures;
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
@@ -57,6 +62,13 @@ final class CompatBackend implements CuFileBackend {
     private volatile long peakOfClosedSessions;
 
     CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
+        this(config, posix, cuda, NvmlLibrary::detect);
+    }
+
+    /** @param nvml asked when somebody wants to know something that only NVML knows */
+    CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
+        this.cuda = cuda;
+        this.apertures = new Apertures(cuda, nvml);
         this.posix = posix;
         this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
@@ -395,6 +407,17 @@ final class CompatBackend implements CuFileBackend {
     @Override
     public SlabArray getParameterPosixPoolSlabArray() {
         return parameters.slabs();
+    }
+
+    @Override
+    public long getBarSizeInKb(int gpu) {
+        if (gpu < 0 || gpu >= cuda.deviceCount()) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileGetBARSizeInKB",
+                    "there is no GPU %d, this machine has %d".formatted(gpu, cuda.deviceCount()));
+        }
+        return apertures.sizeInKb(gpu);
     }
 
     @Override

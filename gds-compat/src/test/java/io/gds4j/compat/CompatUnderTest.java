@@ -39,7 +39,6 @@ abstract class CompatUnderTest extends BackendContractSuite {
     @Override
     public Set<String> unbuiltFunctions() {
         return Set.of(
-                "cuFileGetBARSizeInKB",
                 "cuFileDriverSetP2PFlags",
                 "cuFileDriverGetP2PFlags",
                 "cuFileExportPCIeTopology",

@@ -35,6 +35,10 @@ public interface Cuda {
     /** {@link #streamWaitValue32} waits until the word is at least the value. */
     int STREAM_WAIT_VALUE_GEQ = 0;
     int MEM_ATTACH_GLOBAL = 1;
+    /** {@link #flushGpuDirectRdmaWrites}: visible to the GPU of the current context. */
+    int FLUSH_TO_OWNER = 100;
+    /** {@link #flushGpuDirectRdmaWrites}: visible to all GPUs. */
+    int FLUSH_TO_ALL_DEVICES = 200;
 
     int init();
 
@@ -93,6 +97,27 @@ public interface Cuda {
 
     /** {@code cuPointerGetAttribute} for attributes of 4 or 8 bytes. */
     int pointerGetAttribute(long[] value, int attribute, long pointer);
+
+    /**
+     * {@code cuPointerGetAttributes}: several attributes of 4 or 8 bytes at once. Of an address that the driver does not know
+     * they are 0.
+     *
+     * @param values gets one for each attribute
+     * @param attributes 16 at most
+     */
+    int pointerGetAttributes(long[] values, int[] attributes, long pointer);
+
+    /** {@code cuPointerSetAttribute} for attributes of 4 bytes. */
+    int pointerSetAttribute(int value, int attribute, long pointer);
+
+    /** {@code cuMemPrefetchAsync} of managed memory to a GPU, or to the host where {@code device} is below 0. */
+    int memPrefetchAsync(long pointer, long bytes, int device, long stream);
+
+    /** {@code cuMemGetHandleForAddressRange} of a dma-buf: a descriptor of the caller's. */
+    int memGetDmaBuf(int[] fd, long pointer, long bytes);
+
+    /** {@code cuFlushGPUDirectRDMAWrites} of the current context's GPU. */
+    int flushGpuDirectRdmaWrites(int scope);
 
     int memcpyHtoDAsync(long device, long host, long bytes, long stream);
 

@@ -6,6 +6,8 @@ public final class CudaAttributes {
     public static final int POINTER_CONTEXT = 1;
     /** One of MEMORY_TYPE_*. */
     public static final int POINTER_MEMORY_TYPE = 2;
+    /** 1 to make synchronous copies of the allocation wait for their end, towards other devices, too. */
+    public static final int POINTER_SYNC_MEMOPS = 6;
     /** Number of the allocation, unique over the process. */
     public static final int POINTER_BUFFER_ID = 7;
     /** 1 for managed memory. */
@@ -28,7 +30,13 @@ public final class CudaAttributes {
     public static final int DEVICE_MEMORY_POOLS = 115;
     public static final int DEVICE_GPU_DIRECT_RDMA = 116;
     public static final int DEVICE_GPU_DIRECT_RDMA_WITH_VMM = 110;
+    /** Bits: 1 the host may flush writes of other devices by cuFlushGPUDirectRDMAWrites, 2 by memory operations of streams. */
+    public static final int DEVICE_RDMA_FLUSH_WRITES_OPTIONS = 117;
+    /** Whose work sees writes of other devices without a flush: 0 nobody's, 100 this GPU's, 200 all GPUs'. */
+    public static final int DEVICE_RDMA_WRITES_ORDERING = 118;
     public static final int DEVICE_DMA_BUF = 124;
+    /** Host memory of cuMemHostAlloc may become a dma-buf. */
+    public static final int DEVICE_HOST_ALLOC_DMA_BUF = 145;
 
     private CudaAttributes() {
     }

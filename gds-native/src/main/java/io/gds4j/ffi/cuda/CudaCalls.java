@@ -22,6 +22,7 @@ import java.util.List;
  */
 final class CudaCalls {
     private static final MethodHandle I = shape(JAVA_INT);
+    private static final MethodHandle II = shape(JAVA_INT, JAVA_INT);
     private static final MethodHandle L = shape(JAVA_LONG);
     private static final MethodHandle P = shape(ADDRESS);
     private static final MethodHandle IP = shape(JAVA_INT, ADDRESS);
@@ -38,6 +39,9 @@ final class CudaCalls {
     private static final MethodHandle PLL = shape(ADDRESS, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle PPI = shape(ADDRESS, ADDRESS, JAVA_INT);
     private static final MethodHandle PPL = shape(ADDRESS, ADDRESS, JAVA_LONG);
+    private static final MethodHandle IPPL = shape(JAVA_INT, ADDRESS, ADDRESS, JAVA_LONG);
+    private static final MethodHandle LLLIL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
+    private static final MethodHandle PLLIL = shape(ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
     private static final MethodHandle LBLL = shape(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle LLLL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle LLPL = shape(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
@@ -255,6 +259,38 @@ final class CudaCalls {
     int call(CudaFunction function, long a, long b, long c, long d, long e, long f) {
         try {
             return (int) LLLLLL.invokeExact(entry(function), a, b, c, d, e, f);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, int a, int b) {
+        try {
+            return (int) II.invokeExact(entry(function), a, b);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, int a, MemorySegment b, MemorySegment c, long d) {
+        try {
+            return (int) IPPL.invokeExact(entry(function), a, b, c, d);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, long a, long b, long c, int d, long e) {
+        try {
+            return (int) LLLIL.invokeExact(entry(function), a, b, c, d, e);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, MemorySegment a, long b, long c, int d, long e) {
+        try {
+            return (int) PLLIL.invokeExact(entry(function), a, b, c, d, e);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

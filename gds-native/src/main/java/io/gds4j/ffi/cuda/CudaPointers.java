@@ -9,11 +9,35 @@ public final class CudaPointers {
         this.cuda = cuda;
     }
 
-    /** What the driver knows of an address; {@link CudaPointer.Type#UNKNOWN} if nothing. */
+    private static final int[] ASKED = {
+            CudaAttributes.POINTER_MEMORY_TYPE, CudaAttributes.POINTER_IS_MANAGED,
+            CudaAttributes.POINTER_DEVICE_ORDINAL, CudaAttributes.POINTER_CONTEXT, CudaAttributes.POINTER_RANGE_START,
+            CudaAttributes.POINTER_RANGE_SIZE, CudaAttributes.POINTER_BUFFER_ID,
+            CudaAttributes.POINTER_MEMPOOL_HANDLE};
+
+    /** What the driver knows of an address, by one call; {@link CudaPointer.Type#UNKNOWN} if nothing. */
     public CudaPointer classify(long address) {
+        long[] found = new long[ASKED.length];
+        if (cuda.pointerGetAttributes(found, ASKED, address) != Cuda.SUCCESS) {
+            return classifyOneByOne(address);
+        }
+        if (found[0] == 0) {
+            return unknown(address);
+        }
+        return new CudaPointer(
+                address, type(found[0], found[1] != 0), (int) found[2], found[3], found[4], found[5], found[6],
+                found[7]);
+    }
+
+    private static CudaPointer unknown(long address) {
+        return new CudaPointer(address, CudaPointer.Type.UNKNOWN, -1, 0, 0, 0, 0, 0);
+    }
+
+    /** One attribute that the memory does not have must not hide the others. */
+    private CudaPointer classifyOneByOne(long address) {
         long[] value = new long[1];
         if (cuda.pointerGetAttribute(value, CudaAttributes.POINTER_MEMORY_TYPE, address) != Cuda.SUCCESS) {
-            return new CudaPointer(address, CudaPointer.Type.UNKNOWN, -1, 0, 0, 0, 0, 0);
+            return unknown(address);
         }
         long memoryType = value[0];
         boolean managed = ask(CudaAttributes.POINTER_IS_MANAGED, address, value) != 0;

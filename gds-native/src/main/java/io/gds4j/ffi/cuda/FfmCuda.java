@@ -18,6 +18,9 @@ public final class FfmCuda implements Cuda {
     private static final long LONGEST_MESSAGE = 1024;
     private static final long SECOND = Long.BYTES;
     private static final int GRANULARITY_RECOMMENDED = 1;
+    private static final int MOST_ATTRIBUTES = 16;
+    private static final int RANGE_HANDLE_DMA_BUF = 1;
+    private static final int FLUSH_CURRENT_CONTEXT = 0;
 
     private final CudaCalls calls;
 
@@ -218,6 +221,55 @@ public final class FfmCuda implements Cuda {
         MemorySegment out = CallState.current().scratch();
         out.set(JAVA_LONG, 0, 0); // the driver writes 4 bytes or 8
         return answer(calls.call(CudaFunction.POINTER_GET_ATTRIBUTE, out, attribute, pointer), out, value);
+    }
+
+    @Override
+    public int pointerGetAttributes(long[] values, int[] attributes, long pointer) {
+        MemorySegment scratch = CallState.current().scratch();
+        MemorySegment numbers = scratch.asSlice(0, MOST_ATTRIBUTES * JAVA_INT.byteSize());
+        MemorySegment places = scratch.asSlice(numbers.byteSize(), MOST_ATTRIBUTES * JAVA_LONG.byteSize());
+        MemorySegment found = scratch.asSlice(numbers.byteSize() + places.byteSize(), places.byteSize());
+        for (int i = 0; i < attributes.length; i++) {
+            numbers.setAtIndex(JAVA_INT, i, attributes[i]);
+            places.setAtIndex(JAVA_LONG, i, found.address() + i * JAVA_LONG.byteSize());
+            found.setAtIndex(JAVA_LONG, i, 0); // the driver writes 4 bytes or 8
+        }
+        int result = calls.call(CudaFunction.POINTER_GET_ATTRIBUTES, attributes.length, numbers, places, pointer);
+        for (int i = 0; i < attributes.length && result == SUCCESS; i++) {
+            values[i] = found.getAtIndex(JAVA_LONG, i);
+        }
+        return result;
+    }
+
+    @Override
+    public int pointerSetAttribute(int value, int attribute, long pointer) {
+        MemorySegment in = CallState.current().scratch();
+        in.set(JAVA_INT, 0, value);
+        return calls.call(CudaFunction.POINTER_SET_ATTRIBUTE, in, attribute, pointer);
+    }
+
+    @Override
+    public int memPrefetchAsync(long pointer, long bytes, int device, long stream) {
+        if (!has(CudaFunction.MEM_PREFETCH_ASYNC)) {
+            return ERROR_NOT_FOUND;
+        }
+        return calls.call(CudaFunction.MEM_PREFETCH_ASYNC, pointer, bytes, MemLocation.packed(device), 0, stream);
+    }
+
+    @Override
+    public int memGetDmaBuf(int[] fd, long pointer, long bytes) {
+        if (!has(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE)) {
+            return ERROR_NOT_FOUND;
+        }
+        MemorySegment out = CallState.current().scratch();
+        int result = calls.call(
+                CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, out, pointer, bytes, RANGE_HANDLE_DMA_BUF, 0L);
+        return answer(result, out, fd);
+    }
+
+    @Override
+    public int flushGpuDirectRdmaWrites(int scope) {
+        return calls.call(CudaFunction.FLUSH_GPU_DIRECT_RDMA_WRITES, FLUSH_CURRENT_CONTEXT, scope);
     }
 
     @Override

@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUmemLocation}: a device. */
+/** {@code CUmemLocation}: a device, or the host. */
 final class MemLocation {
     static final StructLayout LAYOUT =
             MemoryLayout.structLayout(ValueLayout.JAVA_INT.withName("type"), ValueLayout.JAVA_INT.withName("id"));
@@ -16,8 +16,14 @@ final class MemLocation {
     private static final VarHandle ID = LAYOUT.varHandle(PathElement.groupElement("id"));
 
     private static final int DEVICE = 1;
+    private static final int HOST = 2;
 
     private MemLocation() {
+    }
+
+    /** The structure as C passes it by value: two ints in one register; the host where {@code device} is below 0. */
+    static long packed(int device) {
+        return device < 0 ? HOST : DEVICE | (long) device << Integer.SIZE;
     }
 
     /** Fills the structure at {@code offset} of {@code buffer}. */

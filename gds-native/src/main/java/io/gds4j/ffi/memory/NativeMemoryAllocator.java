@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -28,6 +29,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final Optional<CudaMemory> cuda;
     private final Optional<CudaStreams> streams;
     private final MemoryCopies copies;
+    private final Optional<AllocationTags> tags;
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
     /** Over the given libc and, where there is one, CUDA driver. */
@@ -35,6 +37,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         this.availability = availability;
         this.host = new HostMemory(posix);
         this.streams = availability.cudaContexts().map(CudaStreams::new);
+        this.tags = availability.cudaContexts().map(AllocationTags::new);
         this.copies = new MemoryCopies(availability.cudaContexts(), streams);
         this.cuda = availability instanceof CudaAvailability.Available available
                 ? Optional.of(new CudaMemory(posix, available, streams.orElseThrow()))
@@ -134,6 +137,16 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
             }
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).free(device);
         };
+    }
+
+    @Override
+    public Optional<AllocationTag> allocationOf(MemoryRange range) {
+        return tags.flatMap(known -> known.of(range));
+    }
+
+    @Override
+    public boolean isCurrent(AllocationTag tag) {
+        return tags.isPresent() && tags.get().isCurrent(tag);
     }
 
     @Override

@@ -22,7 +22,7 @@ import java.util.function.IntSupplier;
  *
  * Thread-safe. Do not unmap host memory that unfinished copies use: the work is done for real.
  */
-public final class FakeCuda extends FakeDevices {
+public final class FakeCuda extends FakeSharing {
     private static final long PARKED_NANOS = 50_000;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
@@ -159,35 +159,6 @@ public final class FakeCuda extends FakeDevices {
             }
             baseAndSize[0] = block.address;
             baseAndSize[1] = block.bytes;
-            return SUCCESS;
-        });
-    }
-
-    @Override
-    public int pointerGetAttribute(long[] value, int attribute, long pointer) {
-        return plain(CudaFunction.POINTER_GET_ATTRIBUTE, () -> {
-            FakeBlock block = blocks.around(pointer);
-            if (block == null) {
-                return ERROR_INVALID_VALUE;
-            }
-            boolean contextless = block.kind == FakeBlock.Kind.POOL || block.kind == FakeBlock.Kind.VMM;
-            switch (attribute) {
-                case CudaAttributes.POINTER_CONTEXT -> value[0] = contextless ? 0 : block.context.handle;
-                case CudaAttributes.POINTER_MEMORY_TYPE ->
-                    value[0] = block.kind.isHost()
-                            ? CudaAttributes.MEMORY_TYPE_HOST
-                            : CudaAttributes.MEMORY_TYPE_DEVICE;
-                case CudaAttributes.POINTER_BUFFER_ID -> value[0] = block.id;
-                case CudaAttributes.POINTER_IS_MANAGED -> value[0] = block.kind == FakeBlock.Kind.MANAGED ? 1 : 0;
-                case CudaAttributes.POINTER_DEVICE_ORDINAL -> value[0] = block.device;
-                case CudaAttributes.POINTER_RANGE_START -> value[0] = block.address;
-                case CudaAttributes.POINTER_RANGE_SIZE -> value[0] = block.bytes;
-                case CudaAttributes.POINTER_MEMPOOL_HANDLE ->
-                    value[0] = block.kind == FakeBlock.Kind.POOL ? 0x5000 + block.device : 0;
-                default -> {
-                    return ERROR_INVALID_VALUE;
-                }
-            }
             return SUCCESS;
         });
     }

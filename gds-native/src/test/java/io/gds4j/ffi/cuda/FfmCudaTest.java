@@ -20,6 +20,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.EVENT_DESTROY;
 import static io.gds4j.ffi.cuda.CudaFunction.EVENT_QUERY;
 import static io.gds4j.ffi.cuda.CudaFunction.EVENT_RECORD;
 import static io.gds4j.ffi.cuda.CudaFunction.EVENT_SYNCHRONIZE;
+import static io.gds4j.ffi.cuda.CudaFunction.FLUSH_GPU_DIRECT_RDMA_WRITES;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_NAME;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_STRING;
 import static io.gds4j.ffi.cuda.CudaFunction.INIT;
@@ -40,15 +41,19 @@ import static io.gds4j.ffi.cuda.CudaFunction.MEM_FREE_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_FREE_HOST;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_GET_ADDRESS_RANGE;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_GET_ALLOCATION_GRANULARITY;
+import static io.gds4j.ffi.cuda.CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_GET_INFO;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_HOST_ALLOC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_HOST_REGISTER;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_HOST_UNREGISTER;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_MAP;
+import static io.gds4j.ffi.cuda.CudaFunction.MEM_PREFETCH_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_RELEASE;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_SET_ACCESS;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_UNMAP;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
+import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTES;
+import static io.gds4j.ffi.cuda.CudaFunction.POINTER_SET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_DESTROY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_GET_CTX;
@@ -130,6 +135,19 @@ class FfmCudaTest {
         return memory -> {
             memory.copyFrom(MemorySegment.ofArray(bytes));
             return "bytes";
+        };
+    }
+
+    /** Follows the pointers that stand there, if any. */
+    private static RecordingDriver.Pointee writesAtPlaces(long... values) {
+        return memory -> {
+            for (int i = 0; i < values.length; i++) {
+                long place = memory.getAtIndex(ValueLayout.JAVA_LONG, i);
+                if (place != 0) {
+                    MemorySegment.ofAddress(place).reinterpret(8).set(ValueLayout.JAVA_LONG, 0, values[i]);
+                }
+            }
+            return "places";
         };
     }
 
@@ -229,6 +247,19 @@ class FfmCudaTest {
                         longsOut((cuda, out) -> cuda.memGetAddressRange(out, B)), A, D),
                 of(POINTER_GET_ATTRIBUTE, List.of(writesLong(A), 12, B),
                         longOut((cuda, out) -> cuda.pointerGetAttribute(out, 12, B)), A),
+                of(POINTER_GET_ATTRIBUTES, List.of(3, readsInts(3), writesAtPlaces(5, A, 7), B),
+                        cuda -> {
+                            long[] out = {F, F, F};
+                            int result = cuda.pointerGetAttributes(out, new int[]{2, 7, 12}, B);
+                            return List.of(result, out[0], out[1], out[2]);
+                        }, 5L, A, 7L),
+                of(POINTER_SET_ATTRIBUTE, List.of(readsInts(1), 6, A),
+                        plain(cuda -> cuda.pointerSetAttribute(1, 6, A))),
+                of(MEM_PREFETCH_ASYNC, List.of(A, D, 1 | 3L << 32, 0, B),
+                        plain(cuda -> cuda.memPrefetchAsync(A, D, 3, B))),
+                of(MEM_GET_HANDLE_FOR_ADDRESS_RANGE, List.of(writesInt(I), A, D, 1, 0L),
+                        intOut((cuda, out) -> cuda.memGetDmaBuf(out, A, D)), I),
+                of(FLUSH_GPU_DIRECT_RDMA_WRITES, List.of(0, 200), plain(cuda -> cuda.flushGpuDirectRdmaWrites(200))),
                 of(MEMCPY_HTOD_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyHtoDAsync(A, B, D, C))),
                 of(MEMCPY_DTOH_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoHAsync(A, B, D, C))),
                 of(MEMCPY_DTOD_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoDAsync(A, B, D, C))),
@@ -268,6 +299,8 @@ class FfmCudaTest {
         switch (tested.function()) {
             case MEM_CREATE -> arguments.set(2, List.of(1, 0, 1, 3, 0, 0, 0x100, 0));
             case MEM_GET_ALLOCATION_GRANULARITY -> arguments.set(1, List.of(1, 0, 1, 3, 0, 0, 0, 0));
+            case POINTER_GET_ATTRIBUTES -> arguments.set(1, List.of(2, 7, 12));
+            case POINTER_SET_ATTRIBUTE -> arguments.set(0, List.of(1));
             case MEM_SET_ACCESS -> arguments.set(2, List.of(1, 3, 3));
             default -> {
                 // none

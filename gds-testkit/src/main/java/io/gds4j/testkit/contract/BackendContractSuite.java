@@ -71,6 +71,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Cache extends CacheContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Handle extends HandleContract {
         @Override
         protected BackendUnderTest backend() {

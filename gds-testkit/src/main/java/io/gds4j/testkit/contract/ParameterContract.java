@@ -230,4 +230,11 @@ public abstract class ParameterContract extends BackendContract {
             driver.registerBuffer(memory.range()).close();
         }
     }
+
+    @Test
+    void theBarOfAGpuThatIsNotThereIsRefused() {
+        assumeFalse(backend().unbuiltFunctions().contains("cuFileGetBARSizeInKB"), "not built");
+        Failures.expect(CuFileError.INVALID_VALUE, () -> driver().barSizeInKb(-1));
+        Failures.expect(CuFileError.INVALID_VALUE, () -> driver().barSizeInKb(1 << 20));
+    }
 }

@@ -1,0 +1,17 @@
+package io.gds4j;
+
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.CuFileBackend;
+
+/** What the cache registers, with a backend. */
+record BackendRegistrar(CuFileBackend backend) implements RegistrationCache.Registrar {
+    @Override
+    public void register(MemoryRange range) {
+        backend.bufRegister(range, 0);
+    }
+
+    @Override
+    public void deregister(MemoryRange range) {
+        backend.bufDeregister(range);
+    }
+}

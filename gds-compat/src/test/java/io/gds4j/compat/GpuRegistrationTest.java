@@ -1,0 +1,166 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.RegistrationPolicy;
+import io.gds4j.RegistrationStatistics;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.RandomBytes;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Registrations of memory that a program allocates by itself, on a GPU: what is freed is noticed. */
+@Tag("gpu")
+class GpuRegistrationTest {
+    private static final int SIZE = 64 << 20;
+    private static final int TRIES = 200;
+
+    private final CudaAvailability.Available available = (CudaAvailability.Available) CudaDriver.detect();
+    private final Cuda cuda = available.driver();
+    private final CudaContexts contexts = available.contexts();
+
+    @TempDir
+    private Path folder;
+
+    private Path file(int seed) throws IOException {
+        return Files.write(folder.resolve("file" + seed), RandomBytes.of(seed, SIZE));
+    }
+
+    private long allocate() {
+        long[] pointer = new long[1];
+        assertThat(contexts.in(contexts.primary(0), () -> cuda.memAlloc(pointer, SIZE))).isZero();
+        return pointer[0];
+    }
+
+    private void free(long pointer) {
+        assertThat(contexts.in(contexts.primary(0), () -> cuda.memFree(pointer))).isZero();
+    }
+
+    /** Frees, and allocates until the address comes back. */
+    private boolean comesBack(long pointer) {
+        free(pointer);
+        List<Long> others = new ArrayList<>();
+        boolean back = false;
+        while (!back && others.size() < TRIES) {
+            long next = allocate();
+            back = next == pointer;
+            if (!back) {
+                others.add(next);
+            }
+        }
+        others.forEach(this::free);
+        return back;
+    }
+
+    private static void expect(CuFileDriver driver, MemoryRange range, int seed) {
+        byte[] bytes = new byte[SIZE];
+        driver.allocator().copyToHost(range, MemorySegment.ofArray(bytes));
+        assertThat(bytes).isEqualTo(RandomBytes.of(seed, SIZE));
+    }
+
+    @Test
+    void memoryThatCameBackToItsAddressIsNoticedByTheCache() throws IOException {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                CuFileHandle first = driver.openFile(file(1));
+                CuFileHandle second = driver.openFile(file(2))) {
+            driver.setRegistrationPolicy(RegistrationPolicy.CACHED);
+            long pointer = allocate();
+            MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE);
+            first.read(range, 0);
+            first.read(range, 0);
+            expect(driver, range, 1);
+            assertThat(driver.registrationStatistics().hits()).isOne();
+            assertThat(comesBack(pointer)).as("the address came back").isTrue();
+            second.read(range, 0);
+            expect(driver, range, 2);
+            RegistrationStatistics done = driver.registrationStatistics();
+            System.out.println("registrations: " + done);
+            assertThat(done.staleHits()).isOne();
+            assertThat(done.misses()).isEqualTo(2);
+            free(pointer);
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> first.read(range, 0));
+        }
+    }
+
+    @Test
+    void aRegistrationOfTheProgramsOwnDoesNotOutliveItsMemory() throws IOException {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+                CuFileHandle handle = driver.openFile(file(3))) {
+            long pointer = allocate();
+            MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE);
+            CuFileBuffer buffer = driver.registerBuffer(range);
+            assertThat(handle.read(buffer, 0)).isEqualTo(SIZE);
+            assertThat(comesBack(pointer)).as("the address came back").isTrue();
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(buffer, 0));
+            buffer.close();
+            free(pointer);
+        }
+    }
+
+    /** One way to use memory for many reads; answers how long a read takes, in microseconds. */
+    private static double micros(Runnable read) {
+        for (int i = 0; i < 20; i++) {
+            read.run();
+        }
+        int rounds = 200;
+        long begun = System.nanoTime();
+        for (int i = 0; i < rounds; i++) {
+            read.run();
+        }
+        return (System.nanoTime() - begun) / 1e3 / rounds;
+    }
+
+    @Test
+    void registeringInTheLoopCostsWhatACacheAndRegisteringOnceDoNot() throws IOException {
+        Path path = file(4);
+        for (String backend : List.of("compat", "libcufile")) {
+            CuFileConfig config = CuFileConfig.defaults();
+            try (CuFileDriver driver = CuFileDriver.open(config, backend);
+                    CuFileHandle handle = driver.openFile(path);
+                    MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, SIZE)) {
+                for (long size : new long[]{64 << 10, 1 << 20, 16 << 20}) {
+                    MemoryRange all = memory.range();
+                    MemoryRange part = all.slice(0, size);
+                    driver.setRegistrationPolicy(RegistrationPolicy.EXPLICIT);
+                    double unregistered = micros(() -> handle.read(part, 0));
+                    double inTheLoop = micros(() -> {
+                        try (CuFileBuffer buffer = driver.registerBuffer(part)) {
+                            handle.read(buffer, 0);
+                        }
+                    });
+                    double once;
+                    try (CuFileBuffer buffer = driver.registerBuffer(all)) {
+                        once = micros(() -> handle.read(buffer, size, 0, 0));
+                    }
+                    driver.setRegistrationPolicy(RegistrationPolicy.CACHED);
+                    double cached = micros(() -> handle.read(part, 0));
+                    System.out.printf(
+                            Locale.ROOT,
+                            "patterns: %-9s %8d bytes: unregistered %8.1f us, in the loop %8.1f, cached %8.1f, once %8.1f%n",
+                            backend, size, unregistered, inTheLoop, cached, once);
+                    assertThat(driver.registrationStatistics().misses()).isOne();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package io.gds4j.ffi.cuda;
+
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixConstants;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** What {@link FakeCuda} tells of addresses, and what it does for other devices. */
+abstract class FakeSharing extends FakeDevices {
+    private static final int RDWR_TMPFILE = PosixConstants.O_RDWR | 0x410000;
+    private static final long PAGE = 4096;
+
+    private final Set<Long> synced = new HashSet<>();
+    private final List<String> prefetches = new ArrayList<>();
+    private int flushes;
+
+    FakeSharing(int devices, long memoryPerDevice) {
+        super(devices, memoryPerDevice);
+    }
+
+    /** Prefetches so far: address, length, and device or host. */
+    public synchronized List<String> prefetches() {
+        return List.copyOf(prefetches);
+    }
+
+    /** Addresses of allocations whose synchronous copies wait for their end. */
+    public synchronized Set<Long> synced() {
+        return Set.copyOf(synced);
+    }
+
+    /** Flushes of other devices' writes so far. */
+    public synchronized int flushes() {
+        return flushes;
+    }
+
+    @Override
+    public int pointerGetAttribute(long[] value, int attribute, long pointer) {
+        return plain(CudaFunction.POINTER_GET_ATTRIBUTE, () -> {
+            FakeBlock block = blocks.around(pointer);
+            return block == null ? ERROR_INVALID_VALUE : read(block, attribute, value, 0);
+        });
+    }
+
+    @Override
+    public int pointerGetAttributes(long[] values, int[] attributes, long pointer) {
+        return plain(CudaFunction.POINTER_GET_ATTRIBUTES, () -> {
+            FakeBlock block = blocks.around(pointer);
+            for (int i = 0; i < attributes.length; i++) {
+                values[i] = 0;
+                int result = block == null ? SUCCESS : read(block, attributes[i], values, i);
+                if (result != SUCCESS) {
+                    return result;
+                }
+            }
+            return SUCCESS;
+        });
+    }
+
+    private static int read(FakeBlock block, int attribute, long[] value, int i) {
+        boolean contextless = block.kind == FakeBlock.Kind.POOL || block.kind == FakeBlock.Kind.VMM;
+        switch (attribute) {
+            case CudaAttributes.POINTER_CONTEXT -> value[i] = contextless ? 0 : block.context.handle;
+            case CudaAttributes.POINTER_MEMORY_TYPE ->
+                value[i] = block.kind.isHost()
+                        ? CudaAttributes.MEMORY_TYPE_HOST
+                        : CudaAttributes.MEMORY_TYPE_DEVICE;
+            case CudaAttributes.POINTER_BUFFER_ID -> value[i] = block.id;
+            case CudaAttributes.POINTER_IS_MANAGED -> value[i] = block.kind == FakeBlock.Kind.MANAGED ? 1 : 0;
+            case CudaAttributes.POINTER_DEVICE_ORDINAL -> value[i] = block.device;
+            case CudaAttributes.POINTER_RANGE_START -> value[i] = block.address;
+            case CudaAttributes.POINTER_RANGE_SIZE -> value[i] = block.bytes;
+            case CudaAttributes.POINTER_MEMPOOL_HANDLE ->
+                value[i] = block.kind == FakeBlock.Kind.POOL ? 0x5000 + block.device : 0;
+            default -> {
+                return ERROR_INVALID_VALUE;
+            }
+        }
+        return SUCCESS;
+    }
+
+    @Override
+    public int pointerSetAttribute(int value, int attribute, long pointer) {
+        return plain(CudaFunction.POINTER_SET_ATTRIBUTE, () -> {
+            FakeBlock block = blocks.around(pointer);
+            if (block == null || attribute != CudaAttributes.POINTER_SYNC_MEMOPS
+                    || block.kind == FakeBlock.Kind.MANAGED) {
+                return ERROR_INVALID_VALUE;
+            }
+            synced.add(block.address);
+            return SUCCESS;
+        });
+    }
+
+    @Override
+    public int memPrefetchAsync(long pointer, long bytes, int device, long stream) {
+        return onStream(CudaFunction.MEM_PREFETCH_ASYNC, stream, used -> {
+            FakeBlock block = blocks.around(pointer);
+            if (block == null || block.kind != FakeBlock.Kind.MANAGED || !block.holds(pointer, bytes)
+                    || device >= devices) {
+                return violation("cuMemPrefetchAsync of 0x%x to %d", ERROR_INVALID_VALUE, pointer, device);
+            }
+            prefetches.add("%d+%d to %s".formatted(
+                    pointer - block.address, bytes, device < 0 ? "the host" : "GPU " + device));
+            return SUCCESS;
+        });
+    }
+
+    /** A file without a name stands for the buffer: of its size, to be closed by the caller. */
+    @Override
+    public int memGetDmaBuf(int[] fd, long pointer, long bytes) {
+        return inContext(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, context -> {
+            FakeBlock block = blocks.around(pointer);
+            if (block == null || bytes <= 0 || pointer % PAGE != 0 || bytes % PAGE != 0) {
+                return ERROR_INVALID_VALUE;
+            }
+            if (block.kind == FakeBlock.Kind.MANAGED || block.kind == FakeBlock.Kind.POOL || block.kind.isHost()) {
+                return ERROR_NOT_SUPPORTED;
+            }
+            String folder = Path.of(System.getProperty("java.io.tmpdir")).toString();
+            int opened = FfmPosix.instance().open(folder, RDWR_TMPFILE, 0600);
+            if (opened < 0 || FfmPosix.instance().ftruncate(opened, bytes) != 0) {
+                return ERROR_OUT_OF_MEMORY;
+            }
+            fd[0] = opened;
+            return SUCCESS;
+        });
+    }
+
+    @Override
+    public int flushGpuDirectRdmaWrites(int scope) {
+        return inContext(CudaFunction.FLUSH_GPU_DIRECT_RDMA_WRITES, context -> {
+            flushes++;
+            return scope == FLUSH_TO_OWNER || scope == FLUSH_TO_ALL_DEVICES ? SUCCESS : ERROR_INVALID_VALUE;
+        });
+    }
+}

@@ -1,0 +1,176 @@
+package io.gds4j.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.BufferRight;
+import io.gds4j.BufferWindow;
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.RegistrationPolicy;
+import io.gds4j.RegistrationStatistics;
+import io.gds4j.error.CuFileError;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Memory that the program does not register: with a cache it is registered once, moves the same bytes, and is free to be freed.
+ *
+ * @since 0.1
+ */
+public abstract class CacheContract extends BackendContract {
+    private static final int PAGE = 4096;
+    private static final int LENGTH = 16 * PAGE;
+
+    private @Nullable CuFileDriver opened;
+
+    /** For subclasses. */
+    protected CacheContract() {
+    }
+
+    @BeforeEach
+    void openWithCache() {
+        opened = newDriver();
+        opened.setRegistrationPolicy(RegistrationPolicy.CACHED);
+    }
+
+    @AfterEach
+    void closeIt() {
+        cached().close();
+    }
+
+    private CuFileDriver cached() {
+        if (opened == null) {
+            throw new IllegalStateException("no driver outside of tests");
+        }
+        return opened;
+    }
+
+    private CuFileHandle open(GuardedFile file) {
+        return cached().openFile(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+    }
+
+    final Stream<MemoryKind> pinnableKinds() {
+        return kinds().filter(kind -> kind.isCuda() && kind != MemoryKind.CUDA_MANAGED);
+    }
+
+    final Stream<MemoryKind> otherKinds() {
+        return kinds().filter(kind -> !kind.isCuda() || kind == MemoryKind.CUDA_MANAGED);
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void memoryIsRegisteredOnceAndMovesTheRightBytes(MemoryKind kind) {
+        GuardedFile file = newFile(3 * LENGTH);
+        try (CuFileHandle handle = open(file)) {
+            try (GuardedMemory memory = memory(kind, LENGTH)) {
+                MemoryRange range = memory.range();
+                assertThat(handle.read(range, 1234)).isEqualTo(LENGTH);
+                memory.expect(0, file.expected(1234, LENGTH));
+                assertThat(handle.read(range.slice(5, 100), 50, 7, 3)).isEqualTo(50);
+                memory.expect(8, file.expected(7, 50));
+                assertThat(handle.write(range.slice(PAGE, PAGE), 99)).isEqualTo(PAGE);
+                file.expectWrite(99, memory.expected(PAGE, PAGE));
+                assertThat(handle.readAsync(range, 10, 0, LENGTH - 10).join()).isEqualTo(10);
+                memory.expect(LENGTH - 10, file.expected(0, 10));
+                memory.verify();
+                RegistrationStatistics done = cached().registrationStatistics();
+                assertThat(done.misses()).isOne();
+                assertThat(done.hits()).isEqualTo(3);
+                assertThat(done.refused()).isZero();
+                assertThat(done.registrations()).isOne();
+                assertThat(done.bytesPinned()).isGreaterThan(LENGTH);
+            }
+            assertThat(cached().registrationStatistics().registrations()).as("of freed memory").isZero();
+            assertThat(cached().registrationStatistics().bytesPinned()).isZero();
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("otherKinds")
+    void hostAndManagedMemoryIsNotRegistered(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file); GuardedMemory memory = memory(kind, LENGTH)) {
+            assertThat(handle.read(memory.range(), 0)).isEqualTo(LENGTH);
+            memory.expect(0, file.expected(0, LENGTH));
+            memory.verify();
+            assertThat(cached().registrationStatistics().uncacheable()).isOne();
+            assertThat(cached().registrationStatistics().registrations()).isZero();
+        }
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void whatTheProgramRegistersComesFirst(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file); MemoryAllocation memory = allocator().allocate(kind, LENGTH)) {
+            handle.read(memory.range(), 0);
+            try (CuFileBuffer buffer = cached().registerBuffer(memory.range())) {
+                assertThat(cached().registrationStatistics().registrations()).isZero();
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(LENGTH);
+                assertThat(handle.read(buffer, 0)).isEqualTo(LENGTH);
+                assertThat(cached().registrationStatistics().registrations()).isZero();
+                Failures.expect(
+                        CuFileError.MEMORY_ALREADY_REGISTERED, () -> cached().registerBuffer(memory.range()));
+            }
+            assertThat(handle.read(memory.range(), 0)).isEqualTo(LENGTH);
+            assertThat(cached().registrationStatistics().registrations()).isOne();
+        }
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void anotherPolicyGivesUpWhatIsRegistered(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file); GuardedMemory memory = memory(kind, LENGTH)) {
+            handle.read(memory.range(), 0);
+            for (RegistrationPolicy policy : new RegistrationPolicy[]{RegistrationPolicy.EXPLICIT,
+                    RegistrationPolicy.NONE, RegistrationPolicy.CACHED.withBudget(1)}) {
+                cached().setRegistrationPolicy(policy);
+                assertThat(cached().registrationPolicy()).isEqualTo(policy);
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(LENGTH);
+                assertThat(cached().registrationStatistics().registrations()).isZero();
+            }
+            assertThat(cached().registrationStatistics().refused()).isOne();
+            memory.expect(0, file.expected(0, LENGTH));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void withoutRegistrationsBuffersStillHaveRightsAndWindows() {
+        GuardedFile file = newFile(LENGTH);
+        cached().setRegistrationPolicy(RegistrationPolicy.NONE);
+        try (CuFileHandle handle = open(file);
+                GuardedMemory memory = memory(backend().kinds().getFirst(), LENGTH);
+                CuFileBuffer buffer = cached().registerBuffer(memory.range());
+                BufferWindow window = buffer.window(10, 100, Set.of(BufferRight.READ_INTO))) {
+            assertThat(handle.read(window, 0)).isEqualTo(100);
+            memory.expect(10, file.expected(0, 100));
+            memory.verify();
+            Failures.expect(CuFileError.PERMISSION_DENIED, () -> handle.write(window, 0));
+            cached().setRegistrationPolicy(RegistrationPolicy.EXPLICIT);
+        }
+    }
+
+    @Test
+    void policiesWithoutMeaningAreRefused() {
+        Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withBudget(-1));
+        Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(0));
+        Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(4097));
+    }
+}
