@@ -2,6 +2,7 @@ package io.gds4j.tools;
 
 import io.gds4j.tools.check.CheckArguments;
 import io.gds4j.tools.check.CheckRun;
+import io.gds4j.tools.check.Requirement;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -27,6 +28,7 @@ import picocli.CommandLine.Parameters;
                 "  gds check /models/llama.safetensors       and what serves this file",
                 "  gds check /mnt/nvme /dev/shm              and these folders",
                 "  gds check --print-config > cufile.json    a commented file to start from",
+                "  gds check --require gpu,odirect /mnt/nvme for scripts: status 4 if it lacks",
                 "",
                 "Configuration, strongest first: CUFILE_* variables, the file that",
                 "CUFILE_ENV_PATH_JSON names (else /etc/cufile.json), defaults."})
@@ -50,6 +52,10 @@ final class CheckCommand implements Callable<Integer> {
                     + " was looked for.")
     private boolean verbose;
 
+    @Option(names = "--require", paramLabel = "WHAT", split = ",",
+            description = "End with status 4 if it is not there: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
+    private List<Requirement> required = new ArrayList<>();
+
     @Option(
             names = {"-h", "--help"},
             usageHelp = true,
@@ -62,7 +68,7 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        CheckArguments arguments = new CheckArguments(List.copyOf(paths), printConfig, verbose);
+        CheckArguments arguments = new CheckArguments(List.copyOf(paths), printConfig, verbose, required);
         return CheckRun.run(arguments, terminal, output.manner(), Schemas.of("check")).code();
     }
 }

@@ -118,6 +118,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new SampleCommand(terminal))
                 .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
+        line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
                 .setUsageHelpLongOptionsMaxWidth(30)

@@ -35,6 +35,10 @@ class CheckCommandTest {
                         .toIterable()
                         .contains("value", "source"));
         assertThat(json.get("platform").get("kernel").asText()).startsWith("Linux ");
+        assertThat(json.get("storage").get("NVMe").toString()).contains("compat");
+        assertThat(json.get("nvidiaFs").get("loaded").isBoolean()).isTrue();
+        assertThat(json.get("kernel").get("release").asText()).isNotEmpty();
+        assertThat(json.get("advice").isArray()).isTrue();
         assertThat(json.get("backends").get(0).get("name").asText()).isNotEmpty();
     }
 
@@ -114,6 +118,14 @@ class CheckCommandTest {
 
         List<String> keys = CuFileConfig.defaults().values().stream().map(value -> value.key().name()).toList();
         assertThat(out).contains(keys).contains("looked in /");
+    }
+
+    @Test
+    void whatAScriptRequiresAndIsNotThereIsStatusFour() {
+        assertThat(gds("check", "--require", "odirect", "/dev/shm", "-q").errorLine())
+                .isEqualTo("gds: required: /dev/shm has no direct I/O");
+        assertThat(gds("check", "--require", "gpu,odirect", "/dev/shm", "-q").status()).isEqualTo(4);
+        assertThat(gds("check", "--require", "wings").status()).isEqualTo(2);
     }
 
     @Test

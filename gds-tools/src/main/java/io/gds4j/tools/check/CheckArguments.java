@@ -9,9 +9,12 @@ import java.util.List;
  * @param paths files, folders and block devices to look at
  * @param printConfig print the default configuration file and nothing else
  * @param verbose everything, also what nobody set
+ * @param required what has to be there
  */
-public record CheckArguments(List<Path> paths, boolean printConfig, boolean verbose) {
+public record CheckArguments(
+        List<Path> paths, boolean printConfig, boolean verbose, List<Requirement> required) {
     public CheckArguments {
         paths = List.copyOf(paths);
+        required = List.copyOf(required);
     }
 }

@@ -27,7 +27,16 @@ final class CheckJson {
         fields.put("backends", report.backends().stream().map(CheckJson::backend).toList());
         fields.put("config", config(report.config()));
         fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
+        fields.putAll(StorageJson.of(report.storage()));
         fields.put("paths", report.paths().stream().map(CheckJson::path).toList());
+        fields.put("advice", Doctor.examine(report).stream().map(CheckJson::advice).toList());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> advice(Advice advice) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("what", advice.what());
+        fields.put("remedy", advice.remedy());
         return fields;
     }
 
@@ -84,6 +93,8 @@ final class CheckJson {
         fields.put("memoryBytes", orNull(gpu.memoryBytes()));
         fields.put("bar1Bytes", orNull(gpu.bar1Bytes()));
         fields.put("computeCapability", gpu.computeCapability());
+        fields.put("numaNode", gpu.numaNode().isPresent() ? (Integer) gpu.numaNode().getAsInt() : null);
+        fields.put("dmaBuf", gpu.dmaBuf().orElse(null));
         return fields;
     }
 

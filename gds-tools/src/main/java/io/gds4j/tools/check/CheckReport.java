@@ -14,6 +14,7 @@ import java.util.List;
  * @param library libcufile
  * @param backends those on the class path, best first
  * @param config the configuration that holds
+ * @param storage what lies between storage and GPUs
  * @param paths one report for each path that was named
  */
 record CheckReport(
@@ -24,6 +25,7 @@ record CheckReport(
         LibCuFile library,
         List<Backend> backends,
         CuFileConfig config,
+        Storage storage,
         List<PathReport> paths) {
     CheckReport {
         gpus = List.copyOf(gpus);

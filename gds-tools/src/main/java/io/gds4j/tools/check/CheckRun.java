@@ -6,6 +6,7 @@ import io.gds4j.config.DefaultConfigFile;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -13,10 +14,12 @@ import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Manner;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** {@code gds check}. */
@@ -47,7 +50,9 @@ public final class CheckRun {
                 .map(ErrorReport::message)
                 .distinct()
                 .forEach(message -> terminal.err().println("gds: " + message));
-        return failure.map(ErrorReport::status).orElse(ExitStatus.DONE);
+        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
+        lacking.forEach(message -> terminal.err().println("gds: required: " + message));
+        return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
 
     private static void printConfig(Terminal terminal, Manner manner, String schema) {
@@ -66,15 +71,45 @@ public final class CheckRun {
         SystemFiles files = SystemFiles.ofMachine();
         CuFileConfig config = CuFileConfig.load(terminal.environment());
         CudaAvailability cuda = CudaDriver.detect();
+        List<Gpu> gpus = Gpu.all(cuda, files, NvmlLibrary.detect());
+        LibCuFile library = LibCuFile.find(files, terminal.environment());
         return new CheckReport(
                 Platform.read(files),
                 KernelModules.read(files),
                 cuda,
-                Gpu.all(cuda, files),
-                LibCuFile.find(files, terminal.environment()),
+                gpus,
+                library,
                 Backend.all(config),
                 config,
+                storage(files, gpus, library, config, terminal.environment()),
                 examine(arguments.paths(), config, files));
+    }
+
+    static Storage storage(
+            SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config,
+            Map<String, String> environment) {
+        NvidiaFs nvidiaFs = NvidiaFs.read(files);
+        KernelFeatures kernel = KernelFeatures.read(files);
+        Rdma rdma = Rdma.read(files, library);
+        PciDevices pci = new PciDevices(files);
+        Map<String, String> variables = new TreeMap<>(environment);
+        variables.keySet().removeIf(name -> !name.startsWith("CUFILE_") && !name.startsWith("CUDA_"));
+        return new Storage(
+                nvidiaFs, kernel, rdma, StorageSupport.all(nvidiaFs, kernel, rdma, gpus, config), links(pci, gpus),
+                pci.redirectingBridges(), variables);
+    }
+
+    private static List<PciLink> links(PciDevices pci, List<Gpu> gpus) {
+        List<PciLink> links = new ArrayList<>();
+        List<PciDevices.Endpoint> devices = new ArrayList<>(pci.drives());
+        devices.addAll(pci.adapters());
+        for (Gpu gpu : gpus) {
+            for (PciDevices.Endpoint device : devices) {
+                gpu.pciId().flatMap(id -> pci.distance(id, device.pciId())).ifPresent(
+                        distance -> links.add(new PciLink(gpu.index(), device.name(), device.pciId(), distance)));
+            }
+        }
+        return links;
     }
 
     private static List<PathReport> examine(List<Path> paths, CuFileConfig config, SystemFiles files) {

@@ -27,8 +27,12 @@ final class CheckText {
         text.platform();
         text.gpus();
         text.software();
+        text.storage();
+        text.bus();
+        text.environment();
         text.configuration();
         text.paths();
+        text.advice();
         return text.lines;
     }
 
@@ -71,7 +75,11 @@ final class CheckText {
                                     gpu.name(), size(gpu.memoryBytes()), gpu.computeCapability()));
                     row(
                             "",
-                            "PCI %s, BAR1 %s".formatted(gpu.pciId().orElse("unknown"), size(gpu.bar1Bytes())));
+                            "PCI %s, BAR1 %s, NUMA node %s, dma-buf %s".formatted(
+                                    gpu.pciId().orElse("unknown"),
+                                    size(gpu.bar1Bytes()),
+                                    gpu.numaNode().isPresent() ? gpu.numaNode().getAsInt() : "unknown",
+                                    gpu.dmaBuf().map(has -> has ? "supported" : "not supported").orElse("unknown")));
                 }
                 row("CUDA driver", CheckReport.version(cuda.driverVersion()));
             }
@@ -95,15 +103,96 @@ final class CheckText {
                     backend.name(),
                     backend.available()
                             ? backend.chosen() ? "available, serves by default" : "available"
-                            : "not available: %s; %s".formatted(backend.reason(), backend.remedy()));
+                            : "not available: %s; %s".formatted(reason(backend), backend.remedy()));
+        }
+    }
+
+    /** Where something was looked for is many folders. */
+    private String reason(Backend backend) {
+        String reason = String.valueOf(backend.reason());
+        return verbose ? reason : reason.replaceFirst(", looked in .*", "");
+    }
+
+    private void storage() {
+        Storage storage = report.storage();
+        section("Ways to storage");
+        if (verbose || storage.support().stream().anyMatch(StorageSupport::direct)) {
+            List<List<String>> rows = new ArrayList<>();
+            for (StorageSupport support : storage.support()) {
+                rows.add(
+                        List.of(support.storage(), support.ways().isEmpty() ? "-" : String.join(", ", support.ways())));
+            }
+            lines.addAll(Text.table(rows, false, false));
+        } else {
+            row("all kinds", "compat (the POSIX engine); -v lists them");
+        }
+        Rdma rdma = storage.rdma();
+        row("RDMA", "%s, %s, library %s".formatted(
+                rdma.devices().isEmpty() ? "no adapter" : String.join(", ", rdma.devices()),
+                rdma.devices().isEmpty()
+                        ? "no port"
+                        : "%d ports up, %d down".formatted(rdma.portsUp(), rdma.portsDown()),
+                rdma.library().map(Object::toString).orElse("not found")));
+        row("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded"));
+        NvidiaFs nvidiaFs = storage.nvidiaFs();
+        if (nvidiaFs.isLoaded()) {
+            row("nvidia-fs", nvidiaFs.storage().isEmpty()
+                    ? "no storage module registered"
+                    : "serves " + String.join(", ", nvidiaFs.storage().keySet()));
+        }
+        if (verbose) {
+            nvidiaFs.parameters().forEach((name, value) -> row("", "parameter %s = %s".formatted(name, value)));
+            nvidiaFs.statistics().forEach((name, values) -> row("", name + ": " + values));
+        }
+    }
+
+    private void bus() {
+        KernelFeatures kernel = report.storage().kernel();
+        section("PCI");
+        row("IOMMU", kernel.iommu());
+        row("ACS", report.storage().redirectingBridges()
+                .map(bridges -> bridges.isEmpty() ? "redirects nowhere" : "redirects at " + String.join(", ", bridges))
+                .orElseGet(() -> report.storage().nvidiaFs().bridges().isEmpty()
+                        ? "not known: only root may read it"
+                        : "found on " + String.join(", ", report.storage().nvidiaFs().bridges())));
+        row("p2pdma", kernel.p2pdma().map(in -> in ? "in the kernel" : "not in the kernel").orElse("not known"));
+        if (!kernel.commandLine().isEmpty()) {
+            row("booted with", String.join(" ", kernel.commandLine()));
+        }
+        for (PciLink link : report.storage().links()) {
+            row("gpu:" + link.gpu(), "%s (%s) behind %s (%s)".formatted(
+                    link.device(), link.pciId(), link.distance().words(), link.distance().symbol()));
+        }
+    }
+
+    private void environment() {
+        if (!report.storage().environment().isEmpty()) {
+            section("Environment");
+            report.storage().environment().forEach((name, value) -> lines.add("  " + name + "=" + Text.oneLine(value)));
+        }
+    }
+
+    private void advice() {
+        List<Advice> all = Doctor.examine(report);
+        section("Advice");
+        if (all.isEmpty()) {
+            row("none", "nothing is off");
+        }
+        for (Advice advice : all) {
+            lines.add("  - " + advice.what());
+            lines.add("    " + advice.remedy());
         }
     }
 
     private void configuration() {
         section("Configuration");
         List<ConfigValue<?>> all = report.config().values();
-        List<ConfigValue<?>> shown =
-                all.stream().filter(value -> verbose || value.source() != ConfigSource.DEFAULT).toList();
+        // The file that comes with CUDA spells the defaults out: they are no choice of anybody.
+        List<ConfigValue<?>> shown = all.stream()
+                .filter(value -> verbose || value.source() != ConfigSource.DEFAULT && !value.isDefaultValue())
+                .toList();
+        report.config().values().stream().filter(value -> value.source() == ConfigSource.FILE).findFirst()
+                .ifPresent(value -> row("file", value.origin().replaceFirst(":\\d+$", "")));
         if (shown.isEmpty()) {
             row("defaults", "all %d values; -v lists them, --print-config explains them".formatted(all.size()));
         }
@@ -116,7 +205,7 @@ final class CheckText {
         }
         lines.addAll(Text.table(rows, false, false, false));
         if (!shown.isEmpty() && shown.size() < all.size()) {
-            lines.add("  and %d defaults; -v lists them".formatted(all.size() - shown.size()));
+            lines.add("  and %d at their defaults; -v lists them".formatted(all.size() - shown.size()));
         }
         for (UnknownKey key : report.config().unknownKeys()) {
             lines.add("  unknown key, without effect: %s (%s:%d)".formatted(

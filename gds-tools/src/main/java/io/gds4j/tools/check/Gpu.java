@@ -1,12 +1,15 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.nvml.NvmlAvailability;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 
 /**
@@ -17,8 +20,10 @@ import java.util.OptionalLong;
  * @param uuid as nvidia-smi writes it
  * @param pciId domain:bus:device.function
  * @param memoryBytes all of its memory
- * @param bar1Bytes size of the window through which other PCI devices see it, where /sys shows it
+ * @param bar1Bytes size of the window through which other PCI devices see it, where /sys or NVML shows it
  * @param computeCapability such as {@code 9.0}
+ * @param numaNode node of memory that is nearest, where /sys shows it
+ * @param dmaBuf whether its memory can be handed to other devices as a dma-buf
  */
 public record Gpu(
         int index,
@@ -27,30 +32,34 @@ public record Gpu(
         Optional<String> pciId,
         OptionalLong memoryBytes,
         OptionalLong bar1Bytes,
-        String computeCapability) {
+        String computeCapability,
+        OptionalInt numaNode,
+        Optional<Boolean> dmaBuf) {
 
     private static final int COMPUTE_CAPABILITY_MAJOR = 75;
     private static final int COMPUTE_CAPABILITY_MINOR = 76;
+    private static final int DMA_BUF_SUPPORTED = 124;
     private static final int UUID_BYTES = 16;
     /** BAR0 holds the registers; BAR1 is the window onto the memory. */
     private static final int BAR1_LINE = 1;
 
     /** All of them; needs no CUDA context. */
-    static List<Gpu> all(CudaAvailability availability, SystemFiles files) {
+    static List<Gpu> all(CudaAvailability availability, SystemFiles files, NvmlAvailability nvml) {
         List<Gpu> gpus = new ArrayList<>();
         if (availability instanceof CudaAvailability.Available available) {
             for (int i = 0; i < available.deviceCount(); i++) {
-                gpus.add(read(available.driver(), i, files));
+                gpus.add(read(available.driver(), i, files, nvml));
             }
         }
         return gpus;
     }
 
-    private static Gpu read(Cuda cuda, int index, SystemFiles files) {
+    private static Gpu read(Cuda cuda, int index, SystemFiles files, NvmlAvailability nvml) {
         int[] device = new int[1];
         if (cuda.deviceGet(device, index) != Cuda.SUCCESS) {
             return new Gpu(
-                    index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown");
+                    index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
+                    OptionalInt.empty(), Optional.empty());
         }
         String[] text = new String[1];
         String name = cuda.deviceGetName(text, device[0]) == Cuda.SUCCESS ? text[0].strip() : "unknown";
@@ -62,7 +71,32 @@ public record Gpu(
                 ? OptionalLong.of(bytes[0])
                 : OptionalLong.empty();
         OptionalLong bar1 = pciId.isEmpty() ? OptionalLong.empty() : bar1(files, pciId.get());
-        return new Gpu(index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]));
+        if (bar1.isEmpty() && pciId.isPresent()) {
+            bar1 = bar1(nvml, pciId.get());
+        }
+        OptionalInt node = pciId.map(new PciDevices(files)::numaNode).orElseGet(OptionalInt::empty);
+        return new Gpu(
+                index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]), node,
+                flag(cuda, DMA_BUF_SUPPORTED, device[0]));
+    }
+
+    /** What NVML says, which also works where a container hides /sys. */
+    private static OptionalLong bar1(NvmlAvailability nvml, String pciId) {
+        try {
+            return nvml.nvml()
+                    .flatMap(library -> library.byPciBusId(pciId).bar1())
+                    .map(bar1 -> OptionalLong.of(bar1.total()))
+                    .orElseGet(OptionalLong::empty);
+        } catch (CuFileException e) {
+            return OptionalLong.empty();
+        }
+    }
+
+    private static Optional<Boolean> flag(Cuda cuda, int attribute, int device) {
+        int[] value = new int[1];
+        return cuda.deviceGetAttribute(value, attribute, device) == Cuda.SUCCESS
+                ? Optional.of(value[0] != 0)
+                : Optional.empty();
     }
 
     private static String computeCapability(Cuda cuda, int device) {
@@ -89,9 +123,7 @@ public record Gpu(
 
     /** A line of {@code resource} is {@code START END FLAGS} in hexadecimal. */
     static OptionalLong bar1(SystemFiles files, String pciId) {
-        // CUDA writes the domain with eight digits where it needs them, /sys with four.
-        String id = pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
-        List<String> lines = files.lines("/sys/bus/pci/devices/" + id + "/resource");
+        List<String> lines = files.lines("/sys/bus/pci/devices/" + PciDevices.shortId(pciId) + "/resource");
         if (lines.size() <= BAR1_LINE) {
             return OptionalLong.empty();
         }

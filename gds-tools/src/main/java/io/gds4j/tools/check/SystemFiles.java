@@ -1,6 +1,7 @@
 package io.gds4j.tools.check;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -38,6 +39,15 @@ public record SystemFiles(Path root) {
     /** The first line that is not blank. */
     Optional<String> firstLine(String absolute) {
         return lines(absolute).stream().map(String::strip).filter(line -> !line.isEmpty()).findFirst();
+    }
+
+    /** The first bytes; fewer where there are fewer, none where it cannot be read. */
+    byte[] bytes(String absolute, int most) {
+        try (InputStream file = Files.newInputStream(at(absolute))) {
+            return file.readNBytes(most);
+        } catch (IOException | SecurityException e) {
+            return new byte[0];
+        }
     }
 
     /** True if it is there. */

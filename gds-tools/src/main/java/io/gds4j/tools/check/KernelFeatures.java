@@ -1,0 +1,99 @@
+package io.gds4j.tools.check;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.zip.GZIPInputStream;
+
+/**
+ * What of the kernel bears on direct transfers.
+ *
+ * @param release of the kernel, as {@code uname -r}
+ * @param p2pdma whether PCI peer-to-peer DMA is built in; empty where the kernel's configuration cannot be read
+ * @param peerMemory module through which RDMA adapters reach GPU memory the old way, with its version
+ * @param iommuUnits names of the IOMMUs that are at work
+ * @param iommuModes how devices are translated: {@code DMA}, {@code identity}, ...
+ * @param commandLine what the kernel was booted with on IOMMU and PCI
+ */
+public record KernelFeatures(
+        String release,
+        Optional<Boolean> p2pdma,
+        Optional<String> peerMemory,
+        List<String> iommuUnits,
+        List<String> iommuModes,
+        List<String> commandLine) {
+
+    private static final String P2PDMA = "CONFIG_PCI_P2PDMA";
+    private static final List<String> PEER_MEMORY = List.of("nvidia_peermem", "nv_peer_mem");
+
+    static KernelFeatures read(SystemFiles files) {
+        String release = files.firstLine("/proc/sys/kernel/osrelease").orElse("unknown");
+        return new KernelFeatures(
+                release,
+                p2pdma(files, release),
+                peerMemory(files),
+                files.entries("/sys/class/iommu", "*").stream().map(KernelFeatures::name).toList(),
+                files.entries("/sys/kernel/iommu_groups", "*").stream()
+                        .flatMap(group -> files.firstLine(group + "/type").stream())
+                        .distinct()
+                        .sorted()
+                        .toList(),
+                commandLine(files));
+    }
+
+    /** True if devices reach memory through an IOMMU that translates. */
+    public boolean iommuTranslates() {
+        boolean passesThrough = commandLine.contains("iommu=pt") || commandLine.contains("iommu=off")
+                || !iommuModes.isEmpty() && iommuModes.stream().allMatch("identity"::equals);
+        return !iommuUnits.isEmpty() && !passesThrough;
+    }
+
+    /** In a few words, as gdscheck's last rows say it. */
+    public String iommu() {
+        if (iommuUnits.isEmpty()) {
+            return "disabled, or not shown here";
+        }
+        String modes = iommuModes.isEmpty() ? "" : " (" + String.join(", ", iommuModes) + ")";
+        return (iommuTranslates() ? "enabled" : "enabled, passes through") + modes;
+    }
+
+    private static Optional<Boolean> p2pdma(SystemFiles files, String release) {
+        List<String> lines = new ArrayList<>(files.lines("/boot/config-" + release));
+        if (lines.isEmpty()) {
+            try (InputStream packed = new GZIPInputStream(Files.newInputStream(files.at("/proc/config.gz")));
+                    BufferedReader reader =
+                            new BufferedReader(new InputStreamReader(packed, StandardCharsets.ISO_8859_1))) {
+                reader.lines().filter(line -> line.contains(P2PDMA)).forEach(lines::add);
+                lines.add(""); // it was read, whatever it says
+            } catch (IOException e) {
+                return Optional.empty();
+            }
+        }
+        return Optional.of(lines.contains(P2PDMA + "=y"));
+    }
+
+    private static Optional<String> peerMemory(SystemFiles files) {
+        return PEER_MEMORY.stream()
+                .filter(module -> files.exists("/sys/module/" + module))
+                .map(module -> files.firstLine("/sys/module/" + module + "/version")
+                        .map(version -> module + " " + version).orElse(module))
+                .findFirst();
+    }
+
+    private static List<String> commandLine(SystemFiles files) {
+        return files.firstLine("/proc/cmdline").stream()
+                .flatMap(line -> List.of(line.split("\\s+")).stream())
+                .filter(word -> word.matches("(?:\\w+_)?iommu=.*|pci=.*|pcie_acs_override=.*"))
+                .toList();
+    }
+
+    private static String name(String path) {
+        return path.substring(path.lastIndexOf('/') + 1);
+    }
+}

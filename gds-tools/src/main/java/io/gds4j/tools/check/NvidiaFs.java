@@ -1,0 +1,148 @@
+package io.gds4j.tools.check;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What nvidia-fs shows in /proc and /sys. Its lines differ with version and settings: what is not understood is left out, and
+ * what is absent stays absent instead of becoming 0.
+ *
+ * @param version such as {@code 2.28}
+ * @param devices devices that it made
+ * @param storage kernel modules of storage that registered with it, with their versions
+ * @param bridges PCI switches that it found with ACS on
+ * @param peers distances between GPUs and other devices
+ * @param statistics counters: row, then name, then value
+ * @param parameters of the module
+ */
+public record NvidiaFs(
+        Optional<String> version,
+        OptionalInt devices,
+        Map<String, String> storage,
+        List<String> bridges,
+        List<Peer> peers,
+        Map<String, Map<String, String>> statistics,
+        Map<String, String> parameters) {
+
+    private static final String PROC = "/proc/driver/nvidia-fs";
+    private static final String PARAMETERS = "/sys/module/nvidia_fs/parameters";
+    /** {@code Reads   : n=1 ok=2}; a GPU's row has colons of its own before the one between blanks. */
+    private static final Pattern ROW = Pattern.compile("(.+?)\\s+:\\s+(.*)");
+    private static final Pattern COUNTER = Pattern.compile("([\\w()/%-]+)=(\\S+)");
+    /** {@code NVFS Driver(version: 2.28.1)}. */
+    private static final Pattern VERSION = Pattern.compile("(.+?)\\((?:ver|version): *([^)]+)\\)");
+    private static final Pattern LABEL = Pattern.compile("([^:,]+):\\s*([^,]+)");
+    private static final Pattern PCI = Pattern.compile("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+    private static final String GENERAL = "general";
+    private static final int PEER_COLUMNS = 7;
+
+    /**
+     * A row of {@code peer_distance}.
+     *
+     * @param gpu PCI address
+     * @param peer PCI address
+     * @param columns all others by their heading
+     */
+    public record Peer(String gpu, String peer, Map<String, String> columns) {
+        /** Copies the map. */
+        public Peer {
+            columns = Map.copyOf(columns);
+        }
+    }
+
+    static NvidiaFs read(SystemFiles files) {
+        Map<String, String> parameters = new LinkedHashMap<>();
+        for (String path : files.entries(PARAMETERS, "*")) {
+            files.firstLine(path).ifPresent(value -> parameters.put(path.substring(PARAMETERS.length() + 1), value));
+        }
+        return new NvidiaFs(
+                files.firstLine(PROC + "/version").map(line -> line.replaceFirst("^version:\\s*", "")),
+                number(files.firstLine(PROC + "/devcount")),
+                storage(files.lines(PROC + "/modules")),
+                files.lines(PROC + "/bridges").stream().map(String::strip).filter(line -> PCI.matcher(line).matches())
+                        .toList(),
+                peers(files.lines(PROC + "/peer_distance")),
+                statistics(files.lines(PROC + "/stats")),
+                parameters);
+    }
+
+    /** True if anything of it is there. */
+    public boolean isLoaded() {
+        return version.isPresent() || devices.isPresent() || !parameters.isEmpty();
+    }
+
+    private static OptionalInt number(Optional<String> text) {
+        return text.filter(digits -> digits.matches("\\d{1,6}")).map(Integer::parseInt).map(OptionalInt::of)
+                .orElseGet(OptionalInt::empty);
+    }
+
+    private static Map<String, String> storage(List<String> lines) {
+        Map<String, String> modules = new LinkedHashMap<>();
+        for (String line : lines) {
+            int colon = line.indexOf(':');
+            if (colon > 0) {
+                modules.put(line.substring(0, colon).strip(), line.substring(colon + 1).strip());
+            }
+        }
+        return modules;
+    }
+
+    /** The first line names the columns; a later version may have more. */
+    private static List<Peer> peers(List<String> lines) {
+        List<Peer> peers = new ArrayList<>();
+        List<String> heading = lines.isEmpty() ? List.of() : List.of(lines.getFirst().strip().split("\\s+"));
+        for (String line : lines) {
+            String[] cells = line.strip().split("\\s+");
+            if (cells.length < PEER_COLUMNS || !PCI.matcher(cells[0]).matches() || !PCI.matcher(cells[1]).matches()) {
+                continue;
+            }
+            Map<String, String> columns = new LinkedHashMap<>();
+            for (int i = 2; i < Math.min(cells.length, heading.size()); i++) {
+                columns.put(heading.get(i), cells[i]);
+            }
+            peers.add(new Peer(cells[0], cells[1], columns));
+        }
+        return peers;
+    }
+
+    private static Map<String, Map<String, String>> statistics(List<String> lines) {
+        Map<String, Map<String, String>> statistics = new LinkedHashMap<>();
+        for (String line : lines) {
+            String text = line.strip();
+            Matcher row = ROW.matcher(text);
+            Matcher counter = COUNTER.matcher(row.matches() ? row.group(2) : "");
+            if (counter.find()) {
+                Map<String, String> counters = statistics.computeIfAbsent(
+                        row.group(1).replaceAll("\\s+", " "), name -> new LinkedHashMap<>());
+                do {
+                    counters.put(counter.group(1), counter.group(2));
+                } while (counter.find());
+            } else {
+                general(text).forEach(
+                        (name, value) -> statistics.computeIfAbsent(GENERAL, key -> new LinkedHashMap<>())
+                                .put(name, value));
+            }
+        }
+        return statistics;
+    }
+
+    private static Map<String, String> general(String text) {
+        Map<String, String> values = new LinkedHashMap<>();
+        Matcher version = VERSION.matcher(text);
+        if (version.matches()) {
+            values.put(version.group(1).strip() + " version", version.group(2).strip());
+            return values;
+        }
+        Matcher label = LABEL.matcher(text);
+        while (label.find()) {
+            values.put(label.group(1).strip(), label.group(2).strip());
+        }
+        return values;
+    }
+}

@@ -1,0 +1,156 @@
+package io.gds4j.tools.check;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.regex.Pattern;
+
+/** PCI devices as /sys shows them: where they are, and what lies between two of them. */
+final class PciDevices {
+    private static final String DEVICES = "/sys/bus/pci/devices";
+    private static final Pattern FUNCTION = Pattern.compile("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]");
+    private static final Pattern ROOT = Pattern.compile("pci[0-9a-f]{4,8}:[0-9a-f]{2}");
+    private static final int CONFIG_BYTES = 4096;
+    private static final int EXTENDED = 0x100;
+    private static final int ACS_CAPABILITY = 0x000d;
+    private static final int ACS_CONTROL = 6;
+    /** P2P request redirect, P2P completion redirect and upstream forwarding: transfers between devices go up to the root. */
+    private static final int ACS_REDIRECTS = 0x4 | 0x8 | 0x10;
+
+    /**
+     * A device that could exchange data with a GPU.
+     *
+     * @param name such as {@code nvme0} or {@code mlx5_0}
+     * @param pciId its PCI address
+     */
+    record Endpoint(String name, String pciId) {
+    }
+
+    private final SystemFiles files;
+
+    PciDevices(SystemFiles files) {
+        this.files = files;
+    }
+
+    /** NVMe controllers. */
+    List<Endpoint> drives() {
+        return endpoints("/sys/class/nvme");
+    }
+
+    /** RDMA adapters. */
+    List<Endpoint> adapters() {
+        return endpoints("/sys/class/infiniband");
+    }
+
+    private List<Endpoint> endpoints(String folder) {
+        List<Endpoint> found = new ArrayList<>();
+        for (String entry : files.entries(folder, "*")) {
+            try {
+                String pciId = files.at(entry + "/device").toRealPath().getFileName().toString();
+                if (FUNCTION.matcher(pciId).matches()) {
+                    found.add(new Endpoint(entry.substring(folder.length() + 1), pciId));
+                }
+            } catch (IOException e) {
+                // one without a device of its own, such as a controller over a network: it has no place on the bus
+                continue;
+            }
+        }
+        return found;
+    }
+
+    /** The node of memory that is nearest; empty where the machine has one alone. */
+    OptionalInt numaNode(String pciId) {
+        return files.firstLine(DEVICES + "/" + shortId(pciId) + "/numa_node")
+                .filter(node -> node.matches("\\d{1,4}"))
+                .map(node -> OptionalInt.of(Integer.parseInt(node)))
+                .orElseGet(OptionalInt::empty);
+    }
+
+    /** What lies between two devices; empty where /sys does not show both. */
+    Optional<PciDistance> distance(String one, String other) {
+        List<String> first = way(one);
+        List<String> second = way(other);
+        if (first.isEmpty() || second.isEmpty()) {
+            return Optional.empty();
+        }
+        int common = 0;
+        while (common < Math.min(first.size(), second.size()) && first.get(common).equals(second.get(common))) {
+            common++;
+        }
+        if (common == 0) {
+            OptionalInt node = numaNode(one);
+            boolean near = node.isPresent() && node.equals(numaNode(other));
+            return Optional.of(near ? PciDistance.SAME_NODE : PciDistance.ACROSS_NODES);
+        }
+        if (common == 1) {
+            return Optional.of(PciDistance.HOST_BRIDGE);
+        }
+        // A switch is an upstream port and a downstream port for each device.
+        boolean oneSwitch = first.size() - common <= 2 && second.size() - common <= 2;
+        return Optional.of(oneSwitch ? PciDistance.ONE_SWITCH : PciDistance.SEVERAL_SWITCHES);
+    }
+
+    /** Host bridge, bridges and the device itself. */
+    private List<String> way(String pciId) {
+        List<String> way = new ArrayList<>();
+        try {
+            for (Path part : files.at(DEVICES + "/" + shortId(pciId)).toRealPath()) {
+                String name = part.toString();
+                if (ROOT.matcher(name).matches() || FUNCTION.matcher(name).matches()) {
+                    way.add(name);
+                }
+            }
+        } catch (IOException e) {
+            return List.of();
+        }
+        return way;
+    }
+
+    /** Bridges whose ACS sends transfers between devices up to the root; empty if the kernel shows that to root alone. */
+    Optional<List<String>> redirectingBridges() {
+        List<String> redirecting = new ArrayList<>();
+        boolean readable = false;
+        for (String device : files.entries(DEVICES, "*")) {
+            byte[] config = files.bytes(device + "/config", CONFIG_BYTES);
+            if (config.length > EXTENDED) {
+                readable = true;
+                if (redirects(ByteBuffer.wrap(config).order(ByteOrder.LITTLE_ENDIAN))) {
+                    redirecting.add(device.substring(DEVICES.length() + 1));
+                }
+            }
+        }
+        return readable ? Optional.of(redirecting) : Optional.empty();
+    }
+
+    /** Extended capabilities are a list: number in 16 bits, the next one's place in the upper 12. */
+    private static boolean redirects(ByteBuffer config) {
+        int place = EXTENDED;
+        for (int seen = 0; seen < CONFIG_BYTES / Integer.BYTES && place >= EXTENDED; seen++) {
+            if (place + ACS_CONTROL + Short.BYTES > config.limit()) {
+                return false;
+            }
+            int header = config.getInt(place);
+            if ((header & 0xffff) == ACS_CAPABILITY) {
+                return (config.getShort(place + ACS_CONTROL) & ACS_REDIRECTS) != 0;
+            }
+            place = header >>> 20;
+        }
+        return false;
+    }
+
+    /** CUDA writes the domain with eight digits where it needs them, /sys with four. */
+    static String shortId(String pciId) {
+        return pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
+    }
+
+    /** True if the device is shown. */
+    boolean shows(String pciId) {
+        return Files.exists(files.at(DEVICES + "/" + shortId(pciId)));
+    }
+}

@@ -1,0 +1,42 @@
+package io.gds4j.tools.check;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What there is for storage over RDMA.
+ *
+ * @param library cuFile's companion for it, where it was found
+ * @param devices adapters
+ * @param portsUp ports with a link
+ * @param portsDown ports without one
+ */
+record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown) {
+
+    private static final String FILE_NAME = "libcufile_rdma.so.1";
+    private static final String FOLDER = "/sys/class/infiniband";
+
+    static Rdma read(SystemFiles files, LibCuFile cufile) {
+        List<String> devices = new ArrayList<>();
+        int up = 0;
+        int down = 0;
+        for (String device : files.entries(FOLDER, "*")) {
+            devices.add(device.substring(FOLDER.length() + 1));
+            for (String port : files.entries(device + "/ports", "*")) {
+                // The file says "4: ACTIVE".
+                boolean active = files.firstLine(port + "/state").filter(state -> state.contains("ACTIVE")).isPresent();
+                up += active ? 1 : 0;
+                down += active ? 0 : 1;
+            }
+        }
+        Optional<Path> library = cufile.searched()
+                .stream()
+                .map(folder -> files.at(folder).resolve(FILE_NAME))
+                .filter(Files::isRegularFile)
+                .findFirst();
+        return new Rdma(library, List.copyOf(devices), up, down);
+    }
+}

@@ -1,0 +1,79 @@
+package io.gds4j.tools.check;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What lies between storage and GPUs as the fields of a JSON object. */
+final class StorageJson {
+    private StorageJson() {
+    }
+
+    static Map<String, @Nullable Object> of(Storage storage) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        Map<String, @Nullable Object> support = new LinkedHashMap<>();
+        storage.support().forEach(kind -> support.put(kind.storage(), kind.ways()));
+        fields.put("storage", support);
+        fields.put("nvidiaFs", nvidiaFs(storage.nvidiaFs()));
+        fields.put("kernel", kernel(storage.kernel()));
+        fields.put("rdma", rdma(storage.rdma()));
+        fields.put("acsBridges", storage.redirectingBridges().orElse(null));
+        List<Map<String, @Nullable Object>> links = new ArrayList<>();
+        for (PciLink link : storage.links()) {
+            Map<String, @Nullable Object> one = new LinkedHashMap<>();
+            one.put("gpu", link.gpu());
+            one.put("device", link.device());
+            one.put("pciId", link.pciId());
+            one.put("distance", link.distance().symbol());
+            links.add(one);
+        }
+        fields.put("links", links);
+        fields.put("environment", storage.environment());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> nvidiaFs(NvidiaFs nvidiaFs) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("loaded", nvidiaFs.isLoaded());
+        fields.put("version", nvidiaFs.version().orElse(null));
+        fields.put("devices", nvidiaFs.devices().isPresent() ? (Integer) nvidiaFs.devices().getAsInt() : null);
+        fields.put("modules", nvidiaFs.storage());
+        fields.put("bridges", nvidiaFs.bridges());
+        List<Map<String, @Nullable Object>> peers = new ArrayList<>();
+        for (NvidiaFs.Peer peer : nvidiaFs.peers()) {
+            Map<String, @Nullable Object> one = new LinkedHashMap<>();
+            one.put("gpu", peer.gpu());
+            one.put("peer", peer.peer());
+            one.putAll(peer.columns());
+            peers.add(one);
+        }
+        fields.put("peers", peers);
+        fields.put("statistics", nvidiaFs.statistics());
+        fields.put("parameters", nvidiaFs.parameters());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> kernel(KernelFeatures kernel) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("release", kernel.release());
+        fields.put("p2pdma", kernel.p2pdma().orElse(null));
+        fields.put("peerMemory", kernel.peerMemory().orElse(null));
+        fields.put("iommu", kernel.iommuUnits());
+        fields.put("iommuModes", kernel.iommuModes());
+        fields.put("iommuTranslates", kernel.iommuTranslates());
+        fields.put("bootedWith", kernel.commandLine());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> rdma(Rdma rdma) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("library", rdma.library().map(Path::toString).orElse(null));
+        fields.put("devices", rdma.devices());
+        fields.put("portsUp", rdma.portsUp());
+        fields.put("portsDown", rdma.portsDown());
+        return fields;
+    }
+}

@@ -1,0 +1,82 @@
+package io.gds4j.tools.check;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.cufile.DirectStorage;
+import io.gds4j.statistics.IoPath;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A kind of storage and the ways that serve it here, best first, in the words of newer gdschecks: {@code p2pdma}, {@code nvfs},
+ * {@code dmabuf}, {@code nvidia_peermem}, {@code compat}.
+ *
+ * @param storage as gdscheck names it
+ * @param ways at least {@code compat}, which serves all
+ */
+record StorageSupport(String storage, List<String> ways) {
+    private static final String NVME = "NVMe";
+
+    /** A kind and the kernel module by which nvidia-fs knows it. */
+    private record Kind(String name, String module) {
+    }
+
+    private static final List<Kind> KINDS = List.of(
+            new Kind(NVME, "nvme"),
+            new Kind("NVMeOF", "nvme_rdma"),
+            new Kind("SCSI", "scsi_mod"),
+            new Kind("ScaleFlux CSD", "sfxvdriver"),
+            new Kind("NVMesh", "nvmeib_common"),
+            new Kind("DDN EXAScaler", "lnet"),
+            new Kind("IBM Spectrum Scale", "mmfslinux"),
+            new Kind("NFS", "rpcrdma"),
+            new Kind("BeeGFS", "beegfs"),
+            new Kind("WekaFS", "wekafsio"),
+            new Kind("ScaTeFS", "scatefs"),
+            new Kind("VIRTIOFS", "virtiofs"));
+
+    StorageSupport {
+        ways = List.copyOf(ways);
+    }
+
+    static List<StorageSupport> all(
+            NvidiaFs nvidiaFs, KernelFeatures kernel, Rdma rdma, List<Gpu> gpus, CuFileConfig config) {
+        boolean compat = config.get(CuFileKeys.FORCE_COMPAT_MODE);
+        boolean p2pdma = DirectStorage.probe(config) instanceof DirectStorage.Works works
+                && works.path() == IoPath.P2PDMA
+                && kernel.p2pdma().orElse(true)
+                && !gpus.isEmpty();
+        List<StorageSupport> all = new ArrayList<>();
+        for (Kind kind : KINDS) {
+            List<String> ways = new ArrayList<>();
+            if (p2pdma && !compat && kind.name().equals(NVME)) {
+                ways.add("p2pdma");
+            }
+            if (!compat && !gpus.isEmpty() && nvidiaFs.storage().containsKey(kind.module())) {
+                ways.add("nvfs");
+            }
+            ways.add("compat");
+            all.add(new StorageSupport(kind.name(), ways));
+        }
+        all.add(new StorageSupport("Userspace RDMA", rdmaWays(kernel, rdma, gpus)));
+        return all;
+    }
+
+    private static List<String> rdmaWays(KernelFeatures kernel, Rdma rdma, List<Gpu> gpus) {
+        List<String> ways = new ArrayList<>();
+        if (rdma.library().isPresent() && !rdma.devices().isEmpty()) {
+            if (gpus.stream().anyMatch(gpu -> gpu.dmaBuf().orElse(false))) {
+                ways.add("dmabuf");
+            }
+            if (kernel.peerMemory().isPresent()) {
+                ways.add("nvidia_peermem");
+            }
+        }
+        return ways;
+    }
+
+    /** True if something else than the POSIX engine serves it. */
+    boolean direct() {
+        return ways.stream().anyMatch(way -> !way.equals("compat"));
+    }
+}
