@@ -29,7 +29,9 @@ final class BouncePool {
     static final long PIECE_SIZE = 4L << 20;
 
     /** So many pieces of operations of waiting streams are at work at a time, unless more slabs were needed before. */
-    private static final int SLABS_FOR_PARKING = 16;
+    private static final int SLABS_FOR_PARKING = 48;
+
+    private static final long BYTES_FOR_PARKING = 64L << 20;
 
     private static final long KIB = 1024;
     private static final long PAGE = 4096;
@@ -287,10 +289,15 @@ final class BouncePool {
     /** Makes slabs for streams that will wait for us, before any does. */
     void fillForParking() {
         List<Slab> made = new ArrayList<>();
-        Slab slab = acquire(pieceSize(), true);
-        while (slab != null) {
-            made.add(slab);
-            slab = made.size() < SLABS_FOR_PARKING ? tryAcquire(pieceSize(), true) : null;
+        for (SlabClass slabs : classes) {
+            long count = Math.min(SLABS_FOR_PARKING, Math.max(1, BYTES_FOR_PARKING / slabs.size()));
+            // None is held at first, and then none is waited for.
+            Slab slab = made.isEmpty() ? acquire(slabs.size(), true) : tryAcquire(slabs.size(), true);
+            while (slab != null) {
+                made.add(slab);
+                count--;
+                slab = count > 0 ? tryAcquire(slabs.size(), true) : null;
+            }
         }
         made.forEach(this::release);
     }

@@ -15,6 +15,9 @@ final class RequestRunners {
     /** Enough requests in flight that a disk is busy, whatever the processors. */
     private static final int MOST = 16;
 
+    /** Small requests that are in the page cache are over before more threads have woken, and those get into each other's way. */
+    private static final int MOST_FOR_SMALL = 8;
+
     private static final int REQUESTS_PER_RUNNER = 4;
     private static final int MOST_AT_ONCE = 16;
 
@@ -49,8 +52,9 @@ final class RequestRunners {
 
     /** Begins to run the entries of a submission. */
     void run(Submission submission) {
-        int wanted = Math.min(
-                most, submission.isSmall() ? Math.ceilDiv(submission.size(), perRunner) : submission.size());
+        int wanted = submission.isSmall()
+                ? Math.min(mostForSmall(), Math.ceilDiv(submission.size(), perRunner))
+                : Math.min(most, submission.size());
         List<Thread> fresh = new ArrayList<>();
         lock.lock();
         try {
@@ -87,7 +91,12 @@ final class RequestRunners {
 
     /** So many that every thread has some, but no fewer than pay for a thread. */
     private int atOnce(Submission submission) {
-        return Math.clamp(Math.ceilDiv(submission.size(), most), perRunner, Math.max(perRunner, MOST_AT_ONCE));
+        int share = Math.ceilDiv(submission.size(), mostForSmall());
+        return Math.clamp(share, perRunner, Math.max(perRunner, MOST_AT_ONCE));
+    }
+
+    private int mostForSmall() {
+        return Math.min(most, MOST_FOR_SMALL);
     }
 
     /** The submission whose turn it is. */
