@@ -38,6 +38,9 @@ final class DemoCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
     @Option(
             names = {"-s", "--size"},
             paramLabel = "BYTES",
@@ -65,6 +68,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        return DemoRun.run(new DemoArguments(size, dir), terminal, output.manner(), Schemas.of("demo")).code();
+        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.manner()), Schemas.of("demo"))
+                .code();
     }
 }

@@ -58,6 +58,9 @@ final class IoCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
     @Parameters(arity = "0..1", paramLabel = "JOBS.gdsio", converter = PathConverter.class,
             description = "A job file in gdsio's format; options of its sections add to those of the command line.")
     private @Nullable Path jobFile;
@@ -74,7 +77,7 @@ final class IoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        Manner manner = output.manner();
+        Manner manner = statistics.with(output.manner());
         IoArguments arguments = arguments(manner);
         return IoRun.run(arguments, terminal, manner, Schemas.of("io")).code();
     }

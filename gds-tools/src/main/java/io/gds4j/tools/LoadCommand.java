@@ -39,6 +39,9 @@ final class LoadCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
     @Parameters(
             paramLabel = "PATH",
             converter = PathConverter.class,
@@ -87,6 +90,6 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(path, target, backend, tensor, verify, digest, list);
-        return LoadRun.run(arguments, terminal, output.manner(), Schemas.of("load")).code();
+        return LoadRun.run(arguments, terminal, statistics.with(output.manner()), Schemas.of("load")).code();
     }
 }

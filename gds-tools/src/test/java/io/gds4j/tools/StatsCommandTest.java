@@ -9,6 +9,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -69,6 +70,53 @@ class StatsCommandTest {
                     .contains("GLOBAL STATS:", "READ-SIZE HISTOGRAM :", "64-128(KiB) 1", "Read: ok = 1 err = 0")
                     .doesNotContain("PER_GPU STATS:");
         }
+    }
+
+    @Test
+    void anotherProcessIsAskedWhileItRuns() throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[SIZE]);
+        Process program = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-XX:TieredStopAtLevel=1",
+                "-cp",
+                System.getProperty("java.class.path"),
+                CountingProgram.class.getName(),
+                file.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (BufferedReader said = program.inputReader()) {
+            assertThat(said.readLine()).isEqualTo("ready");
+            GdsRun run = GdsRun.gds("stats", Long.toString(program.pid()), "--json");
+            assertThat(run.status()).as(run.err()).isZero();
+            assertThat(run.json().get("pid").asLong()).isEqualTo(program.pid());
+            assertThat(run.json().get("sessions")).hasSize(1);
+            JsonNode session = run.json().get("sessions").get(0);
+            assertThat(session.get("level").asInt()).isEqualTo(3);
+            assertThat(session.get("read_ops").get("ok").asLong()).isEqualTo(1);
+            assertThat(session.get("read_bytes").asLong()).isEqualTo(SIZE);
+            assertThat(session.get("ioPaths").size()).isEqualTo(1);
+        } finally {
+            program.destroy();
+        }
+    }
+
+    @Test
+    void commandsThatMoveBytesSayInTheEndWhatTheyCounted() throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[SIZE]);
+        String[] io = {"io", "-f", file.toString(), "-d", "host", "-i", "4K", "--warm-up", "0", "--stats"};
+        GdsRun shown = GdsRun.gds(io);
+        assertThat(shown.status()).as(shown.err()).isZero();
+        assertThat(shown.out()).contains("GLOBAL STATS:", "Read: ok = 16 err = 0", "4-8(KiB) 16");
+        Path checkpoint = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        GdsRun load = GdsRun.gds("load", checkpoint.toString(), "--target", "host", "--stats", "--json");
+        assertThat(load.status()).as(load.err()).isZero();
+        assertThat(load.json().get("stats").get("read_ops").get("ok").asLong()).isPositive();
+        // What lies between tensors may be read with them.
+        assertThat(load.json().get("stats").get("read_bytes").asLong())
+                .isBetween(load.json().get("bytes").asLong(), Files.size(checkpoint));
+        GdsRun without = GdsRun.gds("load", checkpoint.toString(), "--target", "host", "--json");
+        assertThat(without.json().has("stats")).isFalse();
     }
 
     @Test

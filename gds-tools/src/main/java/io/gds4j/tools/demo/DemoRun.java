@@ -1,5 +1,6 @@
 package io.gds4j.tools.demo;
 
+import io.gds4j.CuFileDriver;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.DType;
 import io.gds4j.loader.HeaderPadding;
@@ -15,6 +16,7 @@ import io.gds4j.tools.load.LoadResult;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
@@ -61,7 +63,7 @@ public final class DemoRun {
     private ExitStatus run() throws IOException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         Targets target = Targets.resolve(null);
-        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment())) {
+        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), manner)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
@@ -77,7 +79,7 @@ public final class DemoRun {
                 write(shape, file);
                 result = measure(file, target, opened);
             }
-            print(result);
+            print(result, opened.driver());
             return LoadRun.status(result.verified(), terminal);
         }
     }
@@ -165,15 +167,17 @@ public final class DemoRun {
         }
     }
 
-    private void print(DemoResult result) {
+    private void print(DemoResult result, CuFileDriver driver) {
         if (manner.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
+            RunStatistics.add(object, driver, manner);
             terminal.out().println(Json.line(object));
             return;
         }
         result.rows().forEach(this::say);
         say(Text.row("removed", result.verified().path()));
+        RunStatistics.lines(driver, manner).forEach(this::say);
     }
 }

@@ -5,6 +5,7 @@ import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Manner;
@@ -52,7 +53,7 @@ public final class IoRun {
             job.kind(target.target());
             targets.add(target);
         }
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment())) {
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), manner)) {
             CuFileDriver driver = opened.driver();
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
@@ -111,6 +112,7 @@ public final class IoRun {
                         .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
                                 + "; comparing takes time, the throughput is lower for it"));
             }
+            RunStatistics.lines(opened.driver(), manner).forEach(terminal.out()::println);
         }
     }
 
@@ -161,6 +163,7 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
+        RunStatistics.add(object, opened.driver(), manner);
         return object;
     }
 

@@ -6,6 +6,7 @@ import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorInfo;
+import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
@@ -47,7 +48,7 @@ public final class LoadRun {
     private ExitStatus load() throws IOException {
         Targets target = Targets.resolve(arguments.target());
         LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment())) {
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), manner)) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), terminal, manner)) {
@@ -60,7 +61,7 @@ public final class LoadRun {
                         opened.driver().backendName(),
                         Inspection.of(tensors, arguments.verify(), arguments.digest(), terminal, manner));
             }
-            print(result);
+            print(result, opened.driver());
             return status(result, terminal);
         }
     }
@@ -104,11 +105,12 @@ public final class LoadRun {
         return plan;
     }
 
-    private void print(LoadResult result) {
+    private void print(LoadResult result, CuFileDriver driver) {
         if (manner.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
+            RunStatistics.add(object, driver, manner);
             terminal.out().println(Json.line(object));
         } else if (manner.table()) {
             result.rows().forEach(terminal.out()::println);
@@ -119,6 +121,7 @@ public final class LoadRun {
                     terminal.out().println(digest + "  " + Text.oneLine(tensor.name()));
                 }
             }
+            RunStatistics.lines(driver, manner).forEach(terminal.out()::println);
         }
     }
 

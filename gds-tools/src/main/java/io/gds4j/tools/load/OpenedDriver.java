@@ -2,6 +2,8 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.Manner;
 import java.util.Map;
 
 /**
@@ -13,11 +15,15 @@ import java.util.Map;
 public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoCloseable {
     private static final double NANOS = 1e9;
 
-    /** Opens with the configuration that these environment variables give. */
-    public static OpenedDriver open(String backend, Map<String, String> environment) {
+    /** Opens with the configuration that these environment variables give; counts if the manner says so. */
+    public static OpenedDriver open(String backend, Map<String, String> environment, Manner manner) {
         long start = System.nanoTime();
         CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(environment), backend);
-        return new OpenedDriver(driver, (System.nanoTime() - start) / NANOS);
+        OpenedDriver opened = new OpenedDriver(driver, (System.nanoTime() - start) / NANOS);
+        if (manner.statistics()) {
+            RunStatistics.start(driver);
+        }
+        return opened;
     }
 
     @Override

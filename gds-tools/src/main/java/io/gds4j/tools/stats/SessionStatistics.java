@@ -1,11 +1,15 @@
 package io.gds4j.tools.stats;
 
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileStatistics;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
+import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /**
  * What one driver session has counted.
@@ -36,6 +40,28 @@ record SessionStatistics(
         long queueDepth,
         long retries,
         String ioUring) {
+
+    /** Of a session of this process, which counts at level 3. */
+    static SessionStatistics of(CuFileDriver driver) {
+        CuFileStatistics statistics = driver.statistics();
+        StatisticsLevel3 all = statistics.level3();
+        EngineStatistics engine = statistics.engine();
+        Map<String, Long> paths = new TreeMap<>();
+        engine.bytesByPath().forEach((path, bytes) -> paths.put(path.name(), bytes));
+        return new SessionStatistics(
+                "of this command",
+                driver.backendName(),
+                statistics.level(),
+                all.detailed().basic(),
+                Optional.of(all.detailed()),
+                Optional.of(all),
+                paths,
+                engine.bouncePoolBytes(),
+                engine.bouncePoolPeakBytes(),
+                engine.queueDepth(),
+                engine.retries(),
+                engine.ioUring());
+    }
 
     static SessionStatistics read(String number, CuFileStatisticsMXBean bean) {
         int level = bean.getLevel();

@@ -37,7 +37,7 @@ public final class StatsRun {
         return ExitStatus.DONE;
     }
 
-    private static Map<String, @Nullable Object> object(SessionStatistics session) {
+    static Map<String, @Nullable Object> object(SessionStatistics session) {
         Map<String, @Nullable Object> object = new LinkedHashMap<>();
         object.put("session", session.number());
         object.put("backend", session.backend());

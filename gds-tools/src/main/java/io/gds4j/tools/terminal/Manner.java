@@ -6,8 +6,19 @@ package io.gds4j.tools.terminal;
  * @param json one JSON object on standard output
  * @param quiet nothing but errors and the JSON object
  * @param progress progress may be drawn, where a terminal is
+ * @param statistics what the driver has counted, too
  */
-public record Manner(boolean json, boolean quiet, boolean progress) {
+public record Manner(boolean json, boolean quiet, boolean progress, boolean statistics) {
+    /** Without statistics. */
+    public Manner(boolean json, boolean quiet, boolean progress) {
+        this(json, quiet, progress, false);
+    }
+
+    /** The same with statistics. */
+    public Manner counting() {
+        return new Manner(json, quiet, progress, true);
+    }
+
     /** True if a person wants to read a result on standard output. */
     public boolean table() {
         return !json && !quiet;
