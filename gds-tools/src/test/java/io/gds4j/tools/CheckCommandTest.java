@@ -101,6 +101,36 @@ class CheckCommandTest {
     }
 
     @Test
+    void aPathSaysWhichBackendServesItAndWhyNotTheLibrary() throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[10_000]);
+        Path shared = Path.of("/dev/shm");
+
+        GdsRun run = gds("check", file.toString(), shared.toString(), "--json");
+
+        JsonNode path = run.json().get("paths").get(0);
+        assertThat(path.get("backend").asText()).isEqualTo("compat");
+        assertThat(path.get("whyNotLibcufile").asText()).contains("nvidia-fs is not loaded");
+        assertThat(run.json().get("paths").get(1).get("whyNotLibcufile").asText())
+                .contains("the file system has no block device of its own (device 0:");
+        assertThat(gds("check", file.toString()).out()).containsPattern("libcufile +does not serve it directly: \\S");
+        for (JsonNode backend : run.json().get("backends")) {
+            assertThat(backend.get("chosen").asBoolean()).isEqualTo(backend.get("name").asText().equals("compat"));
+            assertThat(backend.has("whyNotChosen")).isTrue();
+        }
+    }
+
+    @Test
+    void aForcedCompatModeIsGivenAsTheReason() throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[10]);
+
+        GdsRun run = GdsRun.gds(
+                Map.of("CUFILE_FORCE_COMPAT_MODE", "true"), () -> false, "check", file.toString(), "--json");
+
+        assertThat(run.json().get("paths").get(0).get("whyNotLibcufile").asText())
+                .startsWith("properties.force_compat_mode is true");
+    }
+
+    @Test
     void aPathThatIsNotThereIsStatusThree() {
         Path missing = folder.resolve("missing");
 

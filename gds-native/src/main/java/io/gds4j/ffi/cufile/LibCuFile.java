@@ -57,6 +57,18 @@ public final class LibCuFile {
     public record NotFound(String reason) implements Location {
     }
 
+    /**
+     * What came of looking, and where.
+     *
+     * @param folders in order; the library itself if {@value #PROPERTY} names it
+     */
+    public record Search(Location location, List<String> folders) {
+        /** Keeps a copy of the folders. */
+        public Search {
+            folders = List.copyOf(folders);
+        }
+    }
+
     private final Path root;
     private final Map<String, String> environment;
     private final Optional<String> property;
@@ -72,7 +84,21 @@ public final class LibCuFile {
      * the folders of the dynamic linker, and CUDA's under /usr/local, the newest first.
      */
     public static Location locate() {
-        return new LibCuFile(Path.of("/"), System.getenv(), Optional.ofNullable(System.getProperty(PROPERTY))).look();
+        return search(Path.of("/"), System.getenv()).location();
+    }
+
+    /**
+     * The same below another root and with another environment.
+     *
+     * @param root where absolute paths begin
+     * @param environment variables
+     */
+    public static Search search(Path root, Map<String, String> environment) {
+        return new LibCuFile(root, environment, Optional.ofNullable(System.getProperty(PROPERTY))).search();
+    }
+
+    private Search search() {
+        return new Search(look(), property.isPresent() ? List.of(property.get()) : List.copyOf(folders()));
     }
 
     Location look() {

@@ -508,7 +508,7 @@ final class LibCuFileBackend implements CuFileBackend {
         if (open == null) {
             stage("cuFileSetStatsLevel", CuFileKeys.PROFILE_CUFILE_STATS, (long) level);
         } else {
-            open.library().setStatsLevel(level);
+            open.setStatsLevel(level);
         }
     }
 
@@ -522,12 +522,12 @@ final class LibCuFileBackend implements CuFileBackend {
 
     @Override
     public void statsStart() {
-        current("cuFileStatsStart").library().statsStart();
+        current("cuFileStatsStart").startStats();
     }
 
     @Override
     public void statsStop() {
-        current("cuFileStatsStop").library().statsStop();
+        current("cuFileStatsStop").stopStats();
     }
 
     @Override

@@ -80,8 +80,12 @@ final class LibraryBatch implements BackendBatch {
         slabs.add(this);
     }
 
-    /** One request; its file is entered until its event is ready. */
-    private record Entry(LibraryFile file, BatchRequest request, int slabClass, long context) {
+    /**
+     * One request; its file is entered until its event is ready.
+     *
+     * @param size bytes that the library is asked for: a read stops at the end of the file as it is at submission
+     */
+    private record Entry(LibraryFile file, BatchRequest request, long size, int slabClass, long context) {
     }
 
     @Override
@@ -112,14 +116,16 @@ final class LibraryBatch implements BackendBatch {
                 entered.add(checked(request, owner));
             }
             feed();
-            waiting.addAll(entered);
+            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0).toList();
+            waiting.addAll(moving);
             int before = waiting.size();
             @Nullable CuFileException refused = feedOnce();
-            if (refused != null && waiting.size() == before && before == entered.size()) {
+            if (refused != null && waiting.size() == before && before == moving.size()) {
                 waiting.clear();
                 throw refused;
             }
             done = true;
+            entered.stream().filter(entry -> entry.size == 0).forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
         } finally {
             if (!done) {
                 entered.forEach(entry -> entry.file.exit());
@@ -150,7 +156,14 @@ final class LibraryBatch implements BackendBatch {
         if (!file.enter()) {
             throw file.refused(SUBMIT);
         }
-        return new Entry(file, request, slabs.classOf(request.size()), context);
+        long size = request.write() ? request.size() : beforeTheEnd(file, request);
+        return new Entry(file, request, size, slabs.classOf(size), context);
+    }
+
+    /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
+    private static long beforeTheEnd(LibraryFile file, BatchRequest request) {
+        long end = file.end();
+        return end < 0 ? request.size() : Math.clamp(end - request.fileOffset(), 0, request.size());
     }
 
     /** Feeds as many as there are slabs for; those that the library refuses become failed events. */
@@ -198,7 +211,7 @@ final class LibraryBatch implements BackendBatch {
                     run.get(i).file.handle(),
                     request.write(),
                     request.memory().address(),
-                    request.size(),
+                    run.get(i).size,
                     request.fileOffset(),
                     request.bufferOffset(),
                     slots[i]);
@@ -317,7 +330,7 @@ final class LibraryBatch implements BackendBatch {
         insideCount--;
         slabs.giveBack(entry.slabClass);
         long moved = CuFileResults.transferred(
-                status == null ? BatchStatus.FAILED : status, IoEvents.result(events, index), entry.request.size());
+                status == null ? BatchStatus.FAILED : status, IoEvents.result(events, index), entry.size);
         if (moved >= 0) {
             counters.add(entry.file.servedBy(), moved);
             finish(entry, BatchStatus.COMPLETE, moved);

@@ -19,6 +19,7 @@ import java.util.OptionalInt;
  */
 final class LibraryFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
+    private static final int PAGE = 4096;
 
     private final LibCuFileSession session;
     private final Posix posix;
@@ -133,6 +134,17 @@ final class LibraryFile implements BackendFile {
     @Override
     public boolean isWritable() {
         return descriptor.isWritable();
+    }
+
+    /** Bytes in the file now, or a negative number if nobody knows; for those who are inside. Allocates nothing if it can. */
+    long end() {
+        return descriptor.isShared() ? sizeNow() : FileEnd.of(descriptor.fd());
+    }
+
+    /** Bytes to which the kernel wants host memory aligned for direct I/O on it. */
+    long directMemoryAlignment() {
+        int told = descriptor.status().directMemoryAlignment();
+        return told > 0 ? told : PAGE;
     }
 
     /** Bytes in the file now, or a negative errno; for those who are inside. */

@@ -22,8 +22,9 @@ import java.util.Optional;
  * @param flags access mode and status flags
  * @param status what statx said when it was opened
  * @param path the file's name, where the kernel knows one
+ * @param isShared the program has the same open file, with its position
  */
-record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> path) {
+record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> path, boolean isShared) {
 
     private static final String FUNCTION = "cuFileHandleRegister";
     private static final int CREATE_MODE = 0666;
@@ -78,7 +79,7 @@ record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> pat
         if (fd < 0) {
             throw PosixErrors.failure(FUNCTION, "open", fd).path(path).build();
         }
-        return own(posix, fd, flags, path);
+        return own(posix, fd, flags, path, false);
     }
 
     private static OwnedDescriptor duplicate(Posix posix, int fd) {
@@ -100,7 +101,8 @@ record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> pat
         }
         int kept = flags & KEPT;
         int own = posix.open("/proc/self/fd/" + fd, kept, 0);
-        if (own < 0) {
+        boolean shared = own < 0;
+        if (shared) {
             // Permissions may have changed since the program opened it: then share its open file.
             own = posix.fcntl(fd, PosixConstants.F_DUPFD_CLOEXEC, 0);
         }
@@ -110,10 +112,10 @@ record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> pat
                     .path(path)
                     .build();
         }
-        return own(posix, own, kept, path);
+        return own(posix, own, kept, path, shared);
     }
 
-    private static OwnedDescriptor own(Posix posix, int fd, int flags, Optional<Path> path) {
+    private static OwnedDescriptor own(Posix posix, int fd, int flags, Optional<Path> path, boolean shared) {
         boolean done = false;
         try {
             StatxResult status = posix.statx(fd);
@@ -122,7 +124,7 @@ record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> pat
             // The library refuses O_NONBLOCK.
             PosixErrors.check(FUNCTION, "fcntl", posix.fcntl(fd, F_SETFL, flags & ~PosixConstants.O_NONBLOCK), path);
             done = true;
-            return new OwnedDescriptor(fd, flags, status, path);
+            return new OwnedDescriptor(fd, flags, status, path, shared);
         } finally {
             if (!done) {
                 posix.close(fd);

@@ -94,7 +94,8 @@ final class Transfers {
             long size,
             long fileOffset,
             long bufferOffset) {
-        boolean zeroesBehind = !write && file.isDirect() && base.kind().isHost();
+        boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
+        boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
         while (done < size) {
             if (caller.isInterrupted()) {
@@ -105,8 +106,11 @@ final class Transfers {
                         .buildInterrupted();
             }
             long piece = Math.min(size - done, PIECE);
-            if (zeroesBehind) {
+            if (writesBehind) {
                 piece = beforeTheEnd(file, fileOffset + done, piece);
+            }
+            if (alignsAddress) {
+                piece = whichTheAddressAllows(file, base.address() + bufferOffset + done, fileOffset + done, piece);
             }
             long moved = piece == 0
                     ? 0
@@ -142,16 +146,27 @@ final class Transfers {
     }
 
     /**
-     * A direct read of host memory across the end of the file sets the bytes behind the end to 0, up to the end of the block.
-     * So it stops at the last whole page, and the odd rest is read as what it is: unaligned, through the page cache.
+     * A read across the end of the file changes memory behind the end: into host memory a direct one sets 0 up to the end of
+     * the block, and into a GPU the library copies all of its slab, with whatever an earlier transfer left in it. So a read
+     * stops at the end. A direct one stops at the last whole page first, and the odd rest is read as what it is: unaligned,
+     * through the page cache.
      */
-    private static long beforeTheEnd(LibraryFile file, long offset, long piece) {
-        long end = file.sizeNow();
+    static long beforeTheEnd(LibraryFile file, long offset, long piece) {
+        long end = file.end();
         if (end < 0 || offset + piece <= end) {
             return piece;
         }
-        long wholePages = end & -PAGE;
+        long wholePages = file.isDirect() ? end & -PAGE : end;
         return offset < wholePages ? wholePages - offset : Math.max(0, end - offset);
+    }
+
+    /**
+     * The library chooses its direct descriptor by file offset and size alone, and the kernel refuses host memory that is not
+     * aligned with EINVAL. So one byte goes first, and the rest is at an odd offset: both through the page cache.
+     */
+    private static long whichTheAddressAllows(LibraryFile file, long address, long offset, long piece) {
+        boolean chosen = ((offset | piece) & (PAGE - 1)) == 0;
+        return chosen && address % file.directMemoryAlignment() != 0 ? Math.min(1, piece) : piece;
     }
 
     private long call(

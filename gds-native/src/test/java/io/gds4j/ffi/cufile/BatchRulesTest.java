@@ -1,6 +1,7 @@
 package io.gds4j.ffi.cufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -146,6 +147,27 @@ class BatchRulesTest extends SessionRig {
         assertThat(failure.error()).isEqualTo(CuFileError.INVALID_VALUE);
         assertThat(failure.detail()).contains("1 to 128");
         assertThat(fake.callsOf("cuFileBatchIOSetUp")).isEmpty();
+    }
+
+    @Test
+    void readOfAnEntryLeavesTheBytesBehindTheEndAlone() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 16384);
+        backend.allocator().fill(memory.range(), (byte) 7);
+        BackendBatch batch = backend.batchIoSetUp(4);
+        BackendFile file = file();
+        backend.batchIoSubmit(
+                batch,
+                List.of(
+                        new BatchRequest(file, false, memory.range(), 8192, SIZE - 4096, 0, 1),
+                        new BatchRequest(file, false, memory.range(), 4096, SIZE, 8192, 2)),
+                0);
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 2, 4, Optional.of(Duration.ofSeconds(5)));
+        assertThat(events).extracting(BatchEvent::cookie, BatchEvent::status, BatchEvent::result)
+                .containsExactlyInAnyOrder(
+                        tuple(1L, BatchStatus.COMPLETE, 4096L), tuple(2L, BatchStatus.COMPLETE, 0L));
+        assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(SIZE - 4096, 4096));
+        assertThat(bytes(memory, 4096, 16384 - 4096)).containsOnly(7);
+        backend.batchIoDestroy(batch);
     }
 
     @Test

@@ -302,7 +302,7 @@ final class FakeDriver {
 
     long statsStart() {
         fake.called("StatsStart");
-        return isOpen() ? 0 : 5001;
+        return !isOpen() ? 5001 : statsLevel == 0 ? 5030 : 0;
     }
 
     long statsStop() {

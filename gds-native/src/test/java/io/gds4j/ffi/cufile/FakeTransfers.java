@@ -22,6 +22,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** The double's files, buffers and transfers, by POSIX calls on the descriptors and addresses that it is given. */
 final class FakeTransfers {
     private static final long PAGE = 4096;
+    private static final byte STALE = 0x5a;
 
     private final FakeCuFile fake;
     private final Cuda cuda;
@@ -261,8 +262,8 @@ final class FakeTransfers {
     long move(File file, boolean write, long address, long size, long fileOffset) {
         // GPU memory goes through host slabs: what a direct read writes behind the end of the file stays there.
         boolean host = cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS;
-        boolean aligned = host && ((address | size | fileOffset) & (PAGE - 1)) == 0;
-        int fd = file.direct && aligned ? file.fd : file.buffered;
+        // Not looking at the address, as the library does; the kernel does.
+        int fd = file.direct && host && ((size | fileOffset) & (PAGE - 1)) == 0 ? file.fd : file.buffered;
         long done = 0;
         while (done < size) {
             long count = Math.min(size - done, PosixConstants.MAX_RW_COUNT & -PAGE);
@@ -281,6 +282,10 @@ final class FakeTransfers {
             }
         }
         moved.addAndGet(done);
+        if (!host && !write && done < size) {
+            // All of the slab is copied, with what an earlier transfer left in it.
+            MemorySegment.ofAddress(address + done).reinterpret(size - done).fill(STALE);
+        }
         return done;
     }
 

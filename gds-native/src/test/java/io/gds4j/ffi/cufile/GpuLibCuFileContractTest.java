@@ -8,6 +8,7 @@ import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.contract.BackendContractSuite;
 import io.gds4j.testkit.contract.Divergence;
 import java.nio.file.Path;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Tag;
@@ -48,11 +49,15 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
 
     @Override
     public Set<Divergence> divergences() {
-        return Set.of(
+        Set<Divergence> kept = EnumSet.of(
                 Divergence.ERRNO_LOST,
                 Divergence.MEMFD_REFUSED,
                 Divergence.ONE_CONFIGURATION,
                 Divergence.STATISTICS_OF_THE_LIBRARY);
+        if (DirectStorage.probe(config()) instanceof DirectStorage.Lacking) {
+            kept.add(Divergence.NEEDS_COMPAT_MODE);
+        }
+        return kept;
     }
 
     @Override

@@ -17,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
@@ -136,6 +137,53 @@ class TransferRulesTest extends SessionRig {
         assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
         assertThat(bytes(memory, 9192, 65536 - 9192)).containsOnly(7);
         assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(booleans = {false, true})
+    void readIntoAGpuLeavesTheBytesBehindTheEndAlone(boolean direct) throws Exception {
+        Files.write(path, expected(0, 9192));
+        BackendFile file = backend.handleRegister(
+                new FileSource.Named(path, true, false, false, false, false, direct, false, false));
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        backend.allocator().fill(memory.range(), (byte) 7);
+
+        assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192);
+
+        assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
+        assertThat(bytes(memory, 9192, 65536 - 9192)).containsOnly(7);
+        assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
+        assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
+        // And what somebody appends is read.
+        Files.write(path, expected(9192, 4096), StandardOpenOption.APPEND);
+        assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192 + 4096);
+        assertThat(bytes(memory, 9192, 4096)).isEqualTo(expected(9192, 4096));
+    }
+
+    @Test
+    void directHandleServesHostMemoryThatIsNotAligned() {
+        BackendFile file = backend.handleRegister(
+                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
+        assertThat(backend.read(file, memory.range(), 8192, 4096, 5)).isEqualTo(8192);
+        assertThat(bytes(memory, 5, 8192)).isEqualTo(expected(4096, 8192));
+        assertThat(backend.write(file, memory.range(), 8192, 65536, 5)).isEqualTo(8192);
+        assertThat(backend.read(file, memory.range(), 8192, 65536, 8192)).isEqualTo(8192);
+        assertThat(bytes(memory, 8192, 8192)).isEqualTo(expected(4096, 8192));
+    }
+
+    @Test
+    void statisticsOfLevelZeroNeverReachTheLibrary() {
+        backend.setStatsLevel(0);
+        backend.statsStart();
+        assertThat(fake.callsOf("cuFileStatsStart")).isEmpty();
+        backend.setStatsLevel(2);
+        assertThat(fake.callsOf("cuFileStatsStart")).as("wanted before").hasSize(1);
+        backend.statsStop();
+        assertThat(fake.callsOf("cuFileStatsStop")).hasSize(1);
+        backend.setStatsLevel(0);
+        backend.statsStop();
+        assertThat(fake.callsOf("cuFileStatsStop")).hasSize(1);
     }
 
     @Test

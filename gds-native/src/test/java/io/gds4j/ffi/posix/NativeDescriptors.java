@@ -1,7 +1,15 @@
 package io.gds4j.ffi.posix;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
 import io.gds4j.testkit.ChannelDescriptors;
 import io.gds4j.testkit.RawDescriptors;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -9,6 +17,11 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Descriptors of libc, for the contract suite. */
 public final class NativeDescriptors implements RawDescriptors {
+    private static final MethodHandle PIPE = Linker.nativeLinker()
+            .downcallHandle(
+                    Linker.nativeLinker().defaultLookup().findOrThrow("pipe"),
+                    FunctionDescriptor.of(JAVA_INT, ADDRESS));
+
     private final Posix posix = FfmPosix.instance();
     private final ChannelDescriptors channels = new ChannelDescriptors();
     private final Set<Integer> ofChannels = ConcurrentHashMap.newKeySet();
@@ -38,11 +51,16 @@ public final class NativeDescriptors implements RawDescriptors {
         return fd;
     }
 
+    /** Its end for reading; the other one stays open with the process. */
     @Override
     public int pipe() {
-        int fd = channels.pipe();
-        ofChannels.add(fd);
-        return fd;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment ends = arena.allocate(JAVA_INT, 2);
+            int result = (int) PIPE.invokeExact(ends);
+            return opened("pipe", result < 0 ? result : ends.get(JAVA_INT, 0));
+        } catch (Throwable t) {
+            throw new AssertionError(t);
+        }
     }
 
     @Override

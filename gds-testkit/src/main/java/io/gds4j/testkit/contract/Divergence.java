@@ -9,8 +9,10 @@ package io.gds4j.testkit.contract;
 public enum Divergence {
     /** The handle works on the caller's descriptor, and dies when the caller closes it. */
     HANDLE_NEEDS_CALLERS_DESCRIPTOR,
-    /** Files of memfd_create are refused. */
+    /** Files that are on no block device are refused: those of memfd_create, those on tmpfs. */
     MEMFD_REFUSED,
+    /** The driver opens only where compat mode is allowed: this machine has no other. */
+    NEEDS_COMPAT_MODE,
     /** A failed system call shows as EPERM or EIO, whatever the kernel said. */
     ERRNO_LOST,
     /** An interrupt is noticed only after the whole request. */

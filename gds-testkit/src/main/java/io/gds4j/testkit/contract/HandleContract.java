@@ -457,6 +457,10 @@ public abstract class HandleContract extends BackendContract {
         Path path = Files.createTempFile(shm, "gds4j-contract", null);
         try {
             GuardedFile file = GuardedFile.create(path, SIZE, 3);
+            if (diverges(Divergence.MEMFD_REFUSED)) {
+                Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, () -> openToWrite(file, mode));
+                return;
+            }
             try (CuFileHandle handle = openToWrite(file, mode)) {
                 readBack(file, handle);
                 writeSome(file, handle, path);

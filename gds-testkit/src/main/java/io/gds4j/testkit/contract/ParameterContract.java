@@ -120,6 +120,10 @@ public abstract class ParameterContract extends BackendContract {
         boolean before = backend.getParameterBool(parameter);
         backend.setParameterBool(parameter, !before);
         assertThat(backend.getParameterBool(parameter)).as("staged").isEqualTo(!before);
+        if (parameter == BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE && diverges(Divergence.NEEDS_COMPAT_MODE)) {
+            Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverOpen);
+            return;
+        }
         backend.driverOpen();
         assertThat(backend.getParameterBool(parameter)).as("running").isEqualTo(!before);
         backend.driverClose();

@@ -15,23 +15,48 @@ import org.jspecify.annotations.Nullable;
  * @param chosen true for the one that {@code auto} takes
  * @param reason why it cannot serve; null if it can
  * @param remedy what would help; null if it can serve
+ * @param whyNotChosen why {@code auto} leaves files to others although it can serve; null if there is no such reason
  */
-record Backend(String name, boolean chosen, @Nullable String reason, @Nullable String remedy) {
+record Backend(
+        String name,
+        boolean chosen,
+        @Nullable String reason,
+        @Nullable String remedy,
+        @Nullable String whyNotChosen) {
     static List<Backend> all(CuFileConfig config) {
         List<Backend> backends = new ArrayList<>();
         boolean taken = false;
         for (CuFileBackendProvider provider : CuFileDriver.providers()) {
-            backends.add(switch (provider.probe(config)) {
-                case Availability.Available ok -> new Backend(provider.name(), !taken, null, null);
-                case Availability.Unavailable(String reason, String remedy) ->
-                    new Backend(provider.name(), false, reason, remedy);
-            });
+            backends.add(of(provider, config, taken));
             taken |= backends.getLast().chosen();
         }
         return backends;
     }
 
+    private static Backend of(CuFileBackendProvider provider, CuFileConfig config, boolean taken) {
+        return switch (provider.probe(config)) {
+            case Availability.Unavailable(String reason, String remedy) ->
+                new Backend(provider.name(), false, reason, remedy, null);
+            case Availability.Available ok -> switch (provider.probeForAuto(config)) {
+                case Availability.Unavailable(String reason, String remedy) ->
+                    new Backend(provider.name(), false, null, null, reason);
+                case Availability.Available also -> new Backend(provider.name(), !taken, null, null, null);
+            };
+        };
+    }
+
     boolean available() {
         return reason == null;
+    }
+
+    /** In a few words. */
+    String describe() {
+        if (!available()) {
+            return "not available: %s; %s".formatted(reason, remedy);
+        }
+        if (whyNotChosen != null) {
+            return "available, but serves only by name: " + whyNotChosen;
+        }
+        return chosen ? "available, serves by default" : "available";
     }
 }

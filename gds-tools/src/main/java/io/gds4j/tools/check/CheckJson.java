@@ -105,6 +105,7 @@ final class CheckJson {
         fields.put("chosen", backend.chosen());
         fields.put("reason", backend.reason());
         fields.put("remedy", backend.remedy());
+        fields.put("whyNotChosen", backend.whyNotChosen());
         return fields;
     }
 
@@ -133,6 +134,8 @@ final class CheckJson {
         fields.put("reason", path.buffered().map(IoPathReport::reason).orElse(path.note()));
         fields.put("directIoPath", path.direct().map(served -> served.path().name()).orElse(null));
         fields.put("directReason", path.direct().map(IoPathReport::reason).orElse(null));
+        fields.put("backend", path.backend().orElse(null));
+        fields.put("whyNotLibcufile", path.obstacle().orElse(null));
         return fields;
     }
 

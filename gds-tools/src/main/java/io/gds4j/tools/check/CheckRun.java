@@ -2,10 +2,12 @@ package io.gds4j.tools.check;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DefaultConfigFile;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cufile.DirectStorage;
 import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.tools.terminal.ErrorReport;
@@ -82,7 +84,7 @@ public final class CheckRun {
                 Backend.all(config),
                 config,
                 storage(files, gpus, library, config, terminal.environment()),
-                examine(arguments.paths(), config, files));
+                examine(arguments.paths(), config, files, machineObstacles(library, cuda, config)));
     }
 
     static Storage storage(
@@ -112,12 +114,32 @@ public final class CheckRun {
         return links;
     }
 
-    private static List<PathReport> examine(List<Path> paths, CuFileConfig config, SystemFiles files) {
+    /** What keeps libcufile from serving any file directly. */
+    private static List<String> machineObstacles(LibCuFile library, CudaAvailability cuda, CuFileConfig config) {
+        List<String> obstacles = new ArrayList<>();
+        if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
+            obstacles.add("properties.force_compat_mode is true");
+        }
+        if (library.path().isEmpty()) {
+            obstacles.add("libcufile is not found");
+        }
+        if (cuda instanceof CudaAvailability.Unavailable) {
+            obstacles.add("there is no GPU");
+        }
+        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+            obstacles.add(reason);
+        }
+        return obstacles;
+    }
+
+    private static List<PathReport> examine(
+            List<Path> paths, CuFileConfig config, SystemFiles files, List<String> machineObstacles) {
         if (paths.isEmpty()) {
             return List.of();
         }
         try (CuFileDriver driver = CuFileDriver.open(config)) {
-            PathExaminer examiner = new PathExaminer(FfmPosix.instance(), driver, Mount.all(files));
+            PathExaminer examiner = new PathExaminer(
+                    FfmPosix.instance(), driver, Mount.all(files), machineObstacles);
             return paths.stream().map(examiner::examine).toList();
         } catch (CuFileException e) {
             // No backend: the rest of the report says what is missing, so it has to appear.

@@ -99,18 +99,10 @@ final class CheckText {
             library.searched().forEach(folder -> row("", "looked in " + folder));
         }
         for (Backend backend : report.backends()) {
-            row(
-                    backend.name(),
-                    backend.available()
-                            ? backend.chosen() ? "available, serves by default" : "available"
-                            : "not available: %s; %s".formatted(reason(backend), backend.remedy()));
+            String text = backend.describe();
+            // Where something was looked for is many folders.
+            row(backend.name(), verbose ? text : text.replaceFirst(", looked in [^;]*", ""));
         }
-    }
-
-    /** Where something was looked for is many folders. */
-    private String reason(Backend backend) {
-        String reason = String.valueOf(backend.reason());
-        return verbose ? reason : reason.replaceFirst(", looked in .*", "");
     }
 
     private void storage() {
@@ -231,6 +223,7 @@ final class CheckText {
             row("direct I/O", path.alignment().map(CheckText::alignment).orElse("not available, or not known"));
             path.buffered().ifPresent(served -> row("by default", "%s: %s".formatted(served.path(), served.reason())));
             path.direct().ifPresent(served -> row("with O_DIRECT", "%s: %s".formatted(served.path(), served.reason())));
+            path.obstacle().ifPresent(why -> row("libcufile", "does not serve it directly: " + why));
             if (!path.note().isEmpty()) {
                 row("note", path.note());
             }

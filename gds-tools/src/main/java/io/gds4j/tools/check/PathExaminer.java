@@ -5,6 +5,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cufile.DirectStorage;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
@@ -15,6 +16,7 @@ import io.gds4j.tools.terminal.ErrorReport;
 import java.io.IOException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
@@ -29,11 +31,14 @@ final class PathExaminer {
     private final Posix posix;
     private final CuFileDriver driver;
     private final List<Mount> mounts;
+    private final List<String> machineObstacles;
 
-    PathExaminer(Posix posix, CuFileDriver driver, List<Mount> mounts) {
+    /** @param machineObstacles what keeps libcufile from serving any file directly */
+    PathExaminer(Posix posix, CuFileDriver driver, List<Mount> mounts, List<String> machineObstacles) {
         this.posix = posix;
         this.driver = driver;
         this.mounts = mounts;
+        this.machineObstacles = List.copyOf(machineObstacles);
     }
 
     PathReport examine(Path path) {
@@ -74,6 +79,7 @@ final class PathExaminer {
                     Optional.empty(),
                     Optional.empty(),
                     Optional.empty(),
+                    Optional.empty(),
                     "name a file in it: none can be made here for a try (%s)".formatted(Errno.text(-fd)),
                     Optional.empty());
         }
@@ -88,7 +94,7 @@ final class PathExaminer {
         }
     }
 
-    private static PathReport report(
+    private PathReport report(
             Path path,
             String kind,
             Optional<Mount> mount,
@@ -103,8 +109,14 @@ final class PathExaminer {
                                 stat.directOffsetAlignment(),
                                 stat.directReadOffsetAlignment()));
         return new PathReport(
-                path.toString(), kind, mount, alignment, Optional.of(buffered), Optional.of(direct), "",
+                path.toString(), kind, mount, alignment, Optional.of(buffered), Optional.of(direct), obstacle(stat), "",
                 Optional.empty());
+    }
+
+    private Optional<String> obstacle(StatxResult stat) {
+        List<String> all = new ArrayList<>(machineObstacles);
+        DirectStorage.obstacle(stat).ifPresent(all::add);
+        return all.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", all));
     }
 
     private static CommandFailure unusable(Path path, int errno) {

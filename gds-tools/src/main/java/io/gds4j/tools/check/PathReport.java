@@ -13,6 +13,7 @@ import java.util.Optional;
  * @param alignment what direct I/O asks for there
  * @param buffered what serves a file that is opened as {@code gds load} does it
  * @param direct what serves a file that is opened with O_DIRECT
+ * @param obstacle why libcufile does not serve it directly
  * @param note what else there is to know
  * @param error what kept it from being examined
  */
@@ -23,6 +24,7 @@ public record PathReport(
         Optional<DirectAlignment> alignment,
         Optional<IoPathReport> buffered,
         Optional<IoPathReport> direct,
+        Optional<String> obstacle,
         String note,
         Optional<ErrorReport> error) {
     /**
@@ -37,7 +39,15 @@ public record PathReport(
 
     static PathReport failed(String path, ErrorReport error) {
         return new PathReport(
-                path, "", Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(),
+                path, "", Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(),
                 error.message(), Optional.of(error));
+    }
+
+    /** The backend that serves it; empty where that is not known. */
+    Optional<String> backend() {
+        return buffered.map(served -> switch (served.path()) {
+            case NVFS, P2PDMA, LIBCUFILE_POSIX -> "libcufile";
+            case COMPAT_DIRECT, COMPAT_BUFFERED, COMPAT_CACHED -> "compat";
+        });
     }
 }
