@@ -116,6 +116,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
                 .addSubcommand(new SampleCommand(terminal))
+                .addSubcommand(new PatternsCommand(terminal))
                 .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setCaseInsensitiveEnumValuesAllowed(true);
@@ -166,7 +167,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "plot", "sample", "stats")::contains)
+                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

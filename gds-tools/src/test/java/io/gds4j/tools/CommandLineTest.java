@@ -88,7 +88,7 @@ class CommandLineTest {
 
     @Test
     void helpTextsAreWrittenForEightyColumns() {
-        for (String command : new String[]{"demo", "load", "check", "sample", "help"}) {
+        for (String command : new String[]{"demo", "load", "check", "sample", "patterns", "help"}) {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
         }

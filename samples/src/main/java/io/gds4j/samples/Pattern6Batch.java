@@ -49,7 +49,7 @@ public final class Pattern6Batch {
             while (next < data.length || batch.outstanding() > 0) {
                 List<CuFileBatch.Request> requests = new ArrayList<>();
                 while (next < data.length && batch.outstanding() + requests.size() < ENTRIES) {
-                    int part = Math.min(SMALL, data.length - next);
+                    int part = Math.min(Math.min(SMALL, arguments.ioSize()), data.length - next);
                     requests.add(CuFileBatch.Request.read(file, buffer, part, next, next));
                     next += part;
                 }

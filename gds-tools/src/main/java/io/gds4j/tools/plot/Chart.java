@@ -15,14 +15,14 @@ import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
 /** Throughput above, latency below, both over the size of a request; drawn on whatever surface there is. */
-final class Chart {
+final class Chart implements Drawing {
     static final int WIDTH = 960;
     private static final int PANEL = 460;
     private static final int TITLE = 40;
     private static final int LEGEND_ROW = 22;
     private static final double KIB = 1024;
     /** Told apart by people who see colours differently, too. */
-    private static final List<Color> COLOURS = List.of(
+    static final List<Color> COLOURS = List.of(
             new Color(0x0072B2), new Color(0xD55E00), new Color(0x009E73), new Color(0xCC79A7),
             new Color(0xE69F00), new Color(0x56B4E9), new Color(0x000000));
 
@@ -38,11 +38,18 @@ final class Chart {
         return results.size() * LEGEND_ROW;
     }
 
-    int height() {
+    @Override
+    public int width() {
+        return WIDTH;
+    }
+
+    @Override
+    public int height() {
         return 2 * PANEL + 3 * legend() + (title.isEmpty() ? 0 : TITLE);
     }
 
-    void draw(Graphics2D surface) {
+    @Override
+    public void draw(Graphics2D surface) {
         surface.setRenderingHint(RenderingHints.KEY_ANTIALIASING, RenderingHints.VALUE_ANTIALIAS_ON);
         surface.setRenderingHint(RenderingHints.KEY_TEXT_ANTIALIASING, RenderingHints.VALUE_TEXT_ANTIALIAS_ON);
         surface.setColor(Color.WHITE);
@@ -60,7 +67,7 @@ final class Chart {
         draw(surface, latency(), top + first, PANEL + 2 * legend());
     }
 
-    private static void draw(Graphics2D surface, XYChart chart, int top, int height) {
+    static void draw(Graphics2D surface, XYChart chart, int top, int height) {
         Graphics2D part = (Graphics2D) surface.create();
         try {
             part.translate(0, top);
@@ -90,7 +97,7 @@ final class Chart {
         return chart;
     }
 
-    private static XYChart panel(String title, String unit, int height) {
+    static XYChart panel(String title, String unit, int height) {
         XYChart chart = new XYChartBuilder()
                 .width(WIDTH)
                 .height(height)
@@ -141,7 +148,7 @@ final class Chart {
         return chart.getSeriesCollection().stream().anyMatch(series -> series.getName().equals(name));
     }
 
-    private static double log2(double value) {
+    static double log2(double value) {
         return Math.log(value) / Math.log(2);
     }
 

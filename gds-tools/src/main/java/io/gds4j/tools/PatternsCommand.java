@@ -1,0 +1,96 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.io.IoSizes;
+import io.gds4j.tools.sample.PatternsArguments;
+import io.gds4j.tools.sample.PatternsRun;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code gds patterns}. */
+@Command(
+        name = "patterns",
+        description = "Compare I/O patterns: run their samples in turn for each size of a request, and draw why"
+                + " registration in the loop costs.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds patterns -o patterns.svg                   1 to 3: registration",
+                "  gds patterns -p 2,4 -o aligned.svg             aligned and unaligned",
+                "  gds patterns -p 2,6 -i 4K:64K:*4 -o batch.svg  one by one and batches",
+                "",
+                "Charts need fonts (apt install fontconfig fonts-dejavu-core), but no screen."})
+final class PatternsCommand implements Callable<Integer> {
+    private static final int MOST_ROUNDS = 99;
+
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Option(names = {"-p", "--patterns"}, paramLabel = "N", split = ",",
+            description = "Numbers of the patterns. Default: 1,2,3.")
+    private List<Integer> patterns = List.of(1, 2, 3);
+
+    @Option(names = {"-i", "--io"}, paramLabel = "SIZES", converter = IoSizesConverter.class,
+            description = "Bytes of a request: one size, or min:max:step, or min:max:*factor. Default: 64K:16M:*4.")
+    private IoSizes ioSizes = IoSizes.parse("64K:16M:*4");
+
+    @Option(names = {"-s", "--size"}, paramLabel = "BYTES", converter = SizeConverter.class,
+            description = "Bytes that each run moves. Default: 64M.")
+    private long size = 64L << 20;
+
+    @Option(names = {"-r", "--rounds"}, paramLabel = "N", description = "Runs of each; the median counts. Default: 5.")
+    private int rounds = 5;
+
+    @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as gds sample takes it.")
+    private @Nullable String memory;
+
+    @Option(names = "--backend", paramLabel = "NAME", description = "auto, compat or libcufile. Default: auto.")
+    private @Nullable String backend;
+
+    @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
+            description = "Folder for the files. Default: target/.")
+    private @Nullable Path dir;
+
+    @Option(names = {"-o", "--output"}, paramLabel = "FILE", converter = PathConverter.class,
+            description = "The chart: a name that ends in .svg or .png.")
+    private @Nullable Path chart;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    PatternsCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        if (rounds < 1 || rounds > MOST_ROUNDS) {
+            throw CommandFailure.usage("--rounds is %d, allowed: 1 to %d".formatted(rounds, MOST_ROUNDS));
+        }
+        List<String> options = new ArrayList<>();
+        if (memory != null) {
+            options.addAll(List.of("--memory", memory));
+        }
+        if (backend != null) {
+            options.addAll(List.of("--backend", backend));
+        }
+        PatternsArguments arguments =
+                new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, chart);
+        return new PatternsRun(arguments, terminal, output.manner(), Schemas.of("patterns")).run().code();
+    }
+}

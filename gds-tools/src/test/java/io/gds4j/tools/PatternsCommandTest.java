@@ -1,0 +1,61 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class PatternsCommandTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void theFirstThreeAreComparedBySizeAndDrawn() throws IOException {
+        Path chart = folder.resolve("patterns.svg");
+
+        GdsRun run = gds("patterns", "--memory", "host", "-s", "1M", "-i", "64K:256K:*4", "-r", "2", "--dir",
+                folder.toString(), "-o", chart.toString());
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out())
+                .containsPattern("pattern 1: register and deregister.* +65.54 kB +[0-9.]+ +[0-9.]+")
+                .containsPattern("pattern 3: no registration +262.1 kB")
+                .contains("median of 2, verified", "chart: " + chart);
+        assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1.049 MB by [COMPAT_",
+                ", median of 2<");
+        assertThat(Files.list(folder)).as("nothing else is left").containsExactly(chart);
+    }
+
+    @Test
+    void anyPatternsMayBeComparedAndJsonHasEveryPoint() {
+        JsonNode json = gds("patterns", "-p", "2,6", "--memory", "host", "-s", "256K", "-i", "16K", "-r", "1", "--dir",
+                folder.toString(), "--json").json();
+
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.patterns/1");
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(json.get("results")).hasSize(2);
+        assertThat(json.get("results").get(1).get("name").asText()).isEqualTo("pattern-6");
+        assertThat(json.get("results").get(1).get("microsPerRequest").asDouble()).isPositive();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            patterns -p 8           | there is no pattern 8
+            patterns -r 0           | --rounds is 0, allowed: 1 to 99
+            patterns -o chart.gif   | a chart's name ends in .svg or .png
+            patterns --memory flash | --memory is 'flash'
+            """)
+    void wrongUsageIsOneLineAndStatusTwo(String line, String expected) {
+        GdsRun run = gds(line.split(" "));
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.errorLine()).startsWith("gds: ").contains(expected);
+    }
+}
