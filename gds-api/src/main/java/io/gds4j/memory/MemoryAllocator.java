@@ -1,6 +1,9 @@
 package io.gds4j.memory;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -94,7 +97,7 @@ public interface MemoryAllocator {
      *
      * @param range memory that may be anybody's
      * @return empty for memory that this allocator knows nothing of, and for kinds whose allocations nothing tells apart
-     *         reliably: all but {@code cuMemAlloc}'s
+     *         reliably: all but {@code cuMemAlloc}'s and pools'
      */
     default Optional<AllocationTag> allocationOf(MemoryRange range) {
         return Optional.empty();
@@ -108,5 +111,78 @@ public interface MemoryAllocator {
      */
     default boolean isCurrent(AllocationTag tag) {
         return false;
+    }
+
+    /**
+     * Pages that stand behind a HOST or HOST_HUGEPAGE allocation of this allocator: whether huge ones were to be had.
+     *
+     * @param allocation the memory
+     * @return empty for other memory
+     */
+    default Optional<HostPages> pages(MemoryAllocation allocation) {
+        return Optional.empty();
+    }
+
+    /**
+     * Wraps memory that the program allocated by other means, as what the CUDA driver knows it to be: one call of it
+     * ({@code cuPointerGetAttributes}). The caller vouches for its life, as with {@link MemoryRange#ofAddress}.
+     *
+     * @param address first byte, not 0
+     * @param length bytes, 0 or more
+     * @return the range: HOST for memory that the driver does not know
+     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if it reaches past its allocation, INVALID_VALUE as
+     *         {@link MemoryRange#ofAddress}
+     */
+    default MemoryRange wrap(long address, long length) {
+        return MemoryRange.ofAddress(address, length, MemoryKind.HOST);
+    }
+
+    /**
+     * Pins host memory of the program's own for all GPUs ({@code cuMemHostRegister}).
+     *
+     * @param segment native memory, which must not be freed before the allocation is closed
+     * @return the memory as HOST_REGISTERED: closing it unpins it and frees nothing
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID without a CUDA driver, MEMORY_ALREADY_REGISTERED if pages of it are
+     *         pinned already, INVALID_VALUE for an empty segment, and as {@link MemoryRange#ofSegment}
+     */
+    default MemoryAllocation pin(MemorySegment segment) {
+        throw CuFileException.of(
+                CuFileError.CUDA_MEMORY_TYPE_INVALID, "MemoryAllocator.pin", "this allocator pins no memory");
+    }
+
+    /**
+     * Moves the pages of managed memory ({@code cuMemPrefetchAsync}), so that no page fault does it later; complete on return.
+     * Read a file into managed memory that was prefetched to its GPU, and the copies find the pages there.
+     *
+     * @param range managed memory
+     * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for the host
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for other memory, DEVICE_NOT_FOUND for a GPU that is not there,
+     *         CUDA_DRIVER_ERROR where the system cannot
+     */
+    default void prefetch(MemoryRange range, int device) {
+        throw CuFileException.of(
+                CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                "MemoryAllocator.prefetch",
+                "this allocator has no managed memory");
+    }
+
+    /**
+     * GPU memory that can grow, with nothing less than a page of the GPU in it.
+     *
+     * @param maximum bytes of addresses to reserve, 1 or more
+     * @param device ordinal of the GPU
+     * @return the memory, to be closed
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID where the GPU has no CUDA_VMM memory, otherwise as {@link #allocate}
+     */
+    default GrowableMemory growable(long maximum, int device) {
+        throw CuFileException.of(
+                CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                "MemoryAllocator.growable",
+                "this allocator has no memory that grows");
+    }
+
+    /** {@return what is allocated, kind by kind; kinds that were never asked for are missing} */
+    default Map<MemoryKind, MemoryUsage> usage() {
+        return Map.of();
     }
 }

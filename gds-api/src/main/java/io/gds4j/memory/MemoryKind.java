@@ -10,11 +10,17 @@ public enum MemoryKind {
     HOST(false),
     /** Host memory in 2 MiB pages; falls back to ordinary pages where there are none. */
     HOST_HUGEPAGE(false),
-    /** Host memory pinned for a GPU ({@code cuMemHostAlloc} or {@code cuMemHostRegister}). */
+    /** Host memory pinned for GPUs, however the driver does it best ({@code cuMemHostAlloc} or {@code cuMemHostRegister}). */
     HOST_PINNED(false),
+    /** Host memory of the system's pages, pinned for GPUs where it is ({@code cuMemHostRegister}). */
+    HOST_REGISTERED(false),
     /** GPU memory of {@code cuMemAlloc}. */
     CUDA_DEVICE(true),
-    /** Memory that migrates between host and GPU ({@code cuMemAllocManaged}). */
+    /**
+     * Memory that migrates between host and GPU ({@code cuMemAllocManaged}). It is never read into directly, since its pages may
+     * move meanwhile: bytes go through a bounce buffer, and pages that were on the host migrate when the copy touches them.
+     * {@link MemoryAllocator#prefetch} moves them before.
+     */
     CUDA_MANAGED(true),
     /** Stream-ordered GPU memory ({@code cuMemAllocAsync}). */
     CUDA_POOL(true),

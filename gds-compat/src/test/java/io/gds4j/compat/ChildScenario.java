@@ -120,7 +120,7 @@ final class ChildScenario {
         CuFileDriver driver = driver();
         for (int i = 0; i < 20; i++) {
             CuFileHandle handle = driver.openFile(file, CuFileOpenOption.DIRECT);
-            MemoryAllocation memory = driver.allocator().allocate(MemoryKind.values()[i % 4], SIZE);
+            MemoryAllocation memory = driver.allocator().allocate(MemoryKind.values()[i % 5], SIZE);
             handle.read(memory.range(), 0);
         }
         System.gc();

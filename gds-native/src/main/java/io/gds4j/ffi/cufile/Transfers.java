@@ -70,7 +70,7 @@ final class Transfers {
         return switch (memory.kind()) {
             case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
             // Any will do.
-            case HOST_PINNED -> contexts.primary(0);
+            case HOST_PINNED, HOST_REGISTERED -> contexts.primary(0);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
                 contexts.contextOf(memory.address(), memory.device());
         };

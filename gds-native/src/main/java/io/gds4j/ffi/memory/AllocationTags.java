@@ -11,9 +11,9 @@ import io.gds4j.memory.MemoryRange;
 import java.util.Optional;
 
 /**
- * Tells allocations that are not ours from later ones at the same address by the driver's number of the allocation. That is
- * proof for memory of {@code cuMemAlloc} alone: what a pool or a mapping of the program's own gives out again may keep its
- * number.
+ * Tells allocations that are not ours from later ones at the same address by the driver's number of the allocation. That was
+ * found to change with each allocation of {@code cuMemAlloc} and of pools (driver 580). Mapped memory is made in steps, of
+ * which none is the allocation, so that it has no proof.
  */
 final class AllocationTags {
     private final CudaContexts contexts;
@@ -29,17 +29,18 @@ final class AllocationTags {
 
     /** Of the whole allocation around an address, if there is a proof for its kind. */
     Optional<AllocationTag> of(MemoryRange range) {
-        if (range.kind() != MemoryKind.CUDA_DEVICE) {
+        if (range.kind() != MemoryKind.CUDA_DEVICE && range.kind() != MemoryKind.CUDA_POOL) {
             return Optional.empty();
         }
         CudaPointer found = pointers.classify(range.address());
-        boolean plain = found.type() == CudaPointer.Type.DEVICE && found.pool() == 0 && found.context() != 0;
-        if (!plain || found.bufferId() == 0) {
+        boolean mapped = found.pool() == 0 && found.context() == 0;
+        if (found.type() != CudaPointer.Type.DEVICE || mapped || found.bufferId() == 0) {
             return Optional.empty();
         }
         long[] baseAndSize = new long[2];
+        long context = found.context() != 0 ? found.context() : contexts.primary(found.device());
         int result = contexts.in(
-                found.context(), () -> cuda.memGetAddressRange(baseAndSize, range.address()));
+                context, () -> cuda.memGetAddressRange(baseAndSize, range.address()));
         return result == Cuda.SUCCESS
                 ? Optional.of(new AllocationTag(baseAndSize[0], baseAndSize[1], found.bufferId()))
                 : Optional.empty();

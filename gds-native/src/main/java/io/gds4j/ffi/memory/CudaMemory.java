@@ -8,6 +8,7 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -15,6 +16,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
+import java.util.function.UnaryOperator;
 
 /**
  * Allocations that need the CUDA driver, in the primary context of their GPU. Freeing them goes by the same context; where
@@ -41,7 +43,7 @@ final class CudaMemory {
     boolean supports(MemoryKind kind, int device) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> false;
-            case HOST_PINNED, CUDA_DEVICE -> true;
+            case HOST_PINNED, HOST_REGISTERED, CUDA_DEVICE -> true;
             case CUDA_MANAGED -> has(CudaAttributes.DEVICE_MANAGED_MEMORY, device);
             case CUDA_POOL -> has(CudaAttributes.DEVICE_MEMORY_POOLS, device);
             case CUDA_VMM -> has(CudaAttributes.DEVICE_VIRTUAL_MEMORY_MANAGEMENT, device);
@@ -57,13 +59,10 @@ final class CudaMemory {
 
     MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         checkDevice(device);
-        if (!supports(kind, device)) {
-            throw CuFileException.of(
-                    CuFileError.CUDA_MEMORY_TYPE_INVALID, FUNCTION, "GPU " + device + " has no " + kind + " memory");
-        }
+        checkSupports(kind, device);
         long context = contexts.primary(device);
         return switch (kind) {
-            case HOST_PINNED -> pinned(size, context);
+            case HOST_PINNED, HOST_REGISTERED -> pinned(kind, size, context);
             case CUDA_DEVICE -> {
                 long address = make(context, "cuMemAlloc", size, out -> cuda.memAlloc(out, size));
                 yield allocation(address, size, kind, device, freeing(context, address));
@@ -76,12 +75,36 @@ final class CudaMemory {
             }
             case CUDA_POOL -> pooled(size, device, context);
             case CUDA_VMM -> {
-                MappedDeviceMemory memory = MappedDeviceMemory.map(
-                        contexts, context, size, device, has(CudaAttributes.DEVICE_GPU_DIRECT_RDMA_WITH_VMM, device));
+                MappedDeviceMemory memory = mapped(size, size, device, context);
                 yield allocation(memory.address(), size, kind, device, memory::free);
             }
             case HOST, HOST_HUGEPAGE -> throw new AssertionError(kind);
         };
+    }
+
+    private MappedDeviceMemory mapped(long reserved, long size, int device, long context) {
+        boolean rdma = has(CudaAttributes.DEVICE_GPU_DIRECT_RDMA_WITH_VMM, device);
+        return MappedDeviceMemory.map(contexts, context, reserved, size, device, rdma);
+    }
+
+    /** Addresses for {@code maximum} bytes, and one page behind them. */
+    GrowableMemory growable(long maximum, int device, UnaryOperator<MemoryAllocation> book) {
+        checkDevice(device);
+        checkSupports(MemoryKind.CUDA_VMM, device);
+        return new GrowableDeviceMemory(mapped(maximum, 1, device, contexts.primary(device)), device, maximum, book);
+    }
+
+    /** Moves the pages of managed memory. */
+    void prefetch(MemoryRange range, int device) {
+        if (device != MemoryRange.NO_DEVICE) {
+            checkDevice(device);
+        }
+        if (range.length() > 0) {
+            streams.run(
+                    contexts.contextOf(range.address(), range.device()),
+                    "cuMemPrefetchAsync",
+                    stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream));
+        }
     }
 
     /** Bytes of the GPU that are free now. */
@@ -91,6 +114,13 @@ final class CudaMemory {
         int result = contexts.in(contexts.primary(device), () -> cuda.memGetInfo(freeAndTotal));
         CudaErrors.check(cuda, "cuMemGetInfo", result);
         return freeAndTotal[0];
+    }
+
+    private void checkSupports(MemoryKind kind, int device) {
+        if (!supports(kind, device)) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, FUNCTION, "GPU " + device + " has no " + kind + " memory");
+        }
     }
 
     private void checkDevice(int device) {
@@ -106,26 +136,27 @@ final class CudaMemory {
      * Huge pages of our own, registered: page-aligned and zero, which the driver does not promise for its own pinned memory;
      * that is the second choice, for systems whose memory cannot be registered.
      */
-    private MemoryAllocation pinned(long size, long context) {
+    private MemoryAllocation pinned(MemoryKind kind, long size, long context) {
         HostMapping mapping = HostMapping.map(posix, size);
         long address = mapping.address();
         int result = contexts.in(
                 context, () -> cuda.memHostRegister(address, mapping.mapped(), Cuda.MEM_HOST_PORTABLE));
         if (result == Cuda.SUCCESS) {
             Runnable unregister = freeing(context, "cuMemHostUnregister", () -> cuda.memHostUnregister(address));
-            return host(address, size, () -> {
+            return host(kind, address, size, () -> {
                 unregister.run();
                 mapping.unmap(posix);
             });
         }
         mapping.unmap(posix);
-        if (result != Cuda.ERROR_NOT_SUPPORTED && result != Cuda.ERROR_NOT_PERMITTED) {
+        boolean otherwise = kind == MemoryKind.HOST_PINNED;
+        if (!otherwise || result != Cuda.ERROR_NOT_SUPPORTED && result != Cuda.ERROR_NOT_PERMITTED) {
             throw CudaErrors.failure(cuda, "cuMemHostRegister", result).range(-1, size).build();
         }
         long allocated =
                 make(context, "cuMemHostAlloc", size, out -> cuda.memHostAlloc(out, size, Cuda.MEM_HOST_PORTABLE));
         HostMemoryViews.ofAddress(allocated, size).fill((byte) 0);
-        return host(allocated, size, freeing(context, "cuMemFreeHost", () -> cuda.memFreeHost(allocated)));
+        return host(kind, allocated, size, freeing(context, "cuMemFreeHost", () -> cuda.memFreeHost(allocated)));
     }
 
     private MemoryAllocation pooled(long size, int device, long context) {
@@ -165,11 +196,11 @@ final class CudaMemory {
         return MemoryAllocation.of(MemoryRange.ofAddress(address, size, kind, device), free);
     }
 
-    private static MemoryAllocation host(long address, long size, Runnable free) {
+    private static MemoryAllocation host(MemoryKind kind, long address, long size, Runnable free) {
         // A segment that outlives the memory must throw, not touch what is no longer there.
         Arena lifetime = Arena.ofShared();
         MemorySegment view = HostMemoryViews.ofAddress(address, size).reinterpret(lifetime, null);
-        return MemoryAllocation.of(MemoryRange.ofSegment(view, MemoryKind.HOST_PINNED), () -> {
+        return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
             lifetime.close();
             free.run();
         });

@@ -1,6 +1,7 @@
 package io.gds4j.ffi.memory;
 
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

@@ -5,11 +5,15 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.GrowableMemory;
+import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.MemoryUsage;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -23,6 +27,7 @@ import java.util.Optional;
 public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseable {
     private static final String ALLOCATE = "MemoryAllocator.allocate";
     private static final String COPY = "MemoryAllocator.copy";
+    private static final String PREFETCH = "MemoryAllocator.prefetch";
 
     private final CudaAvailability availability;
     private final HostMemory host;
@@ -30,6 +35,8 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final Optional<CudaStreams> streams;
     private final MemoryCopies copies;
     private final Optional<AllocationTags> tags;
+    private final ForeignMemory foreign;
+    private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
     /** Over the given libc and, where there is one, CUDA driver. */
@@ -37,6 +44,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         this.availability = availability;
         this.host = new HostMemory(posix);
         this.streams = availability.cudaContexts().map(CudaStreams::new);
+        this.foreign = new ForeignMemory(availability);
         this.tags = availability.cudaContexts().map(AllocationTags::new);
         this.copies = new MemoryCopies(availability.cudaContexts(), streams);
         this.cuda = availability instanceof CudaAvailability.Available available
@@ -48,7 +56,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     public boolean supports(MemoryKind kind) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> true;
-            case HOST_PINNED, CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
+            case HOST_PINNED, HOST_REGISTERED, CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
                 cuda.isPresent() && cuda.get().supports(kind, 0);
         };
     }
@@ -58,15 +66,55 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         if (size < 1) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
-        return switch (kind) {
+        return accounts.book(switch (kind) {
             case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
             // Pinned for all GPUs, whichever does it.
-            case HOST_PINNED -> cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
+            case HOST_PINNED, HOST_REGISTERED ->
+                cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);
-        };
+        });
     }
 
-    /** Pages behind a HOST or HOST_HUGEPAGE allocation of this allocator; empty for other memory. */
+    @Override
+    public Map<MemoryKind, MemoryUsage> usage() {
+        return accounts.usage();
+    }
+
+    @Override
+    public MemoryRange wrap(long address, long length) {
+        return foreign.wrap(address, length);
+    }
+
+    @Override
+    public MemoryAllocation pin(MemorySegment segment) {
+        return accounts.book(foreign.pin(segment));
+    }
+
+    @Override
+    public GrowableMemory growable(long maximum, int device) {
+        if (maximum < 1) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
+        }
+        return cuda(MemoryKind.CUDA_VMM).growable(maximum, device, accounts::book);
+    }
+
+    @Override
+    public void prefetch(MemoryRange range, int device) {
+        if (range.kind() != MemoryKind.CUDA_MANAGED) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, PREFETCH, "not managed memory: " + range);
+        }
+        CudaMemory managed = cuda(range.kind());
+        range.retain();
+        try {
+            managed.prefetch(range, device);
+        } finally {
+            range.release();
+        }
+    }
+
+    @Override
     public Optional<HostPages> pages(MemoryAllocation allocation) {
         return host.pages(allocation.range().address());
     }
@@ -131,7 +179,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     public long available(MemoryKind kind, int device) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> availableHost.bytes();
-            case HOST_PINNED -> {
+            case HOST_PINNED, HOST_REGISTERED -> {
                 cuda(kind);
                 yield availableHost.bytes();
             }

@@ -2,6 +2,9 @@ package io.gds4j.ffi.cuda;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
 
 /** Memory that {@link FakeCuda} knows: allocated by it, or host memory registered with it. */
 final class FakeBlock {
@@ -31,10 +34,8 @@ final class FakeBlock {
     final long id;
     final MemorySegment memory;
     private final Arena arena;
-    /** VMM: the physical memory behind the reservation, 0 for none. */
-    long mapped;
-    /** VMM: whether the device may touch it. */
-    boolean accessible;
+    /** VMM: what is mapped of the reservation. */
+    final NavigableMap<Long, FakeMapping> mappings = new TreeMap<>();
 
     /** Allocates. Content is garbage: whoever counts on zeroes shall see it. */
     FakeBlock(Kind kind, long bytes, long alignment, FakeContext context, long id) {
@@ -46,7 +47,6 @@ final class FakeBlock {
         this.arena = Arena.ofShared();
         this.memory = arena.allocate(bytes, alignment).fill((byte) 0xCD);
         this.address = memory.address();
-        this.accessible = kind != Kind.VMM;
     }
 
     /** Registers host memory that belongs to somebody else. */
@@ -59,11 +59,24 @@ final class FakeBlock {
         this.arena = null;
         this.memory = MemorySegment.ofAddress(address).reinterpret(bytes);
         this.address = address;
-        this.accessible = true;
     }
 
     boolean holds(long pointer, long length) {
         return pointer >= address && length <= bytes && pointer - address <= bytes - length;
+    }
+
+    /** True but for parts of a reservation that have nothing behind them, or nothing that the device may touch. */
+    boolean isAccessible(long pointer, long length) {
+        long at = pointer;
+        while (kind == Kind.VMM && at < pointer + length) {
+            Map.Entry<Long, FakeMapping> mapping = mappings.floorEntry(at);
+            if (mapping == null || !mapping.getValue().accessible
+                    || mapping.getKey() + mapping.getValue().bytes <= at) {
+                return false;
+            }
+            at = mapping.getKey() + mapping.getValue().bytes;
+        }
+        return true;
     }
 
     void free() {

@@ -3,6 +3,7 @@ package io.gds4j.ffi.cuda;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 
@@ -400,7 +401,7 @@ public final class FakeCuda extends FakeSharing {
             if (block == null || block.bytes != bytes) {
                 return ERROR_INVALID_VALUE;
             }
-            if (block.mapped != 0) {
+            if (!block.mappings.isEmpty()) {
                 return violation("cuMemAddressFree of 0x%x, which is still mapped", ERROR_INVALID_VALUE, pointer);
             }
             return freeAfterWork(block);
@@ -431,12 +432,17 @@ public final class FakeCuda extends FakeSharing {
     @Override
     public int memMap(long pointer, long bytes, long offset, long handle) {
         return plain(CudaFunction.MEM_MAP, () -> {
-            FakeBlock block = blocks.at(pointer, FakeBlock.Kind.VMM);
+            FakeBlock block = blocks.around(pointer);
             Long behind = physical.get(handle);
-            if (block == null || behind == null || offset != 0 || bytes != block.bytes || bytes != behind) {
+            boolean reserved = block != null && block.kind == FakeBlock.Kind.VMM && block.holds(pointer, bytes);
+            if (!reserved || behind == null || offset != 0 || bytes != behind) {
                 return ERROR_INVALID_VALUE;
             }
-            block.mapped = handle;
+            Map.Entry<Long, FakeMapping> before = block.mappings.lowerEntry(pointer + bytes);
+            if (before != null && before.getKey() + before.getValue().bytes > pointer) {
+                return violation("0x%x is mapped already", ERROR_INVALID_VALUE, pointer);
+            }
+            block.mappings.put(pointer, new FakeMapping(bytes));
             return SUCCESS;
         });
     }
@@ -444,12 +450,12 @@ public final class FakeCuda extends FakeSharing {
     @Override
     public int memUnmap(long pointer, long bytes) {
         return plain(CudaFunction.MEM_UNMAP, () -> {
-            FakeBlock block = blocks.at(pointer, FakeBlock.Kind.VMM);
-            if (block == null || block.mapped == 0 || bytes != block.bytes) {
+            FakeBlock block = blocks.around(pointer);
+            FakeMapping mapping = block == null ? null : block.mappings.get(pointer);
+            if (mapping == null || bytes != mapping.bytes) {
                 return ERROR_INVALID_VALUE;
             }
-            block.mapped = 0;
-            block.accessible = false;
+            block.mappings.remove(pointer);
             return SUCCESS;
         });
     }
@@ -457,11 +463,12 @@ public final class FakeCuda extends FakeSharing {
     @Override
     public int memSetAccess(long pointer, long bytes, int device) {
         return plain(CudaFunction.MEM_SET_ACCESS, () -> {
-            FakeBlock block = blocks.at(pointer, FakeBlock.Kind.VMM);
-            if (block == null || block.mapped == 0 || bytes != block.bytes || device != block.device) {
+            FakeBlock block = blocks.around(pointer);
+            FakeMapping mapping = block == null ? null : block.mappings.get(pointer);
+            if (mapping == null || bytes != mapping.bytes || device != block.device) {
                 return ERROR_INVALID_VALUE;
             }
-            block.accessible = true;
+            mapping.accessible = true;
             return SUCCESS;
         });
     }

@@ -307,7 +307,7 @@ abstract class FakeDriver implements Cuda {
         if (!block.holds(address, bytes)) {
             return violation("%d bytes at 0x%x reach past %s", ERROR_INVALID_VALUE, bytes, address, block);
         }
-        if (!block.accessible) {
+        if (!block.isAccessible(address, bytes)) {
             return violation("%s has no access", ERROR_INVALID_VALUE, block);
         }
         if (block.kind == FakeBlock.Kind.VMM && block.device != context.device) {

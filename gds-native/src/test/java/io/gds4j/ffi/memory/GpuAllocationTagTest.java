@@ -172,7 +172,7 @@ class GpuAllocationTagTest {
         return new Finding(kind, bytes, first, interior, freed, again, tries, range);
     }
 
-    private List<Finding> probe(String kind, Source source, long... sizes) {
+    private List<Finding> probeAll(String kind, Source source, long... sizes) {
         List<Finding> found = new ArrayList<>();
         for (long bytes : sizes) {
             found.add(probe(kind, source, bytes));
@@ -184,20 +184,20 @@ class GpuAllocationTagTest {
     @Test
     void theNumberOfAnAllocationChangesWithItForTheKindsThatAreTrusted() {
         System.out.println("tags: kind x (free, reallocate): negative numbers are errors of cuPointerGetAttribute");
-        List<Finding> device = probe(
+        List<Finding> device = probeAll(
                 "cuMemAlloc", simple((out, bytes) -> cuda.memAlloc(out, bytes), cuda::memFree), 4096, 1 << 20,
                 64 << 20, 1L << 30);
-        probe(
+        probeAll(
                 "cuMemAllocManaged", simple(
                         (out, bytes) -> cuda.memAllocManaged(out, bytes, Cuda.MEM_ATTACH_GLOBAL), cuda::memFree),
                 4096, 64 << 20);
-        probe("cuMemAllocAsync", pool(), 4096, 1 << 20, 64 << 20);
-        probe(
+        probeAll("cuMemAllocAsync", pool(), 4096, 1 << 20, 64 << 20);
+        probeAll(
                 "cuMemHostAlloc",
                 simple((out, bytes) -> cuda.memHostAlloc(out, bytes, Cuda.MEM_HOST_PORTABLE), cuda::memFreeHost),
                 4096, 64 << 20);
-        probe("cuMemHostRegister", registered(), 4096, 64 << 20);
-        probe("cuMemMap, same reservation", remapped(), 64 << 20);
+        probeAll("cuMemHostRegister", registered(), 4096, 64 << 20);
+        probeAll("cuMemMap, same reservation", remapped(), 64 << 20);
         long address = memory(out -> cuda.memAlloc(out, 1 << 20));
         for (int round = 0; round < 3; round++) {
             long begun = System.nanoTime();

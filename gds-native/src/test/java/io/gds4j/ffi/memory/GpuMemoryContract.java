@@ -11,9 +11,12 @@ import io.gds4j.ffi.cuda.CudaPointer;
 import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.MemoryUsage;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -21,6 +24,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -216,7 +220,7 @@ abstract class GpuMemoryContract {
             CudaPointer found = new CudaPointers(cuda).classify(memory.range().address() + 1000);
             assertThat(found.type()).isEqualTo(switch (kind) {
                 case HOST, HOST_HUGEPAGE -> CudaPointer.Type.UNKNOWN;
-                case HOST_PINNED -> CudaPointer.Type.PINNED_HOST;
+                case HOST_PINNED, HOST_REGISTERED -> CudaPointer.Type.PINNED_HOST;
                 case CUDA_DEVICE, CUDA_POOL, CUDA_VMM -> CudaPointer.Type.DEVICE;
                 case CUDA_MANAGED -> CudaPointer.Type.MANAGED;
             });
@@ -268,6 +272,146 @@ abstract class GpuMemoryContract {
         }
         // The driver keeps small blocks; 60 allocations left behind would be 90 MB.
         assertThat(allocator.available(MemoryKind.CUDA_DEVICE, 0)).isGreaterThan(before - (32L << 20));
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void foreignMemoryIsWrappedAsWhatItIsAndNotPastItsEnd(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            MemoryRange wrapped = allocator.wrap(memory.range().address() + 1000, 5000);
+            assertThat(wrapped.kind()).isEqualTo(switch (kind) {
+                case HOST, HOST_HUGEPAGE -> MemoryKind.HOST;
+                case HOST_PINNED, HOST_REGISTERED -> MemoryKind.HOST_PINNED;
+                case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> kind;
+            });
+            assertThat(wrapped.device()).isEqualTo(memory.range().device());
+            assertThat(wrapped.address()).isEqualTo(memory.range().address() + 1000);
+            assertThat(wrapped.owner()).isEmpty();
+            allocator.fill(wrapped, (byte) 5);
+            assertThat(read(memory.range().slice(1000, 5000))).containsOnly(5);
+            if (kind != MemoryKind.HOST && kind != MemoryKind.HOST_HUGEPAGE) {
+                CuFileException failure = catchThrowableOfType(
+                        CuFileException.class, () -> allocator.wrap(memory.range().address(), 1L << 40));
+                assertThat(failure.error()).isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
+            }
+        }
+    }
+
+    @Test
+    void theProgramsOwnMemoryIsPinnedOnceAndReleased() {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocate(1 << 20, posix.pageSize());
+            MemoryAllocation pinned = allocator.pin(segment);
+            assertThat(pinned.range().kind()).isEqualTo(MemoryKind.HOST_REGISTERED);
+            assertThat(new CudaPointers(cuda).classify(segment.address()).type())
+                    .isEqualTo(CudaPointer.Type.PINNED_HOST);
+            CuFileException twice = catchThrowableOfType(CuFileException.class, () -> allocator.pin(segment));
+            assertThat(twice.error()).isEqualTo(CuFileError.MEMORY_ALREADY_REGISTERED);
+            try (MemoryAllocation device = allocator.allocate(MemoryKind.CUDA_DEVICE, 1 << 20)) {
+                segment.fill((byte) 3);
+                allocator.copy(pinned.range(), device.range());
+                assertThat(read(device.range())).containsOnly(3);
+            }
+            pinned.close();
+            assertThat(new CudaPointers(cuda).classify(segment.address()).type()).isEqualTo(CudaPointer.Type.UNKNOWN);
+            allocator.pin(segment).close();
+        }
+        CuFileException empty =
+                catchThrowableOfType(CuFileException.class, () -> allocator.pin(Arena.global().allocate(0)));
+        assertThat(empty.error()).isEqualTo(CuFileError.INVALID_VALUE);
+    }
+
+    @Test
+    void managedMemoryIsPrefetchedBothWaysAndKeepsItsBytes() {
+        byte[] bytes = random(5_000_000);
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_MANAGED, bytes.length);
+                MemoryAllocation device = allocator.allocate(MemoryKind.CUDA_DEVICE, 10)) {
+            allocator.copyFromHost(MemorySegment.ofArray(bytes), memory.range());
+            allocator.prefetch(memory.range(), lastDevice());
+            allocator.prefetch(memory.range().slice(4096, 8192), MemoryRange.NO_DEVICE);
+            allocator.prefetch(memory.range().slice(0, 0), 0);
+            assertThat(read(memory.range())).isEqualTo(bytes);
+            CuFileException other =
+                    catchThrowableOfType(CuFileException.class, () -> allocator.prefetch(device.range(), 0));
+            assertThat(other.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
+            CuFileException nowhere = catchThrowableOfType(
+                    CuFileException.class, () -> allocator.prefetch(memory.range(), available().deviceCount()));
+            assertThat(nowhere.error()).isEqualTo(CuFileError.DEVICE_NOT_FOUND);
+        }
+    }
+
+    @Test
+    void memoryGrowsWhereItIsAndKeepsItsBytes() {
+        long maximum = 12 << 20;
+        GrowableMemory closed;
+        try (GrowableMemory memory = allocator.growable(maximum, 0)) {
+            closed = memory;
+            MemoryRange first = memory.allocation().range();
+            assertThat(first.length()).isBetween(1L, maximum);
+            byte[] bytes = random(SIZE);
+            allocator.copyFromHost(MemorySegment.ofArray(bytes), first.slice(0, SIZE));
+
+            MemoryRange second = memory.grow(5 << 20).range();
+
+            assertThat(second.address()).isEqualTo(first.address());
+            assertThat(second.length()).isBetween(5L << 20, maximum);
+            assertThat(read(second.slice(0, SIZE))).isEqualTo(bytes);
+            allocator.fill(second.slice(second.length() - 10, 10), (byte) 7);
+            assertThat(read(second.slice(second.length() - 10, 10))).containsOnly(7);
+            assertThat(failureOf(() -> allocator.fill(first, (byte) 0))).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+
+            assertThat(failureOf(() -> memory.grow(second.length()))).isEqualTo(CuFileError.INVALID_VALUE);
+            assertThat(failureOf(() -> memory.grow(maximum + 1))).isEqualTo(CuFileError.INVALID_VALUE);
+            second.claim(); // as a registration does
+            assertThat(failureOf(() -> memory.grow(maximum))).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+            assertThat(failureOf(memory::close)).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+            second.unclaim();
+            MemoryRange all = memory.grow(maximum).range();
+            assertThat(all.length()).isEqualTo(maximum);
+            assertThat(read(all.slice(0, SIZE))).isEqualTo(bytes);
+        }
+        assertThat(failureOf(() -> closed.grow(maximum))).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+        assertThat(failureOf(() -> allocator.growable(0, 0))).isEqualTo(CuFileError.INVALID_VALUE);
+        assertThat(failureOf(() -> allocator.growable(1, available().deviceCount())))
+                .isEqualTo(CuFileError.DEVICE_NOT_FOUND);
+    }
+
+    private static CuFileError failureOf(Runnable call) {
+        return catchThrowableOfType(CuFileException.class, call::run).error();
+    }
+
+    @Test
+    void bytesAreBookedKindByKindUntilTheyAreFreed() {
+        NativeMemoryAllocator fresh = new NativeMemoryAllocator(posix, available());
+        assertThat(fresh.usage()).isEmpty();
+        MemoryAllocation one = fresh.allocate(MemoryKind.CUDA_DEVICE, 1000);
+        MemoryAllocation two = fresh.allocate(MemoryKind.CUDA_DEVICE, 500);
+        MemoryAllocation host = fresh.allocate(MemoryKind.HOST, 77);
+        one.close();
+        one.close();
+        assertThat(fresh.usage()).containsOnly(
+                Map.entry(MemoryKind.CUDA_DEVICE, new MemoryUsage(1, 500, 1500, 1500)),
+                Map.entry(MemoryKind.HOST, new MemoryUsage(1, 77, 77, 77)));
+        two.close();
+        host.close();
+        assertThat(fresh.usage().get(MemoryKind.CUDA_DEVICE)).isEqualTo(new MemoryUsage(0, 0, 1500, 1500));
+        fresh.close();
+    }
+
+    @Test
+    void anAllocationOfOthersIsKnownUntilItIsFreed() {
+        long context = available().contexts().primary(0);
+        long[] pointer = new long[1];
+        assertThat(available().contexts().in(context, () -> cuda.memAlloc(pointer, SIZE))).isZero();
+        MemoryRange inside = MemoryRange.ofAddress(pointer[0] + 100, 10, MemoryKind.CUDA_DEVICE);
+        AllocationTag tag = allocator.allocationOf(inside).orElseThrow();
+        assertThat(tag.base()).isEqualTo(pointer[0]);
+        assertThat(tag.length()).isEqualTo(SIZE);
+        assertThat(allocator.isCurrent(tag)).isTrue();
+        assertThat(allocator.isCurrent(new AllocationTag(tag.base(), tag.length(), tag.id() + 1))).isFalse();
+        assertThat(available().contexts().in(context, () -> cuda.memFree(pointer[0]))).isZero();
+        assertThat(allocator.isCurrent(tag)).isFalse();
+        assertThat(allocator.allocationOf(inside)).isEmpty();
     }
 
     @Test

@@ -14,6 +14,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

@@ -1,6 +1,10 @@
-package io.gds4j.ffi.memory;
+package io.gds4j.memory;
 
-/** Pages that stand behind a host allocation. */
+/**
+ * Pages that stand behind a host allocation.
+ *
+ * @since 0.1
+ */
 public enum HostPages {
     /** Of the system's base size. */
     BASE,
