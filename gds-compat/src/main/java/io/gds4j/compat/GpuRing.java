@@ -23,6 +23,12 @@ final class GpuRing {
 
     private static final long PAGE_MASK = 4095;
 
+    /**
+     * One that programs do not use: a GPU has few channels for the streams of a priority, and a program's stream that waits for
+     * us must not stand in the channel of the copies it waits for.
+     */
+    private static final int PRIORITY = -4;
+
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
@@ -159,7 +165,10 @@ final class GpuRing {
         if (ready) {
             return;
         }
-        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
+        CudaErrors.check(
+                cuda,
+                "cuStreamCreateWithPriority",
+                cuda.streamCreateWithPriority(out, Cuda.STREAM_NON_BLOCKING, PRIORITY));
         stream = out[0];
         int made = 0;
         try {

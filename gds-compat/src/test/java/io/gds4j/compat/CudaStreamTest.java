@@ -194,6 +194,33 @@ class CudaStreamTest {
         }
     }
 
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void copiesDoNotQueueBehindTheStreamsThatWaitForThem() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            cuda.shareChannels();
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> operations = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int i = 0; i < 8; i++) {
+                    registered.add(rig.driver().stream(stream(), Set.of()));
+                    CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                    registered.get(i).read(handle, memory.range(), read);
+                    CuFileStream.Cells write = cells(Rig.PAGE, 0, 0);
+                    registered.get(i).write(handle, memory.range(), write);
+                    operations.addAll(List.of(read, write));
+                }
+                streams.forEach(cuda::streamSynchronize);
+                assertThat(operations).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
+            } finally {
+                registered.forEach(CuFileStream::close);
+            }
+        }
+    }
+
     /** Calls that wait for all streams of a real driver. */
     private long pinnings() {
         return cuda.calls(CudaFunction.MEM_HOST_ALLOC)

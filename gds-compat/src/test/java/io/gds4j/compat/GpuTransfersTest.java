@@ -139,7 +139,8 @@ class GpuTransfersTest {
     @ParameterizedTest
     @EnumSource(
             value = CudaFunction.class,
-            names = {"MEMCPY_HTOD_ASYNC", "EVENT_RECORD", "EVENT_SYNCHRONIZE", "STREAM_CREATE", "EVENT_CREATE"})
+            names = {"MEMCPY_HTOD_ASYNC", "EVENT_RECORD", "EVENT_SYNCHRONIZE", "STREAM_CREATE_WITH_PRIORITY",
+                    "EVENT_CREATE"})
     void everyCallThatFailsEndsTheReadWithACodeAndTheNextOneWorks(CudaFunction function) {
         try (Rig rig = Rig.onGpu()) {
             GuardedFile file = rig.file(SIZE);

@@ -135,6 +135,9 @@ public interface Cuda {
 
     int streamCreate(long[] stream, int flags);
 
+    /** {@code cuStreamCreateWithPriority}: lower numbers go first; one beyond what the device has becomes the nearest. */
+    int streamCreateWithPriority(long[] stream, int flags, int priority);
+
     int streamDestroy(long stream);
 
     int streamSynchronize(long stream);

@@ -45,6 +45,7 @@ public enum CudaFunction {
     MEMCPY_PEER_ASYNC("cuMemcpyPeerAsync"),
     MEMSET_D8_ASYNC("cuMemsetD8Async"),
     STREAM_CREATE("cuStreamCreate"),
+    STREAM_CREATE_WITH_PRIORITY("cuStreamCreateWithPriority"),
     STREAM_DESTROY("cuStreamDestroy_v2"),
     STREAM_SYNCHRONIZE("cuStreamSynchronize"),
     STREAM_QUERY("cuStreamQuery"),

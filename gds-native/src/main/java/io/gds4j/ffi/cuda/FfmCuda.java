@@ -309,6 +309,12 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out, flags, priority), out, stream);
+    }
+
+    @Override
     public int streamDestroy(long stream) {
         return calls.call(CudaFunction.STREAM_DESTROY, stream);
     }

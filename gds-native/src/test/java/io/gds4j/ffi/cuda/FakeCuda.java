@@ -29,6 +29,8 @@ public final class FakeCuda extends FakeSharing {
 
     private static final long GRANULARITY = 2L << 20;
 
+    private boolean channelsShared;
+
     /** One GPU with 256 MiB. */
     public FakeCuda() {
         this(1, 256L << 20);
@@ -225,11 +227,33 @@ public final class FakeCuda extends FakeSharing {
 
     @Override
     public int streamCreate(long[] stream, int flags) {
-        return inContext(CudaFunction.STREAM_CREATE, context -> {
-            stream[0] = handle();
-            streams.put(stream[0], new FakeStream(stream[0], context));
-            return SUCCESS;
-        });
+        return inContext(CudaFunction.STREAM_CREATE, context -> createStream(stream, context, 0));
+    }
+
+    @Override
+    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
+        return inContext(
+                CudaFunction.STREAM_CREATE_WITH_PRIORITY, context -> createStream(stream, context, priority));
+    }
+
+    private int createStream(long[] stream, FakeContext context, int priority) {
+        stream[0] = handle();
+        streams.put(stream[0], new FakeStream(stream[0], context, priority).behind(this::channelIsTaken));
+        return SUCCESS;
+    }
+
+    private boolean channelIsTaken(FakeStream stream) {
+        return channelsShared
+                && streams.values().stream()
+                        .anyMatch(other -> other != stream && other.priority == stream.priority && other.parked());
+    }
+
+    /**
+     * From now on streams of one priority share a channel, as on a GPU that has fewer channels than there are streams: while one
+     * waits for a word, none of the others gets on.
+     */
+    public synchronized void shareChannels() {
+        channelsShared = true;
     }
 
     @Override

@@ -4,12 +4,15 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.Predicate;
 
 /** A stream of {@link FakeCuda}: work that is done in order, and not before somebody waits for it. */
 final class FakeStream {
     final long handle;
     final FakeContext context;
+    final int priority;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
+    private Predicate<FakeStream> channelTaken = stream -> false;
     private int error;
     /** A graph is being captured from it. */
     boolean capturing;
@@ -23,8 +26,19 @@ final class FakeStream {
     }
 
     FakeStream(long handle, FakeContext context) {
+        this(handle, context, 0);
+    }
+
+    FakeStream(long handle, FakeContext context, int priority) {
         this.handle = handle;
         this.context = context;
+        this.priority = priority;
+    }
+
+    /** Says whether another stream stands in the way of this one. */
+    FakeStream behind(Predicate<FakeStream> taken) {
+        channelTaken = taken;
+        return this;
     }
 
     void enqueue(IntSupplier work) {
@@ -47,7 +61,7 @@ final class FakeStream {
 
     /** Does the oldest piece of work; false if there is none, or none that can be done. */
     boolean runOne() {
-        if (parked()) {
+        if (parked() || channelTaken.test(this)) {
             return false;
         }
         IntSupplier work = pending.poll();

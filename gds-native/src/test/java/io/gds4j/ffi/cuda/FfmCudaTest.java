@@ -55,6 +55,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTES;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_SET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE_WITH_PRIORITY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_DESTROY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_GET_CTX;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_IS_CAPTURING;
@@ -267,6 +268,8 @@ class FfmCudaTest {
                 of(MEMCPY_PEER_ASYNC, List.of(A, B, C, D, E, F), plain(cuda -> cuda.memcpyPeerAsync(A, B, C, D, E, F))),
                 of(MEMSET_D8_ASYNC, List.of(A, (byte) -5, D, C), plain(cuda -> cuda.memsetD8Async(A, (byte) -5, D, C))),
                 of(STREAM_CREATE, List.of(writesLong(A), 1), longOut((cuda, out) -> cuda.streamCreate(out, 1)), A),
+                of(STREAM_CREATE_WITH_PRIORITY, List.of(writesLong(A), 1, -4),
+                        longOut((cuda, out) -> cuda.streamCreateWithPriority(out, 1, -4)), A),
                 of(STREAM_DESTROY, List.of(A), plain(cuda -> cuda.streamDestroy(A))),
                 of(STREAM_SYNCHRONIZE, List.of(A), plain(cuda -> cuda.streamSynchronize(A))),
                 of(STREAM_QUERY, List.of(A), plain(cuda -> cuda.streamQuery(A))),
