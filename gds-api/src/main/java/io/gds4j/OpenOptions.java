@@ -43,7 +43,8 @@ final class OpenOptions {
                 truncates,
                 set.contains(CuFileOpenOption.DIRECT),
                 set.contains(StandardOpenOption.SYNC),
-                set.contains(StandardOpenOption.DSYNC));
+                set.contains(StandardOpenOption.DSYNC),
+                set.contains(CuFileOpenOption.DROP));
     }
 
     private static void check(Path path, OpenOption option) {

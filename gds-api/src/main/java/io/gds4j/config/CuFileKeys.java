@@ -413,6 +413,13 @@ public final class CuFileKeys {
             .variable("CUFILE_EXPERIMENTAL_FS", SWITCH, SWITCH_TEXT).onlyEnvironment()
             .about("use GPUDirect Storage on file systems that NVIDIA has not tested");
 
+    /** {@code GDS4J_IO_POLICY}. */
+    public static final ConfigKey<String> IO_POLICY = KEY.text("GDS4J_IO_POLICY", "auto")
+            .allow(oneOf("auto", "direct", "buffered")).variable("GDS4J_IO_POLICY", TEXT, "a text").compat()
+            .onlyEnvironment()
+            .about("what gds4j's own backend reads from: auto: the page cache what is in it, the disk the rest; direct: always the disk;"
+                    + " buffered: always the page cache. For measuring disks");
+
     private static final List<ConfigKey<?>> ALL = KEY.all();
 
     private static final Map<String, ConfigKey<?>> BY_NAME =

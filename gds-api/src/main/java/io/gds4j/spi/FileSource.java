@@ -38,6 +38,7 @@ public sealed interface FileSource {
      * @param direct O_DIRECT, where the file system has it
      * @param sync O_SYNC
      * @param dsync O_DSYNC
+     * @param drop a hint: reading leaves the page cache as it is
      */
     record Named(
             Path path,
@@ -48,6 +49,32 @@ public sealed interface FileSource {
             boolean truncate,
             boolean direct,
             boolean sync,
-            boolean dsync) implements FileSource {
+            boolean dsync,
+            boolean drop) implements FileSource {
+        /**
+         * Without hints.
+         *
+         * @param path file to open
+         * @param read open for reading
+         * @param write open for writing
+         * @param create make it if it is not there
+         * @param createNew make it, fail if it is there
+         * @param truncate set its length to 0
+         * @param direct O_DIRECT, where the file system has it
+         * @param sync O_SYNC
+         * @param dsync O_DSYNC
+         */
+        public Named(
+                Path path,
+                boolean read,
+                boolean write,
+                boolean create,
+                boolean createNew,
+                boolean truncate,
+                boolean direct,
+                boolean sync,
+                boolean dsync) {
+            this(path, read, write, create, createNew, truncate, direct, sync, dsync, false);
+        }
     }
 }

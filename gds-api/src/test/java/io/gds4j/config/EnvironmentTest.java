@@ -34,7 +34,8 @@ class EnvironmentTest {
                 Arguments.of("CUFILE_ETH_SL", "96", CuFileKeys.RDMA_SERVICE_LEVEL, 96L),
                 Arguments.of("CUFILE_RDMA_DC_KEY", "0xFF", CuFileKeys.RDMA_DC_KEY, "0xFF"),
                 Arguments.of("CUFILE_DMABUF_ENABLE", "1", CuFileKeys.RDMA_PEER_TYPE, "dmabuf"),
-                Arguments.of("CUFILE_EXPERIMENTAL_FS", "true", CuFileKeys.EXPERIMENTAL_FS, true));
+                Arguments.of("CUFILE_EXPERIMENTAL_FS", "true", CuFileKeys.EXPERIMENTAL_FS, true),
+                Arguments.of("GDS4J_IO_POLICY", "direct", CuFileKeys.IO_POLICY, "direct"));
     }
 
     @ParameterizedTest(name = "{0}={1}")

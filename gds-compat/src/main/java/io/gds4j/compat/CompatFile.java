@@ -21,6 +21,7 @@ final class CompatFile implements BackendFile {
     private final FilePair pair;
     private final Optional<Path> path;
     private final boolean direct;
+    private final boolean drop;
     private final int callerDescriptor;
     private int operations;
     private final AtomicBoolean registered = new AtomicBoolean(true);
@@ -28,6 +29,7 @@ final class CompatFile implements BackendFile {
     /**
      * @param session the driver session that it is registered with
      * @param direct requests go past the page cache where they can
+     * @param drop reading leaves the page cache as it is
      * @param callerDescriptor number of the descriptor it was registered by, or -1
      */
     CompatFile(
@@ -36,12 +38,14 @@ final class CompatFile implements BackendFile {
             FilePair pair,
             Optional<Path> path,
             boolean direct,
+            boolean drop,
             int callerDescriptor) {
         this.session = session;
         this.posix = posix;
         this.pair = pair;
         this.path = path;
         this.direct = direct;
+        this.drop = drop;
         this.callerDescriptor = callerDescriptor;
     }
 
@@ -98,6 +102,11 @@ final class CompatFile implements BackendFile {
     /** True if requests go past the page cache where they can. */
     boolean isDirect() {
         return direct;
+    }
+
+    /** True if reading leaves the page cache as it is. */
+    boolean leavesCacheAlone() {
+        return drop;
     }
 
     boolean isRegisteredBy(int descriptor, FileKey file) {

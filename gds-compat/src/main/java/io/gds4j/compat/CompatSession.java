@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.memory.AvailableHostMemory;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -40,7 +41,7 @@ final class CompatSession {
     private final Posix posix;
     private final SessionLog log;
     private final PathCounters counters;
-    private final boolean forceDirect;
+    private final IoPolicy policy;
     private final boolean allowSystemMemory;
     private final DescriptorTable descriptors;
     private final BufferTable buffers;
@@ -60,7 +61,7 @@ final class CompatSession {
         this.posix = posix;
         this.log = SessionLog.open(config);
         this.counters = counters;
-        this.forceDirect = config.get(CuFileKeys.FORCE_ODIRECT_MODE);
+        this.policy = IoPolicy.of(config);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
@@ -73,7 +74,8 @@ final class CompatSession {
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known, new RingReads(ioUring, counters)));
-        this.planner = new RequestPlanner(posix, forceDirect, limits, pool.pieceSize(), engine);
+        this.planner = new RequestPlanner(
+                posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
         this.batches = new BatchDesk(
                 this, config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
                 ioUring.isOn() ? RequestRunners.withRings(engine) : new RequestRunners(engine), statistics);
@@ -169,8 +171,8 @@ final class CompatSession {
         return switch (source) {
             case FileSource.Named named -> {
                 FilePair pair = descriptors.open(named);
-                yield add(new CompatFile(this, posix, pair, Optional.of(named.path()), named.direct() || forceDirect,
-                        -1));
+                yield add(new CompatFile(this, posix, pair, Optional.of(named.path()), policy.isDirect(named.direct()),
+                        named.drop(), -1));
             }
             case FileSource.Descriptor descriptor -> register(descriptor);
         };
@@ -203,8 +205,8 @@ final class CompatSession {
                         .build();
             }
             FilePair pair = descriptors.open(source, status, flags);
-            boolean direct = (flags & PosixConstants.O_DIRECT) != 0 || forceDirect;
-            return add(new CompatFile(this, posix, pair, path, direct, source.fd()));
+            boolean direct = policy.isDirect((flags & PosixConstants.O_DIRECT) != 0);
+            return add(new CompatFile(this, posix, pair, path, direct, false, source.fd()));
         }
     }
 
@@ -292,6 +294,7 @@ final class CompatSession {
             transfer.begin(file.pair(), threads);
             if (!write) {
                 engine.execute(transfer, lane);
+                planner.tidy(transfer.plan(), file.pair());
                 return transfer.result(function, file.path());
             }
             FilePair pair = file.pair();

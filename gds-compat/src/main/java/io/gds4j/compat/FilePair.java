@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
@@ -12,6 +13,12 @@ import io.gds4j.statistics.IoPath;
  */
 final class FilePair {
     private static final int NONE = -1;
+
+    /**
+     * Asking by a read that must not wait makes the kernel fetch the bytes that are missing: after a miss it is not asked about
+     * so many.
+     */
+    private static final long COLD_BYTES = 16L << 20;
 
     private enum Direct {
         UNTRIED,
@@ -29,6 +36,12 @@ final class FilePair {
     private volatile int direct = NONE;
     private volatile Direct state;
     private volatile boolean tellsResidency;
+    private volatile boolean triesCache;
+    private volatile boolean dropsBehind = true;
+
+    /** Where the page cache was last found without the bytes. */
+    private volatile long coldFrom = -COLD_BYTES;
+
     private int users;
 
     /** A file, how it is open, and which synchronisation its writes ask for. */
@@ -44,6 +57,7 @@ final class FilePair {
         this.locks = locks;
         this.state = traits.allowsDirect() ? Direct.UNTRIED : Direct.REFUSED;
         this.tellsResidency = traits.local();
+        this.triesCache = traits.local();
     }
 
     Key key() {
@@ -115,6 +129,34 @@ final class FilePair {
     /** The kernel does not tell this process what is in the page cache. */
     void refuseResidency() {
         tellsResidency = false;
+    }
+
+    /** True if a read that must not wait may find out whether the bytes are in the page cache: for those who are not told. */
+    boolean triesCache(long position) {
+        long behind = position - coldFrom;
+        return triesCache && !tellsResidency && (behind < 0 || behind >= COLD_BYTES);
+    }
+
+    /**
+     * Such a read found nothing.
+     *
+     * @param error what it answered
+     */
+    void missed(long position, long error) {
+        if (error == -Errno.EAGAIN) {
+            coldFrom = position;
+        } else if (error != -Errno.EINTR) {
+            triesCache = false;
+        }
+    }
+
+    /** True unless the file system was seen not to read without keeping what it read. */
+    boolean dropsBehind() {
+        return dropsBehind;
+    }
+
+    void refuseDropBehind() {
+        dropsBehind = false;
     }
 
     /** How bytes that go by the buffered descriptor are counted. */

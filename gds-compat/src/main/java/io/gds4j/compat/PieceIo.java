@@ -63,11 +63,24 @@ final class PieceIo {
                 }
             }
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
-            int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
             long at = position - start;
-            long moved = segment == null
-                    ? once(fd, address + at, count, position, write)
-                    : once(fd, segment, segmentOffset + at, count, position, write);
+            if (direct && plan.asksResidency() && segment == null && pair.triesCache(position)) {
+                long found = withoutWaiting(pair, address + at, count, position);
+                position += found;
+                tryDirect = (position & (pair.traits().alignment() - 1)) == 0;
+                if (found > 0) {
+                    continue;
+                }
+            }
+            int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
+            long moved;
+            if (!direct && !hot && plan.leavesCacheAlone()) {
+                moved = passing(pair, address + at, segment, segmentOffset + at, count, position);
+            } else if (segment == null) {
+                moved = once(fd, address + at, count, position, write);
+            } else {
+                moved = once(fd, segment, segmentOffset + at, count, position, write);
+            }
             if (moved > 0) {
                 counters.add(path(pair, direct, hot), moved);
                 position += moved;
@@ -87,6 +100,34 @@ final class PieceIo {
             }
         }
         return position - start;
+    }
+
+    /** What is in the page cache from {@code position} on: bytes, which may be 0. */
+    private long withoutWaiting(FilePair pair, long address, long count, long position) {
+        long found = posix.preadv2(pair.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
+        if (found > 0) {
+            counters.add(IoPath.COMPAT_CACHED, found);
+            return found;
+        }
+        pair.missed(position, found);
+        return 0;
+    }
+
+    /** Reads through the page cache, which keeps nothing of it where the kernel can do that. */
+    private long passing(
+            FilePair pair, long address, @Nullable MemorySegment segment, long segmentOffset, long count,
+            long position) {
+        int fd = pair.bufferedDescriptor();
+        if (segment == null && pair.dropsBehind()) {
+            long moved = posix.preadv2(fd, address, count, position, PosixConstants.RWF_DONTCACHE);
+            if (moved != -Errno.EOPNOTSUPP && moved != -Errno.EINVAL && moved != -Errno.ENOSYS) {
+                return moved;
+            }
+            pair.refuseDropBehind();
+        }
+        return segment == null
+                ? posix.pread(fd, address, count, position)
+                : posix.pread(fd, segment, segmentOffset, count, position);
     }
 
     private static IoPath path(FilePair pair, boolean direct, boolean hot) {

@@ -12,6 +12,8 @@ final class RequestPlan {
     private long directTo;
     private boolean asksResidency;
     private boolean cached;
+    private boolean leavesCacheAlone;
+    private boolean wasCold;
 
     /**
      * Everything through the page cache.
@@ -28,6 +30,8 @@ final class RequestPlan {
         this.directTo = offset;
         this.asksResidency = false;
         this.cached = false;
+        this.leavesCacheAlone = false;
+        this.wasCold = false;
         return this;
     }
 
@@ -59,6 +63,25 @@ final class RequestPlan {
     RequestPlan takenFromCache() {
         cached = true;
         return this;
+    }
+
+    /**
+     * What goes through the page cache does not stay there.
+     *
+     * @param cold nothing of the request was there when it began, so that all of it may be dropped
+     */
+    RequestPlan leaveCacheAlone(boolean cold) {
+        leavesCacheAlone = true;
+        wasCold = cold;
+        return this;
+    }
+
+    boolean wasCold() {
+        return wasCold;
+    }
+
+    boolean leavesCacheAlone() {
+        return leavesCacheAlone;
     }
 
     boolean isTakenFromCache() {

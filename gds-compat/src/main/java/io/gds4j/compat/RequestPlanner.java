@@ -1,21 +1,40 @@
 package io.gds4j.compat;
 
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryRange;
+import java.util.function.LongSupplier;
 
 /** Decides how a request is served: past the page cache or through it, in which pieces, by how many threads. */
 final class RequestPlanner {
     /** Of requests below this size each piece is asked for when it is read. */
     private static final long ASKED_WHOLE = 512 << 10;
 
-    private final boolean forceDirect;
+    /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
+    private static final long MAY_FLOOD = 64L << 20;
+
+    private final Posix posix;
+    private final IoPolicy policy;
     private final DriverLimits limits;
     private final long slabSize;
     private final TransferEngine engine;
     private final Residency residency;
+    private final LongSupplier availableMemory;
 
-    RequestPlanner(Posix posix, boolean forceDirect, DriverLimits limits, long slabSize, TransferEngine engine) {
-        this.forceDirect = forceDirect;
+    /**
+     * @param slabSize bytes of the largest slab
+     * @param availableMemory bytes that could be allocated now
+     */
+    RequestPlanner(
+            Posix posix,
+            IoPolicy policy,
+            DriverLimits limits,
+            long slabSize,
+            TransferEngine engine,
+            LongSupplier availableMemory) {
+        this.posix = posix;
+        this.policy = policy;
+        this.availableMemory = availableMemory;
         this.limits = limits;
         this.slabSize = slabSize;
         this.engine = engine;
@@ -41,34 +60,53 @@ final class RequestPlanner {
             long bufferOffset,
             boolean write) {
         FilePair pair = file.pair();
-        long largest = largestPiece();
-        boolean direct = file.isDirect() && pair.directWorks() && isAligned(pair, memory, fileOffset, bufferOffset);
+        boolean direct = file.isDirect() && mayDirect(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
         if (direct && write && pair.traits().network()) {
             // A network file system must not see one page direct and buffered.
             direct = ((fileOffset | size) & (alignment - 1)) == 0;
         }
-        boolean asks = direct && !write && !forceDirect;
-        boolean cached = pair.traits().inMemory() || write && !direct;
-        if (!cached && !write && !(direct && forceDirect) && size > ASKED_WHOLE && pair.tellsResidency()) {
-            cached = residency.isWhollyCached(pair, fileOffset, size);
-            direct &= !cached;
-        }
+        boolean chooses = !write && policy == IoPolicy.AUTO;
+        boolean cached = pair.traits().inMemory() || write && !direct || chooses && isCached(pair, fileOffset, size);
+        boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
+        boolean past =
+                (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
+        long largest = largestPiece();
         int threads = engine.threads(size, largest, cached);
         long pieceSize = engine.pieceSize(size, threads, largest, memory.kind().isCuda());
-        if (!direct) {
+        if (past) {
+            long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
+            plan.direct(fileOffset, size, pieceSize, alignment, limit);
+        } else {
             plan.buffered(fileOffset, size, pieceSize);
-            if (asks) {
-                plan.takenFromCache();
-            }
-            return threads;
         }
-        long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
-        plan.direct(fileOffset, size, pieceSize, alignment, limit);
-        if (asks) {
+        if (past && chooses) {
             plan.preferCached();
         }
+        if (direct && !past) {
+            plan.takenFromCache();
+        }
+        if (spares) {
+            plan.leaveCacheAlone(!past && residency.isWhollyCold(pair, fileOffset, size));
+        }
         return threads;
+    }
+
+    private boolean isCached(FilePair pair, long offset, long size) {
+        return size > ASKED_WHOLE && pair.tellsResidency() && residency.isWhollyCached(pair, offset, size);
+    }
+
+    /** Larger than half of what the machine could still hold: it would evict what others have in the page cache. */
+    private boolean floods(long size) {
+        return size >= MAY_FLOOD && size > availableMemory.getAsLong() / 2;
+    }
+
+    /** Drops what a read has left in the page cache and should not have. */
+    void tidy(RequestPlan plan, FilePair pair) {
+        if (plan.wasCold() && !pair.dropsBehind()) {
+            posix.fadvise(
+                    pair.bufferedDescriptor(), plan.offset(), plan.size(), PosixConstants.POSIX_FADV_DONTNEED);
+        }
     }
 
     /** True if a plan prefers the page cache and everything is there. */
@@ -79,8 +117,9 @@ final class RequestPlanner {
     }
 
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
-    private static boolean isAligned(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
+    private static boolean mayDirect(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
         long difference = memory.address() + bufferOffset - fileOffset;
-        return memory.kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0;
+        return pair.directWorks()
+                && (memory.kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0);
     }
 }

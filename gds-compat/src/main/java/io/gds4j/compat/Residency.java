@@ -32,6 +32,11 @@ final class Residency {
         return cached > last - (offset >> PAGE_SHIFT);
     }
 
+    /** True if the kernel says that no byte of the range is in the page cache. */
+    boolean isWhollyCold(FilePair pair, long offset, long length) {
+        return pair.tellsResidency() && posix.cachedPages(pair.bufferedDescriptor(), offset, length) == 0;
+    }
+
     /**
      * How the bytes from {@code position} on are best read.
      *

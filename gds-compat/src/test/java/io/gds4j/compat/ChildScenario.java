@@ -15,6 +15,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.Gate;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -171,6 +172,9 @@ final class ChildScenario {
                 }
                 System.out.println(count + " " + sum);
             }
+            // cachestat is refused to a stranger, yet what is in the cache is not read from the disk.
+            System.out.println(driver.bytesByPath().getOrDefault(IoPath.COMPAT_CACHED, 0L) > 0
+                    ? "page cache" : "disk");
         }
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -15,6 +16,8 @@ import io.gds4j.ffi.posix.PosixRequest;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.nio.file.OpenOption;
+import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -98,15 +101,132 @@ class ResidencyTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.EOPNOTSUPP})
-    void whereTheKernelDoesNotTellItIsAskedOnceAndTheDiskServes(int errno) {
+    void whereTheKernelDoesNotTellItIsAskedOnceAndReadsThatMustNotWaitFindOut(int errno) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             PosixFault refused = rig.posix().on(PosixCall.CACHED_PAGES).always().fails(errno);
             readWhole(rig, file);
             readWhole(rig, file);
             assertThat(refused.hits()).isEqualTo(1);
-            assertThat(bytes(rig, true)).isEqualTo(2L * SIZE);
+            assertThat(bytes(rig, true)).isZero();
+            assertThat(rig.driver().bytesByPath()).containsEntry(IoPath.COMPAT_CACHED, 2L * SIZE);
         }
+    }
+
+    @Test
+    void afterAMissTheNextBytesAreTakenFromTheDiskWithoutAsking() {
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            evict(file, 0, 0);
+            rig.posix().on(PosixCall.CACHED_PAGES).always().fails(Errno.EPERM);
+            readWhole(rig, file);
+            assertThat(rig.posix().calls(PosixCall.PREADV2)).isEqualTo(1);
+            assertThat(bytes(rig, true)).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void whereNoReadCanDoWithoutWaitingTheDiskServes() {
+        try (Rig rig = rig()) {
+            rig.posix().on(PosixCall.CACHED_PAGES).always().fails(Errno.EPERM);
+            rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
+            readWhole(rig, rig.file(SIZE));
+            assertThat(rig.posix().calls(PosixCall.PREADV2)).isEqualTo(1);
+            assertThat(bytes(rig, true)).isEqualTo(SIZE);
+        }
+    }
+
+    private static long cachedBytes(GuardedFile file) {
+        Posix posix = FfmPosix.instance();
+        int fd = posix.open(file.path().toString(), PosixConstants.O_RDWR, 0);
+        try {
+            return posix.cachedPages(fd, 0, file.size()) * Rig.PAGE;
+        } finally {
+            posix.close(fd);
+        }
+    }
+
+    private static void readWithHint(Rig rig, GuardedFile file, OpenOption... options) {
+        GuardedMemory memory = rig.host(SIZE);
+        try (CuFileHandle handle = rig.driver().openFile(file.path(), options)) {
+            assertThat(handle.read(memory.range(), 0)).isEqualTo(SIZE);
+        }
+        memory.expect(0, file.expected(0, SIZE));
+        memory.verify();
+    }
+
+    @Test
+    void withTheHintWhatIsReadDoesNotFillTheCacheAndWhatIsThereStays() {
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            evict(file, SIZE / 2, SIZE / 2);
+            readWithHint(rig, file, CuFileOpenOption.DROP);
+            assertThat(bytes(rig, true)).isEqualTo(SIZE / 2);
+            assertThat(cachedBytes(file)).isEqualTo(SIZE / 2);
+            readWithHint(rig, file, StandardOpenOption.READ);
+            assertThat(bytes(rig, true)).as("without the hint it stays").isEqualTo(SIZE / 2);
+            assertThat(cachedBytes(file)).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void withTheHintAndWithoutDirectReadsOnlyWhatWasInTheCacheStaysThere() {
+        try (Rig rig = withoutDirect()) {
+            GuardedFile file = rig.file(SIZE);
+            evict(file, SIZE / 2, SIZE / 2);
+            readWithHint(rig, file, CuFileOpenOption.DROP);
+            assumeTrue(rig.posix().calls(PosixCall.PREADV2) > 1, "this file system keeps what it reads");
+            assertThat(cachedBytes(file)).isEqualTo(SIZE / 2);
+        }
+    }
+
+    @Test
+    void whereNoReadCanLeaveTheCacheAloneAColdFileIsDroppedAndAWarmOneIsLeftAlone() {
+        try (Rig rig = withoutDirect()) {
+            GuardedFile file = rig.file(SIZE);
+            rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
+            evict(file, 0, 0);
+            readWithHint(rig, file, CuFileOpenOption.DROP);
+            assertThat(cachedBytes(file)).isZero();
+            readWithHint(rig, file, StandardOpenOption.READ);
+            evict(file, 0, SIZE / 2);
+            readWithHint(rig, file, CuFileOpenOption.DROP);
+            assertThat(cachedBytes(file)).isGreaterThanOrEqualTo(SIZE / 2);
+        }
+    }
+
+    private static Rig withoutDirect() {
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> call.getName().equals("open")
+                && (((Integer) arguments[1]) & PosixConstants.O_DIRECT) != 0 ? (Object) (-Errno.EINVAL)
+                        : kernel.call());
+        return Rig.over(posix, builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false));
+    }
+
+    @Test
+    void policyDirectReadsTheDiskWhateverTheCacheHolds() {
+        try (Rig rig = withPolicy("direct")) {
+            GuardedFile file = rig.file(SIZE);
+            readWithHint(rig, file, StandardOpenOption.READ);
+            assertThat(bytes(rig, true)).isEqualTo(SIZE);
+            assertThat(rig.posix().calls(PosixCall.CACHED_PAGES)).isZero();
+        }
+    }
+
+    @Test
+    void policyBufferedReadsThroughTheCacheEvenWhatIsOpenForDirectRequests() {
+        try (Rig rig = withPolicy("buffered")) {
+            GuardedFile file = rig.file(SIZE);
+            evict(file, 0, 0);
+            readWhole(rig, file);
+            assertThat(bytes(rig, true)).isZero();
+            assertThat(cachedBytes(file)).isEqualTo(SIZE);
+        }
+    }
+
+    private static Rig withPolicy(String policy) {
+        return Rig.onHost(builder -> builder
+                .set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.IO_POLICY, policy));
     }
 
     @Test

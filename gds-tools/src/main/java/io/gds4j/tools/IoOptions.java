@@ -1,5 +1,6 @@
 package io.gds4j.tools;
 
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.tools.io.CacheState;
 import io.gds4j.tools.io.IoArguments;
 import io.gds4j.tools.io.IoJob;
@@ -124,6 +125,17 @@ final class IoOptions {
             description = "Do the same for so long before it counts; 0 measures the first request, too. Default: 0.3.")
     private double warmUp = 0.3;
 
+    @Option(names = "--policy", paramLabel = "NAME",
+            description = "What gds4j's own engine reads from: auto (page cache what is in it, disk the rest), direct or"
+                    + " buffered. Default: GDS4J_IO_POLICY, else auto.")
+    private @Nullable String policy;
+
+    @Option(names = "--drop", description = "Open with the hint that reading leaves the page cache as it is.")
+    private boolean drop;
+
+    @Option(names = "--io-uring", description = "Prefer io_uring for batches (-x 6) past the page cache.")
+    private boolean ioUring;
+
     @Option(names = "--gdsio-format", description = "Print the line that gdsio prints.")
     private boolean gdsioFormat;
 
@@ -150,8 +162,12 @@ final class IoOptions {
         if (cold && hot) {
             throw CommandFailure.usage("--cold and --hot exclude each other");
         }
+        if (policy != null && !CuFileKeys.IO_POLICY.accepts(policy)) {
+            throw CommandFailure.usage("--policy %s: allowed is %s".formatted(policy, CuFileKeys.IO_POLICY.allowed()));
+        }
         CacheState cache = cold ? CacheState.COLD : hot ? CacheState.HOT : CacheState.AS_IS;
-        return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat);
+        return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat,
+                policy, ioUring);
     }
 
     /** One job. */
@@ -200,7 +216,7 @@ final class IoOptions {
         return new IoJob(
                 name, path == null ? Path.of("") : path, perThread, device, memory, threads, size, offset, sizes, type,
                 what, batch, !skipRegistration, unaligned, alignment, randomFill, refill, readPercent,
-                withoutDirect == 0);
+                withoutDirect == 0, drop);
     }
 
     private static void within(String option, int value, int least, int most) {

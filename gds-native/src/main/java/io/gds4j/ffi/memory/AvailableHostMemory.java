@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** How much host memory could be allocated now: the kernel's estimate, and the container's limit where that is lower. */
-final class AvailableHostMemory {
+public final class AvailableHostMemory {
     private final Path proc;
     private final Path cgroups;
 
@@ -16,12 +16,13 @@ final class AvailableHostMemory {
         this.cgroups = cgroups;
     }
 
-    AvailableHostMemory() {
+    /** Of this process. */
+    public AvailableHostMemory() {
         this(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
     }
 
     /** Bytes; 0 if the kernel does not tell. */
-    long bytes() {
+    public long bytes() {
         return Math.min(kernelEstimate(), cgroupRoom());
     }
 

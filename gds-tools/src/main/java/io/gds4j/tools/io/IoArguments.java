@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param seed of everything random, and of the pattern
  * @param perJob whether each job is shown apart
  * @param gdsioFormat whether to print gdsio's line
+ * @param policy auto, direct or buffered; null for what the environment says
+ * @param ioUring whether io_uring is preferred for batches
  */
 public record IoArguments(
         List<IoJob> jobs,
@@ -27,7 +29,9 @@ public record IoArguments(
         boolean verify,
         long seed,
         boolean perJob,
-        boolean gdsioFormat) {
+        boolean gdsioFormat,
+        @Nullable String policy,
+        boolean ioUring) {
     public IoArguments {
         jobs = List.copyOf(jobs);
     }

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param refill whether it is made anew before each write
  * @param readPercent of requests that are reads, at random; null for what {@code operation} says
  * @param direct whether the file is opened with O_DIRECT
+ * @param drop whether it is opened with the hint that reading leaves the page cache as it is
  */
 public record IoJob(
         String name,
@@ -48,7 +49,8 @@ public record IoJob(
         boolean randomFill,
         boolean refill,
         @Nullable Integer readPercent,
-        boolean direct) {
+        boolean direct,
+        boolean drop) {
 
     /** Requests that are under way at a time in one thread. */
     public int depth() {

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param seconds from the start of the first thread to the end of the last
  * @param latencies of requests, nanoseconds
  * @param operations number of requests
+ * @param fairness throughput of the slowest thread over the mean of all; null for a single thread
  * @param cost what it took of the machine; null for one job among several, which share it
  */
 record IoResult(
@@ -33,6 +34,7 @@ record IoResult(
         double seconds,
         Histogram latencies,
         long operations,
+        @Nullable Double fairness,
         @Nullable Cost cost) {
 
     /**
@@ -74,6 +76,7 @@ record IoResult(
         latency.put("p999", latencies.getValueAtPercentile(99.9) / MICRO);
         fields.put("latencyMicros", latency);
         fields.put("ops", operations);
+        fields.put("fairness", fairness);
         fields.put("dataSetBytes", dataSet);
         fields.put("cpuSeconds", cost == null ? null : cost.cpuSeconds());
         fields.put("cpuSecondsPerGB", cost == null || bytes == 0 ? null : cost.cpuSeconds() / (bytes / 1e9));

@@ -62,6 +62,7 @@ final class IoResults {
                 seconds,
                 latencies,
                 parts.stream().mapToLong(IoResult::operations).sum(),
+                parts.size() == 1 ? parts.getFirst().fairness() : null,
                 cost);
     }
 }

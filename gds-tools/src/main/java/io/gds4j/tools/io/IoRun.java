@@ -1,6 +1,8 @@
 package io.gds4j.tools.io;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
@@ -53,7 +55,8 @@ public final class IoRun {
             job.kind(target.target());
             targets.add(target);
         }
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), manner)) {
+        try (OpenedDriver opened = OpenedDriver.open(
+                arguments.backend(), terminal.environment(), manner, this::configure)) {
             CuFileDriver driver = opened.driver();
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
@@ -65,6 +68,16 @@ public final class IoRun {
             throw new IllegalStateException("interrupted while measuring", e);
         }
         return ExitStatus.DONE;
+    }
+
+    private void configure(CuFileConfig.Builder settings) {
+        String policy = arguments.policy();
+        if (policy != null) {
+            settings.set(CuFileKeys.IO_POLICY, policy);
+        }
+        if (arguments.ioUring()) {
+            settings.set(CuFileKeys.PREFER_IOURING, true);
+        }
     }
 
     private List<IoResult> measure(CuFileDriver driver, List<Targets> targets, int round)
@@ -155,6 +168,7 @@ public final class IoRun {
         object.put("driverOpenSeconds", opened.seconds());
         object.put("ioPaths", paths(opened.driver()));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
+        object.put("ioUring", opened.driver().statistics().engine().ioUring());
         object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));
         object.put("verified", arguments.verify() ? true : null);
         object.put("seed", arguments.seed());

@@ -208,6 +208,9 @@ final class JobRig implements AutoCloseable {
             if (job.direct()) {
                 options.add(CuFileOpenOption.DIRECT);
             }
+            if (job.drop()) {
+                options.add(CuFileOpenOption.DROP);
+            }
             CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
             open.push(handle);
             return handle;

@@ -105,16 +105,21 @@ final class Round {
         long operations = 0;
         long start = workers.getFirst().startNanos();
         long end = workers.getFirst().endNanos();
+        double slowest = Double.MAX_VALUE;
+        double sum = 0;
         for (Worker worker : workers) {
             latencies.add(worker.latencies());
             bytes += worker.bytes();
             operations += worker.operations();
+            double rate = worker.bytes() / Math.max(1.0, worker.endNanos() - worker.startNanos());
+            slowest = Math.min(slowest, rate);
+            sum += rate;
             start += Math.min(0, worker.startNanos() - start);
             end += Math.max(0, worker.endNanos() - end);
         }
         IoJob job = workers.getFirst().job();
         return new IoResult(
                 job, job.name(), workers.size(), size, dataSet, bytes, (end - start) / 1e9, latencies, operations,
-                cost);
+                workers.size() > 1 && sum > 0 ? (Double) (slowest / (sum / workers.size())) : null, cost);
     }
 }

@@ -1,0 +1,93 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What depends on the machine's memory and on other requests, which no test of the whole engine could arrange. */
+class RequestPlannerTest {
+    private static final long GIB = 1L << 30;
+    private static final long MIB = 1L << 20;
+
+    private static RequestPlanner planner(Posix posix, TransferEngine engine, long available) {
+        return new RequestPlanner(
+                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine, () -> available);
+    }
+
+    private static TransferEngine engine(int workers) {
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment()
+                .set(CuFileKeys.MAX_IO_THREADS, (long) workers)
+                .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 8L)
+                .build();
+        PathCounters counters = new PathCounters();
+        Posix posix = FfmPosix.instance();
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
+        return new TransferEngine(
+                Parallelism.of(config, workers + 1),
+                heeds -> new Lane(
+                        heeds, new PieceIo(posix, counters), pool, null,
+                        new RingReads(new IoUringUse(posix, false), counters)));
+    }
+
+    /** A file of whose pages so many are said to be in the cache. */
+    private static CompatFile file(Posix posix) {
+        FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
+        FilePair pair = new FilePair(
+                posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
+                new RangeLocks());
+        return new CompatFile(new Object(), posix, pair, Optional.empty(), false, false, -1);
+    }
+
+    private static Posix caching(long bytes) {
+        return PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
+            case "cachedPages" -> (Object) (bytes / 4096);
+            case "open" -> 4;
+            default -> kernel.call();
+        });
+    }
+
+    private static MemoryRange memory(long bytes) {
+        return MemoryRange.ofAddress(1 << 20, bytes, MemoryKind.HOST);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"4, 0, 16, false", "9, 0, 16, true", "9, 9, 16, false", "1, 0, 1, true"})
+    void coldRequestsLargerThanHalfOfTheMemoryLeaveTheCacheToOthers(
+            long size, long cached, long available, boolean spares) {
+        Posix posix = caching(cached * GIB);
+        TransferEngine engine = engine(3);
+        RequestPlan plan = new RequestPlan();
+        planner(posix, engine, available * GIB)
+                .plan(plan, file(posix), memory(size * GIB), size * GIB, 0, 0, false);
+        assertThat(plan.leavesCacheAlone()).isEqualTo(spares);
+        engine.close();
+    }
+
+    @Test
+    void cachedRequestsBesideOthersAreTheirCallersAloneAndColdOnesAreNot() {
+        Posix hot = caching(64 * MIB);
+        Posix cold = caching(0);
+        TransferEngine engine = engine(3);
+        long size = 16 * MIB;
+        for (int others = 0; others < 4; others++) {
+            engine.enter(size, 4 * MIB);
+            RequestPlan plan = new RequestPlan();
+            int threads = planner(hot, engine, GIB)
+                    .plan(plan, file(caching(size)), memory(size), size, 0, 0, false);
+            assertThat(threads).as("%d at work", others + 1).isEqualTo(Math.max(1, 4 / (others + 1)));
+            assertThat(planner(cold, engine, GIB).plan(plan, file(cold), memory(size), size, 0, 0, false))
+                    .isEqualTo(4);
+        }
+        engine.close();
+    }
+}
