@@ -72,14 +72,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        Request request = new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset);
-        request.checkWithin(memory);
-        enter(request, memory);
-        try {
-            return transfer(request, memory);
-        } finally {
-            exit(memory);
-        }
+        return transferNow(false, memory, size, fileOffset, bufferOffset);
     }
 
     /**
@@ -107,14 +100,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        Request request = new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset);
-        request.checkWithin(memory);
-        enter(request, memory);
-        try {
-            return transfer(request, memory);
-        } finally {
-            exit(memory);
-        }
+        return transferNow(true, memory, size, fileOffset, bufferOffset);
     }
 
     /**
@@ -144,7 +130,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(new Request("cuFileRead", file.path(), false, size, fileOffset, bufferOffset), memory);
+        return start(request(false, size, fileOffset, bufferOffset), memory);
     }
 
     /**
@@ -159,40 +145,73 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(new Request("cuFileWrite", file.path(), true, size, fileOffset, bufferOffset), memory);
+        return start(request(true, size, fileOffset, bufferOffset), memory);
+    }
+
+    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link Request} says what is wrong. */
+    private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        if (!Request.isWithin(memory, write, size, fileOffset, bufferOffset)) {
+            request(write, size, fileOffset, bufferOffset).checkWithin(memory);
+        }
+        if (!lifetime.enter()) {
+            throw closed(request(write, size, fileOffset, bufferOffset));
+        }
+        boolean entered = false;
+        try {
+            if (write ? !file.isWritable() : !file.isReadable()) {
+                checkRights(request(write, size, fileOffset, bufferOffset));
+            }
+            try {
+                MemoryUse.enter(driver.session(), memory);
+            } catch (CuFileException e) {
+                throw request(write, size, fileOffset, bufferOffset).named(e);
+            }
+            entered = true;
+            return transfer(write, memory, size, fileOffset, bufferOffset);
+        } finally {
+            if (entered) {
+                MemoryUse.exit(memory);
+            }
+            lifetime.exit();
+        }
+    }
+
+    private Request request(boolean write, long size, long fileOffset, long bufferOffset) {
+        return new Request(write ? "cuFileWrite" : "cuFileRead", file.path(), write, size, fileOffset, bufferOffset);
     }
 
     /** Moves the bytes; whoever calls holds file and memory. */
-    private long transfer(Request request, IoMemory memory) {
+    private long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         RegistrationCache cache = driver.session().cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
-            return transfer(request, MemoryUse.base(memory), MemoryUse.start(memory) + request.bufferOffset());
+            long start = MemoryUse.start(memory) + bufferOffset;
+            return transfer(write, MemoryUse.base(memory), size, fileOffset, start);
         }
         CachedRegistration registration = cache.use(range);
         if (registration == null) {
-            return transfer(request, range, request.bufferOffset());
+            return transfer(write, range, size, fileOffset, bufferOffset);
         }
         try {
             MemoryRange whole = registration.whole();
-            return transfer(request, whole, range.address() - whole.address() + request.bufferOffset());
+            return transfer(write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset);
         } finally {
             registration.exit();
             Reference.reachabilityFence(range);
         }
     }
 
-    private long transfer(Request request, MemoryRange base, long offset) {
-        TransferEvent event = FlightEvents.transfer(request.write());
+    private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
+        TransferEvent event = FlightEvents.transfer(write);
         CuFileBackend backend = driver.session().backend();
         long moved = 0;
         try {
-            moved = request.write()
-                    ? backend.write(file, base, request.size(), request.fileOffset(), offset)
-                    : backend.read(file, base, request.size(), request.fileOffset(), offset);
+            moved = write
+                    ? backend.write(file, base, size, fileOffset, offset)
+                    : backend.read(file, base, size, fileOffset, offset);
             return moved;
         } finally {
             if (event != null) {
-                event.record(this, request.fileOffset(), request.size(), moved);
+                event.record(this, fileOffset, size, moved);
             }
         }
     }
@@ -212,7 +231,14 @@ public final class CuFileHandle implements AutoCloseable {
                 lifetime.letGo();
             }
         }
-        return driver.session().asyncCalls().start(this, memory, () -> transfer(request, memory));
+        return driver.session()
+                .asyncCalls()
+                .start(
+                        this,
+                        memory,
+                        () -> transfer(
+                                request.write(), memory, request.size(), request.fileOffset(),
+                                request.bufferOffset()));
     }
 
     private void holdMemory(Request request, IoMemory memory) {

@@ -23,6 +23,19 @@ record Request(String function, Optional<Path> path, boolean write, long size, l
     /** Largest size of one transfer, in bytes. */
     static final long MAX_SIZE = 1L << 62;
 
+    /** True if {@link #checkWithin} would find nothing wrong; asked first, because a request that is right is never made. */
+    static boolean isWithin(IoMemory memory, boolean write, long size, long fileOffset, long bufferOffset) {
+        long length = memory.range().length();
+        return size >= 0
+                && size <= MAX_SIZE
+                && fileOffset >= 0
+                && fileOffset <= Long.MAX_VALUE - size
+                && bufferOffset >= 0
+                && bufferOffset <= length
+                && size <= length - bufferOffset
+                && MemoryUse.allows(memory, write);
+    }
+
     /** Checks the numbers, that they are within the memory, and that the memory allows the request. */
     void checkWithin(IoMemory memory) {
         MemoryRange range = memory.range();
