@@ -185,4 +185,33 @@ public interface MemoryAllocator {
     default Map<MemoryKind, MemoryUsage> usage() {
         return Map.of();
     }
+
+    /**
+     * Exports GPU memory as a dma-buf ({@code cuMemGetHandleForAddressRange}), in whole pages of the host. From then on
+     * synchronous CUDA copies to and from the allocation return when they are complete (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS).
+     *
+     * @param range CUDA_DEVICE or CUDA_VMM memory
+     * @return the buffer, to be closed before the memory
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of other kinds, INVALID_VALUE for an empty range,
+     *         CUDA_POINTER_RANGE_ERROR if the allocation begins inside a page or ends before the range, IO_NOT_SUPPORTED where
+     *         GPU or driver export none
+     */
+    default DmaBuf exportDmaBuf(MemoryRange range) {
+        throw CuFileException.of(
+                CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                "cuMemGetHandleForAddressRange",
+                "this allocator has no GPU memory to export");
+    }
+
+    /**
+     * Orders what other devices have written into a GPU's memory before the CUDA work that is launched from now on
+     * ({@code cuFlushGPUDirectRDMAWrites}). Bytes that gds4j has moved need none: its calls return when CUDA work sees them.
+     *
+     * @param device ordinal of the GPU
+     * @return false if nothing was to be done: without a GPU driver, or where such writes are ordered anyway
+     * @throws CuFileException DEVICE_NOT_FOUND for a GPU that is not there, CUDA_DRIVER_ERROR if the driver failed
+     */
+    default boolean flushDeviceWrites(int device) {
+        return false;
+    }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.testkit;
 
 import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
@@ -153,6 +154,16 @@ public final class LeakDetector implements MemoryAllocator {
     @Override
     public void prefetch(MemoryRange range, int device) {
         delegate.prefetch(range, device);
+    }
+
+    @Override
+    public DmaBuf exportDmaBuf(MemoryRange range) {
+        return delegate.exportDmaBuf(range);
+    }
+
+    @Override
+    public boolean flushDeviceWrites(int device) {
+        return delegate.flushDeviceWrites(device);
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.CudaAttributes;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.GpuCapabilities;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -105,6 +106,19 @@ final class CudaMemory {
                     "cuMemPrefetchAsync",
                     stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream));
         }
+    }
+
+    /** Flushes what other devices wrote, where the GPU does not order that by itself. */
+    boolean flushDeviceWrites(int device) {
+        checkDevice(device);
+        GpuCapabilities can = GpuCapabilities.of(cuda, device);
+        if (!can.flushFromHost() || can.writesOrdering() == GpuCapabilities.Ordering.ALL_DEVICES) {
+            return false;
+        }
+        int result = contexts.in(
+                contexts.primary(device), () -> cuda.flushGpuDirectRdmaWrites(Cuda.FLUSH_TO_ALL_DEVICES));
+        CudaErrors.check(cuda, "cuFlushGPUDirectRDMAWrites", result);
+        return true;
     }
 
     /** Bytes of the GPU that are free now. */

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
@@ -27,6 +28,7 @@ import java.util.Optional;
 public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseable {
     private static final String ALLOCATE = "MemoryAllocator.allocate";
     private static final String COPY = "MemoryAllocator.copy";
+    private static final String EXPORT = "cuMemGetHandleForAddressRange";
     private static final String PREFETCH = "MemoryAllocator.prefetch";
 
     private final CudaAvailability availability;
@@ -36,6 +38,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryCopies copies;
     private final Optional<AllocationTags> tags;
     private final ForeignMemory foreign;
+    private final Optional<DmaBufExports> exports;
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
@@ -44,6 +47,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         this.availability = availability;
         this.host = new HostMemory(posix);
         this.streams = availability.cudaContexts().map(CudaStreams::new);
+        this.exports = availability.cudaContexts().map(contexts -> new DmaBufExports(posix, contexts));
         this.foreign = new ForeignMemory(availability);
         this.tags = availability.cudaContexts().map(AllocationTags::new);
         this.copies = new MemoryCopies(availability.cudaContexts(), streams);
@@ -195,6 +199,25 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     @Override
     public boolean isCurrent(AllocationTag tag) {
         return tags.isPresent() && tags.get().isCurrent(tag);
+    }
+
+    @Override
+    public DmaBuf exportDmaBuf(MemoryRange range) {
+        if (exports.isEmpty()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, EXPORT, "there is no CUDA driver to export " + range);
+        }
+        range.retain();
+        try {
+            return exports.get().export(range);
+        } finally {
+            range.release();
+        }
+    }
+
+    @Override
+    public boolean flushDeviceWrites(int device) {
+        return cuda.isPresent() && cuda.get().flushDeviceWrites(device);
     }
 
     @Override

@@ -53,6 +53,7 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle FDATASYNC = call("fdatasync", JAVA_INT, JAVA_INT);
     private static final MethodHandle MEMFD_CREATE = call("memfd_create", JAVA_INT, ADDRESS, JAVA_INT);
     private static final MethodHandle SETENV = call("setenv", JAVA_INT, ADDRESS, ADDRESS, JAVA_INT);
+    private static final MethodHandle LSEEK = call("lseek", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
     private static final MethodHandle ISATTY = call("isatty", JAVA_INT, JAVA_INT);
     private static final MethodHandle SYSCONF = call("sysconf", JAVA_LONG, JAVA_INT);
 
@@ -378,6 +379,16 @@ public final class FfmPosix implements Posix {
             MemorySegment key = CString.ofFileName(arena, name);
             MemorySegment text = CString.ofFileName(arena, value);
             return state.resultOrErrno((int) SETENV.invokeExact(state.errnoSlot(), key, text, overwrite ? 1 : 0));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public long lseek(int fd, long offset, int whence) {
+        CallState state = CallState.current();
+        try {
+            return state.resultOrErrno((long) LSEEK.invokeExact(state.errnoSlot(), fd, offset, whence));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

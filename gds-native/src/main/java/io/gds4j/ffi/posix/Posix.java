@@ -68,6 +68,11 @@ public interface Posix {
     /** {@code madvise(2)}. */
     int madvise(long address, long length, int advice);
 
+    /** {@code lseek(2)}: the new position. */
+    default long lseek(int fd, long offset, int whence) {
+        return -Errno.ENOSYS;
+    }
+
     /** {@code ftruncate(2)}. */
     int ftruncate(int fd, long length);
 

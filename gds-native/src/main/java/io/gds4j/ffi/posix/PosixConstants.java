@@ -7,6 +7,7 @@ public final class PosixConstants {
     public static final int O_RDONLY = 0;
     public static final int O_WRONLY = 1;
     public static final int O_RDWR = 2;
+    public static final int SEEK_END = 2;
     /** Mask of the access mode. */
     public static final int O_ACCMODE = 3;
     public static final int O_CREAT = 0x40;

@@ -1,8 +1,6 @@
 package io.gds4j.ffi.cuda;
 
 import io.gds4j.ffi.posix.FfmPosix;
-import io.gds4j.ffi.posix.PosixConstants;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -10,7 +8,6 @@ import java.util.Set;
 
 /** What {@link FakeCuda} tells of addresses, and what it does for other devices. */
 abstract class FakeSharing extends FakeDevices {
-    private static final int RDWR_TMPFILE = PosixConstants.O_RDWR | 0x410000;
     private static final long PAGE = 4096;
 
     private final Set<Long> synced = new HashSet<>();
@@ -119,8 +116,7 @@ abstract class FakeSharing extends FakeDevices {
             if (block.kind == FakeBlock.Kind.MANAGED || block.kind == FakeBlock.Kind.POOL || block.kind.isHost()) {
                 return ERROR_NOT_SUPPORTED;
             }
-            String folder = Path.of(System.getProperty("java.io.tmpdir")).toString();
-            int opened = FfmPosix.instance().open(folder, RDWR_TMPFILE, 0600);
+            int opened = FfmPosix.instance().memfdCreate("dma-buf", 0);
             if (opened < 0 || FfmPosix.instance().ftruncate(opened, bytes) != 0) {
                 return ERROR_OUT_OF_MEMORY;
             }

@@ -2,16 +2,21 @@ package io.gds4j.ffi.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaPointer;
 import io.gds4j.ffi.cuda.CudaPointers;
+import io.gds4j.ffi.cuda.GpuCapabilities;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -396,6 +401,63 @@ abstract class GpuMemoryContract {
         host.close();
         assertThat(fresh.usage().get(MemoryKind.CUDA_DEVICE)).isEqualTo(new MemoryUsage(0, 0, 1500, 1500));
         fresh.close();
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_VMM"})
+    void gpuMemoryIsExportedAsADmaBufThatIsClosedOnce(MemoryKind kind) {
+        assumeTrue(GpuCapabilities.of(cuda, 0).dmaBuf(), "no dma-buf here");
+        try (MemoryAllocation memory = allocator.allocate(kind, 4 << 20)) {
+            MemoryRange range = memory.range();
+            long page = posix.pageSize();
+            long lead = (page - range.address() % page) % page;
+            for (long[] part : new long[][]{{0, 1 << 20}, {page, page}, {100, 1}, {page - 1, page + 2}}) {
+                MemoryRange exported = range.slice(lead + part[0], part[1]);
+                DmaBuf buffer = allocator.exportDmaBuf(exported);
+                assertThat(buffer.fd()).isPositive();
+                assertThat(buffer.offset()).isEqualTo(part[0] % page);
+                assertThat(buffer.length()).isEqualTo(part[1]);
+                assertThat(buffer.size()).isGreaterThanOrEqualTo(buffer.offset() + buffer.length());
+                assertThat(posix.lseek(buffer.fd(), 0, PosixConstants.SEEK_END)).isEqualTo(buffer.size());
+                assertThat(failureOf(memory::close)).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+                buffer.close();
+                buffer.close();
+                assertThat(posix.lseek(buffer.fd(), 0, PosixConstants.SEEK_END)).isEqualTo(-Errno.EBADF);
+            }
+            assertThat(failureOf(() -> allocator.exportDmaBuf(range.slice(0, 0))))
+                    .isEqualTo(CuFileError.INVALID_VALUE);
+            MemoryRange past = MemoryRange.ofAddress(range.address() + lead, 64L << 20, kind);
+            if (kind == MemoryKind.CUDA_DEVICE) {
+                assertThat(failureOf(() -> allocator.exportDmaBuf(past)))
+                        .isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_VMM"}, mode = EnumSource.Mode.EXCLUDE)
+    void otherMemoryIsNotExportedAndTheRefusalSaysWhy(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            CuFileException refused =
+                    catchThrowableOfType(CuFileException.class, () -> allocator.exportDmaBuf(memory.range()));
+            assertThat(refused.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
+            assertThat(refused.detail()).contains(switch (kind) {
+                case CUDA_MANAGED -> "managed";
+                case CUDA_POOL -> "pool";
+                default -> "host";
+            });
+        }
+    }
+
+    @Test
+    void writesOfOtherDevicesAreFlushedWhereTheyNeedIt() {
+        for (int device = 0; device < available().deviceCount(); device++) {
+            GpuCapabilities can = GpuCapabilities.of(cuda, device);
+            boolean needed = can.flushFromHost() && can.writesOrdering() != GpuCapabilities.Ordering.ALL_DEVICES;
+            assertThat(allocator.flushDeviceWrites(device)).isEqualTo(needed);
+        }
+        assertThat(failureOf(() -> allocator.flushDeviceWrites(available().deviceCount())))
+                .isEqualTo(CuFileError.DEVICE_NOT_FOUND);
     }
 
     @Test

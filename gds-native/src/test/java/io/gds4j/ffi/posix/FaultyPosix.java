@@ -267,6 +267,11 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public long lseek(int fd, long offset, int whence) {
+        return real.lseek(fd, offset, whence);
+    }
+
+    @Override
     public boolean isatty(int fd) {
         return real.isatty(fd);
     }

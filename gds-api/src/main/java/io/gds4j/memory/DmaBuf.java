@@ -1,0 +1,110 @@
+package io.gds4j.memory;
+
+import java.util.function.IntConsumer;
+
+/**
+ * GPU memory as a dma-buf: a descriptor that the drivers of other devices import, such as {@code ibv_reg_dmabuf_mr}.
+ *
+ * <pre>{@code
+ * try (DmaBuf buffer = driver.allocator().exportDmaBuf(memory.range().slice(4096, 65536))) {
+ *     importer.accept(buffer.fd(), buffer.offset(), buffer.length());
+ * }
+ * }</pre>
+ *
+ * <p>
+ * It spans the whole pages of the host around the memory, in which the memory begins at {@link #offset}. The memory cannot be
+ * freed before it is closed; whoever has imported the descriptor must let go of it before. Thread-safe; a forgotten one is
+ * logged and closed.
+ *
+ * @since 0.1
+ */
+public final class DmaBuf implements AutoCloseable {
+    private final int fd;
+    private final long offset;
+    private final MemoryRange range;
+    private final long size;
+    private final Lifetime lifetime;
+
+    /**
+     * For allocators.
+     *
+     * @param fd the descriptor
+     * @param offset where the memory begins in it
+     * @param range the memory, which the buffer claims until it is closed
+     * @param size all of its bytes
+     * @param closeDescriptor called once with the descriptor
+     */
+    public DmaBuf(int fd, long offset, MemoryRange range, long size, IntConsumer closeDescriptor) {
+        this.fd = fd;
+        this.offset = offset;
+        this.range = range;
+        this.size = size;
+        range.claim();
+        this.lifetime = Lifetime.of(this, "DmaBuf of " + range, () -> {
+            try {
+                closeDescriptor.accept(fd);
+            } finally {
+                range.unclaim();
+            }
+        });
+    }
+
+    /** {@return the descriptor, valid until this is closed; not to be closed by others} */
+    public int fd() {
+        return fd;
+    }
+
+    /** {@return first byte of the memory in the buffer} */
+    public long offset() {
+        return offset;
+    }
+
+    /** {@return bytes of the memory} */
+    public long length() {
+        return range.length();
+    }
+
+    /** {@return the memory that was exported} */
+    public MemoryRange range() {
+        return range;
+    }
+
+    /** {@return all bytes of the buffer, in whole pages of the host} */
+    public long size() {
+        return size;
+    }
+
+    /** {@return true until {@link #close}} */
+    public boolean isOpen() {
+        return lifetime.isOpen();
+    }
+
+    /**
+     * Keeps it from being closed until {@link #unclaim}. For gds4j's own modules.
+     *
+     * @return false if it is closed already
+     */
+    public boolean claim() {
+        return lifetime.claim();
+    }
+
+    /** Ends what {@link #claim} began. */
+    public void unclaim() {
+        lifetime.unclaim();
+    }
+
+    /**
+     * Closes the descriptor, once.
+     *
+     * @throws io.gds4j.error.CuFileException IO_NOT_SUPPORTED (EBUSY) while a memory region of it is registered
+     */
+    @Override
+    public void close() {
+        lifetime.close("DmaBuf.close");
+    }
+
+    @Override
+    public String toString() {
+        return "DmaBuf[fd=%d, offset=%d, %s, %s]".formatted(fd, offset, range, isOpen() ? "open" : "closed");
+    }
+}
