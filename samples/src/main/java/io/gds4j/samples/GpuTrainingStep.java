@@ -11,7 +11,7 @@ import java.lang.foreign.ValueLayout;
 /** Adds up the words by a kernel. */
 final class GpuTrainingStep implements TrainingStep {
     /** A GPU looks at its memory much faster than a disk fills it: as much work as a model has for a record. */
-    private static final int KERNEL_ROUNDS = 256 * ROUNDS;
+    private static final int ROUNDS = 1024;
 
     private final CuFileDriver driver;
     private final GpuStream stream;
@@ -28,9 +28,14 @@ final class GpuTrainingStep implements TrainingStep {
     @Override
     public void work(MemoryRange record) {
         long start = System.nanoTime();
-        stream.kernels().sum(record, sum.range(), KERNEL_ROUNDS, stream.stream());
+        stream.kernels().sum(record, sum.range(), ROUNDS, stream.stream());
         stream.synchronize();
         nanos += System.nanoTime() - start;
+    }
+
+    @Override
+    public int rounds() {
+        return ROUNDS;
     }
 
     @Override
@@ -38,7 +43,7 @@ final class GpuTrainingStep implements TrainingStep {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment host = arena.allocate(ValueLayout.JAVA_LONG);
             driver.allocator().copyToHost(sum.range(), host);
-            return host.get(ValueLayout.JAVA_LONG, 0) / KERNEL_ROUNDS;
+            return host.get(ValueLayout.JAVA_LONG, 0);
         }
     }
 

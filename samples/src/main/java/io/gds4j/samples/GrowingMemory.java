@@ -88,7 +88,7 @@ public final class GrowingMemory {
 
     private void inPlace() {
         try (GpuContext gpu = GpuContext.enter(arguments.gpu())) {
-            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(gpu.ordinal(), data.length, STEP)) {
+            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(driver, gpu.ordinal(), data.length, STEP)) {
                 for (int step = 0; step < STEPS; step++) {
                     MemoryRange grown = vector.grow();
                     try (CuFileBuffer whole = driver.registerBuffer(vector.range())) {
@@ -97,7 +97,7 @@ public final class GrowingMemory {
                 }
                 check("grown in place, registered anew", vector.range().slice(0, data.length));
             }
-            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(gpu.ordinal(), data.length, STEP)) {
+            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(driver, gpu.ordinal(), data.length, STEP)) {
                 ahead(vector);
             }
         }

@@ -5,9 +5,6 @@ import io.gds4j.memory.MemoryRange;
 
 /** What a training loop does with a record; here it adds up its words, again and again, to take some time. */
 interface TrainingStep extends AutoCloseable {
-    /** How often each word is looked at. */
-    int ROUNDS = 4;
-
     /** On a GPU for GPU memory, else on the host. */
     static TrainingStep open(SampleArguments arguments, CuFileDriver driver) {
         return arguments.kind(driver).isCuda()
@@ -18,7 +15,10 @@ interface TrainingStep extends AutoCloseable {
     /** Works on a record; done when it returns. */
     void work(MemoryRange record) throws InterruptedException;
 
-    /** Sum of the words of all records since the beginning or {@link #reset}. */
+    /** How often a word of a record is added. */
+    int rounds();
+
+    /** Sum of the words of all records since the beginning or {@link #reset}, modulo 2^64. */
     long sum();
 
     /** Time spent in {@link #work} since then. */
