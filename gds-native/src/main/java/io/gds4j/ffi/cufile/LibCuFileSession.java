@@ -166,6 +166,7 @@ final class LibCuFileSession {
     }
 
     void deregister(MemoryRange range) {
+        streams.settle(range.address());
         buffers.deregister(range);
     }
 

@@ -7,32 +7,46 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * Stream-ordered transfers of one session. Each holds its file until the stream has passed it, which an event behind it
- * tells: closing a file waits for that, or the library would work on a dead handle later.
+ * Stream-ordered transfers of one session. Each holds its file and its memory's registration until the stream has passed it,
+ * which an event behind it tells: closing a file waits for that, or the library would work on a dead handle later.
+ *
+ * <p>
+ * A read across the end of the file into a GPU changes memory up to its size: where it will end is only known when the stream
+ * comes to it.
  */
 final class LibraryStreams {
     private static final String READ = "cuFileReadAsync";
     private static final String WRITE = "cuFileWriteAsync";
     private static final Duration POLL = Duration.ofNanos(50_000);
+    private static final int FIXED_BUFFER_OFFSET = 1;
+    /** A buffer offset of 0 that nobody changes. */
+    private static final MemorySegment NO_OFFSET = Arena.global().allocate(ValueLayout.JAVA_LONG);
 
     private final CuFileLibrary library;
+    private final Registrations registrations;
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final Map<Long, Stream> streams = new HashMap<>();
 
     LibraryStreams(Opening opening, CudaContexts contexts) {
         this.library = opening.library();
+        this.registrations = opening.registrations();
         this.contexts = contexts;
         this.cuda = contexts.cuda();
     }
@@ -40,7 +54,9 @@ final class LibraryStreams {
     /** What was queued on one CUDA stream. */
     private static final class Stream {
         private final Set<LibraryFile> files = new HashSet<>();
+        private final List<Registrations.Registration> memory = new ArrayList<>();
         private boolean registered;
+        private int flags;
         private long context;
         private long event;
     }
@@ -57,7 +73,9 @@ final class LibraryStreams {
             library.streamRegister(stream, flags);
             return true;
         });
-        streams.computeIfAbsent(stream, key -> new Stream()).registered = true;
+        Stream made = streams.computeIfAbsent(stream, key -> new Stream());
+        made.registered = true;
+        made.flags = flags;
     }
 
     /** Waits for what was queued on it: a stream that is in use must not be taken from the library. */
@@ -97,8 +115,15 @@ final class LibraryStreams {
         if (contexts.in(stream.context, () -> cuda.eventQuery(stream.event)) == Cuda.ERROR_NOT_READY) {
             return false;
         }
-        stream.files.clear();
+        passed(stream);
         return true;
+    }
+
+    private void passed(Stream stream) {
+        stream.files.clear();
+        List<Registrations.Registration> held = List.copyOf(stream.memory);
+        stream.memory.clear();
+        held.forEach(registrations::release);
     }
 
     private void end(long stream, Stream known) {
@@ -115,47 +140,70 @@ final class LibraryStreams {
 
     /** Queues a transfer. The file is entered, the cells are checked. */
     synchronized void submit(LibraryFile file, boolean write, StreamRequest request, long memoryContext) {
+        // What streams have passed is given back by whoever comes next.
+        streams.values().stream().filter(known -> !known.memory.isEmpty()).forEach(this::isIdle);
         Stream stream = streams.computeIfAbsent(request.stream(), key -> new Stream());
         long context = memoryContext == CurrentContext.NONE ? current() : memoryContext;
         CurrentContext.with(cuda, context, () -> {
             prepare(stream, context);
-            MemoryRange memory = request.memory();
-            MemorySegment bytes = request.bytesDone();
-            if (write) {
-                library.writeAsync(
-                        file.handle(),
-                        memory.address(),
-                        request.size(),
-                        request.fileOffset(),
-                        request.bufferOffset(),
-                        bytes,
-                        request.stream());
-            } else {
-                library.readAsync(
-                        file.handle(),
-                        memory.address(),
-                        request.size(),
-                        request.fileOffset(),
-                        request.bufferOffset(),
-                        bytes,
-                        request.stream());
-            }
+            queue(stream, file, write, request);
             stream.files.add(file);
             int recorded = cuda.eventRecord(stream.event, request.stream());
             if (recorded != Cuda.SUCCESS) {
                 // Without the event only the stream itself can tell.
                 CudaErrors.check(cuda, "cuStreamSynchronize", cuda.streamSynchronize(request.stream()));
-                stream.files.clear();
+                passed(stream);
             }
             return true;
         });
+    }
+
+    /**
+     * The library takes memory that is not registered for as long as the size at submission, from its base on: whatever the
+     * buffer offset adds fails with EIO. An offset that is fixed goes into the base; else the memory is registered until the
+     * stream has passed, which costs host memory of the same size.
+     */
+    private void queue(Stream stream, LibraryFile file, boolean write, StreamRequest request) {
+        MemoryRange memory = request.memory();
+        boolean fixed = (stream.flags & FIXED_BUFFER_OFFSET) != 0;
+        if (fixed && registrations.find(memory.address()) == null) {
+            long offset = request.bufferOffset().get(ValueLayout.JAVA_LONG, 0);
+            call(file, write, memory.address() + offset, NO_OFFSET, request);
+            return;
+        }
+        // Where more than POSIX I/O serves, memory is pinned for the GPU's sake, and not behind the program's back.
+        boolean mayRegister = file.servedBy() == IoPath.LIBCUFILE_POSIX || registrations.find(memory.address()) != null;
+        Registrations.Registration held =
+                mayRegister ? registrations.acquire(memory.address(), memory.length(), 0) : null;
+        boolean queued = false;
+        try {
+            call(file, write, memory.address(), request.bufferOffset(), request);
+            queued = true;
+        } finally {
+            if (held != null && queued) {
+                stream.memory.add(held);
+            } else if (held != null) {
+                registrations.release(held);
+            }
+        }
+    }
+
+    private void call(LibraryFile file, boolean write, long base, MemorySegment bufferOffset, StreamRequest request) {
+        MemorySegment size = request.size();
+        MemorySegment fileOffset = request.fileOffset();
+        MemorySegment bytes = request.bytesDone();
+        if (write) {
+            library.writeAsync(file.handle(), base, size, fileOffset, bufferOffset, bytes, request.stream());
+        } else {
+            library.readAsync(file.handle(), base, size, fileOffset, bufferOffset, bytes, request.stream());
+        }
     }
 
     private void prepare(Stream stream, long context) {
         if (stream.event != 0 && stream.context != context) {
             // Rare: the same stream with memory of two contexts. What came before is told apart by waiting for it.
             contexts.in(stream.context, () -> cuda.eventSynchronize(stream.event));
-            stream.files.clear();
+            passed(stream);
             contexts.in(stream.context, () -> cuda.eventDestroy(stream.event));
             stream.event = 0;
         }
@@ -174,6 +222,13 @@ final class LibraryStreams {
     private long current() {
         long[] context = new long[1];
         return cuda.ctxGetCurrent(context) == Cuda.SUCCESS && context[0] != 0 ? context[0] : contexts.primary(0);
+    }
+
+    /** Waits until no stream has a transfer of the memory that is registered at this base before it. */
+    void settle(long base) {
+        waitFor(() -> streams.values()
+                .stream()
+                .allMatch(stream -> stream.memory.stream().noneMatch(held -> held.base() == base) || isIdle(stream)));
     }
 
     /** Waits until no stream has a transfer of this file before it. */

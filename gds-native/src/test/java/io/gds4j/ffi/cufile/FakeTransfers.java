@@ -371,7 +371,14 @@ final class FakeTransfers {
         if (!isFile(handle)) {
             return 5022;
         }
-        long moved = transfer(write, handle, base, value(size), value(fileOffset), buffer);
+        boolean registered;
+        synchronized (this) {
+            registered = buffers.containsKey(base);
+        }
+        // Memory that is not registered is taken for as long as the size, from its base on.
+        long moved = buffer > 0 && !registered
+                ? -Errno.EIO
+                : transfer(write, handle, base, value(size), value(fileOffset), buffer);
         FakeCuFile.at(bytes, 8).set(JAVA_LONG, 0, moved);
         return 0;
     }

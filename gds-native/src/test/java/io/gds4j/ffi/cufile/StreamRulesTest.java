@@ -79,6 +79,33 @@ class StreamRulesTest extends SessionRig {
         assertThat(fake.transfers().registeredStreams()).isEmpty();
     }
 
+    @Test
+    void bufferOffsetIntoMemoryThatIsNotRegisteredArrives() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        Operation first = new Operation(1000, 50, 4096);
+        backend.readAsync(first.of(file, memory.range()));
+        assertThat(first.moved()).isEqualTo(1000);
+        assertThat(bytes(memory, 4096, 1000)).isEqualTo(expected(50, 1000));
+        assertThat(fake.transfers().registeredBuffers()).as("while the stream may need it")
+                .containsEntry(memory.range().address(), 65536L);
+        machine.cuda.streamSynchronize(stream);
+        backend.handleDeregister(file);
+        assertThat(fake.transfers().registeredBuffers()).isEmpty();
+    }
+
+    @Test
+    void fixedBufferOffsetCostsNoRegistration() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        backend.streamRegister(stream, 1);
+        Operation read = new Operation(1000, 50, 4096);
+        backend.readAsync(read.of(file, memory.range()));
+        assertThat(read.moved()).isEqualTo(1000);
+        assertThat(bytes(memory, 4096, 1000)).isEqualTo(expected(50, 1000));
+        assertThat(fake.callsOf("cuFileBufRegister")).isEmpty();
+    }
+
     @ParameterizedTest
     @CsvSource({"-1,0,0", "65537,0,0", "1,-1,0", "1,0,-1", "1,0,65536", "65536,0,1"})
     void cellsThatTheLibraryWouldMisreadNeverReachIt(long size, long fileOffset, long bufferOffset) {
