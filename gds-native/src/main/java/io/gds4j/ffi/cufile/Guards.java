@@ -111,7 +111,7 @@ final class Guards {
         }
     }
 
-    /** Flags of a submission: the library takes any, and then never delivers the events. */
+    /** Flags of a submission: cuFile defines none, and the library takes any. */
     static void batchFlags(int flags) {
         if (flags != 0) {
             throw CuFileException.of(

@@ -37,8 +37,10 @@ final class LibraryBatch implements BackendBatch {
     /** The library is asked for events in slices, so that others get at the batch in between. */
     private static final Duration SLICE = Duration.ofMillis(1);
     private static final Duration STARVED = Duration.ofNanos(100_000);
-    /** Cancelled entries that were not delivered in this time never will be. */
+    /** Entries that were not delivered in this time after the batch was destroyed never will be. */
     private static final Duration LOST = Duration.ofSeconds(30);
+    /** The same after the library has refused a submission while entries were inside. */
+    private static final Duration DOUBT = Duration.ofSeconds(2);
     private static final long NO_TIMEOUT = Long.MAX_VALUE;
 
     private static final Map<Integer, BatchStatus> BY_VALUE =
@@ -61,6 +63,8 @@ final class LibraryBatch implements BackendBatch {
     private final Deque<BatchEvent> ready = new ArrayDeque<>();
     private final @Nullable Entry[] inside;
     private int insideCount;
+    private long doubtedSince;
+    private boolean doubtful;
     private boolean destroyed;
 
     LibraryBatch(
@@ -230,6 +234,10 @@ final class LibraryBatch implements BackendBatch {
                 slabs.giveBack(entry.slabClass);
                 waiting.addFirst(entry);
             });
+            if (insideCount > 0) {
+                doubtful = true;
+                doubtedSince = System.nanoTime();
+            }
             return e;
         }
         for (int i = 0; i < run.size(); i++) {
@@ -317,6 +325,29 @@ final class LibraryBatch implements BackendBatch {
         for (int i = 0; i < taken; i++) {
             deliver(i);
         }
+        if (doubtful) {
+            doubt(taken > 0);
+        }
+    }
+
+    /** A submission that the library refuses may lose what is inside: after some time without an event, it is lost. */
+    private void doubt(boolean delivered) {
+        if (insideCount == 0) {
+            doubtful = false;
+        } else if (delivered) {
+            doubtedSince = System.nanoTime();
+        } else if (System.nanoTime() - doubtedSince > DOUBT.toNanos()) {
+            doubtful = false;
+            for (int slot = 0; slot < inside.length; slot++) {
+                @Nullable Entry entry = inside[slot];
+                if (entry != null) {
+                    inside[slot] = null;
+                    insideCount--;
+                    entry.file.abandon();
+                    finish(entry, BatchStatus.FAILED, -CuFileError.INTERNAL_ERROR.code());
+                }
+            }
+        }
     }
 
     private void deliver(int index) {
@@ -345,7 +376,10 @@ final class LibraryBatch implements BackendBatch {
         ready.add(new BatchEvent(entry.request.cookie(), status, result));
     }
 
-    /** Cancels what has not begun; every entry still gets its event. */
+    /**
+     * Cancels what waits here; every entry still gets its event. The library is not told: it would drop the events of what it
+     * has, and go on moving their bytes.
+     */
     synchronized void cancel() {
         if (!destroyed) {
             cancelAll();
@@ -355,9 +389,6 @@ final class LibraryBatch implements BackendBatch {
     private void cancelAll() {
         while (!waiting.isEmpty()) {
             finish(waiting.remove(), BatchStatus.CANCELED, -Errno.ECANCELED);
-        }
-        if (insideCount > 0) {
-            library.batchIoCancel(handle);
         }
     }
 

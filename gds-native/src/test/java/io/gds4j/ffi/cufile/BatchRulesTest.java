@@ -258,10 +258,34 @@ class BatchRulesTest extends SessionRig {
         fake.batches().hold();
         backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
         backend.batchIoCancel(batch);
-        List<BatchEvent> events = backend.batchIoGetStatus(batch, 64, 64, SOON);
-        assertThat(events)
-                .hasSize(64)
+        assertThat(backend.batchIoGetStatus(batch, 32, 64, SOON))
+                .as("what the library has goes on, because it would drop the events")
+                .hasSize(32)
                 .allMatch(event -> event.status() == BatchStatus.CANCELED && event.result() == -Errno.ECANCELED);
+        fake.batches().release();
+        assertThat(backend.batchIoGetStatus(batch, 32, 64, SOON))
+                .hasSize(32)
+                .allMatch(event -> event.status() == BatchStatus.COMPLETE);
+        assertThat(fake.callsOf("cuFileBatchIOCancel")).isEmpty();
+    }
+
+    @Test
+    void entriesThatARefusedSubmissionLosesBecomeFailedEvents() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(8);
+        fake.batches().hold();
+        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        fake.batches().refuseAndLose(5040);
+        expect(
+                CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, 64), 0));
+        fake.batches().refuseSubmits(0);
+        fake.batches().release();
+        assertThat(backend.batchIoGetStatus(batch, 4, 8, SOON))
+                .hasSize(4)
+                .allMatch(event -> event.status() == BatchStatus.FAILED
+                        && event.result() == -CuFileError.INTERNAL_ERROR.code());
     }
 
     @Test
@@ -335,14 +359,21 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void closingTheDriverDestroysBatchesWithEntriesInFlight() {
+    void closingTheDriverWaitsForEntriesInFlightAndDestroysTheirBatch() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
         fake.batches().hold();
         backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
-        backend.driverClose();
-        assertThat(fake.callsOf("cuFileBatchIOCancel")).hasSize(1);
+        Thread closer = Thread.ofPlatform().start(backend::driverClose);
+        while (backend.useCount() > 0) {
+            Thread.onSpinWait();
+        }
+        assertThat(fake.batches().open()).isEqualTo(1);
+        fake.batches().release();
+        closer.join();
+        assertThat(fake.batches().open()).isZero();
+        assertThat(fake.callsOf("cuFileBatchIOCancel")).isEmpty();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> backend.batchIoSetUp(1));
     }
 

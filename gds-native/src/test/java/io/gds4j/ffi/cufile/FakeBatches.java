@@ -5,7 +5,6 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.SlabArray;
-import io.gds4j.error.Errno;
 import io.gds4j.spi.BatchStatus;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
@@ -23,6 +22,7 @@ final class FakeBatches {
     private long nextHandle = 0x7e0000001000L;
     private int mostInside;
     private int refuseSubmits;
+    private boolean refusalLoses;
     private boolean held;
 
     private record Event(long cookie, int status, long result, long slab) {
@@ -53,6 +53,12 @@ final class FakeBatches {
     /** Every submission answers this code from now on; 0 for none. */
     synchronized void refuseSubmits(int code) {
         refuseSubmits = code;
+    }
+
+    /** The same, and a refusal loses the events of what is in flight, as it does in the library. */
+    synchronized void refuseAndLose(int code) {
+        refuseSubmits = code;
+        refusalLoses = true;
     }
 
     /** Most entries that were in flight at a time, over all batches. */
@@ -90,12 +96,15 @@ final class FakeBatches {
     synchronized long batchIOSubmit(long handle, int count, MemorySegment params, int flags) {
         Batch batch = batches.get(handle);
         if (flags != 0) {
-            fake.violated("flags of a submission: its events never come");
+            fake.violated("flags of a submission");
         }
         if (batch == null || params.address() == 0 || count < 1 || count > batch.capacity - batch.events.size()) {
             return 5040;
         }
         if (refuseSubmits != 0) {
+            if (refusalLoses) {
+                batch.events.clear();
+            }
             return refuseSubmits;
         }
         MemorySegment entries = FakeCuFile.at(params, count * 64L);
@@ -192,11 +201,9 @@ final class FakeBatches {
     synchronized long batchIOCancel(long handle) {
         fake.called("BatchIOCancel");
         Batch batch = batches.get(handle);
-        if (batch != null && held) {
-            List<Event> all = List.copyOf(batch.events);
+        if (batch != null && !batch.events.isEmpty()) {
+            fake.violated("cancelling loses the events of entries in flight");
             batch.events.clear();
-            all.forEach(event -> batch.events.add(
-                    new Event(event.cookie, BatchStatus.CANCELED.value(), -Errno.ECANCELED, event.slab)));
         }
         return 0;
     }

@@ -71,11 +71,10 @@ final class RawBatchCases {
         submit("submit 0", 0, params, 0);
         submit("submit 8 of 4", 8, params, 0);
         submit("submit flags 5", 1, params, 5);
-        MemorySegment number = library.count(ENTRIES);
-        library.status("getStatus min0",
-                calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, number, events, second));
-        library.row("events after flags 5", "nr " + number.get(JAVA_INT, 0));
+        // One is inside: four are too many. Refusing them, the library loses the event of the one.
         submit("submit 4", 4, params, 0);
+        library.status("getStatus min0",
+                calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, library.count(ENTRIES), events, second));
         await("event after submit 4");
         library.status("getStatus nothing outstanding",
                 calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, library.count(4), events, second));
