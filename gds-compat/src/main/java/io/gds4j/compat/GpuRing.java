@@ -111,7 +111,13 @@ final class GpuRing {
 
     /** Waits for all copies, restores what was current before, and gives the slabs back. */
     void leave(Transfer transfer) {
+        // Copies of a stream end in their order: the newest is waited for, and the others only if it tells of a failure.
+        Slot newest = slots[turn == 0 ? 0 : turn - 1];
+        boolean well = newest.busy && await(transfer, newest);
         for (Slot slot : slots) {
+            if (well) {
+                slot.busy = false;
+            }
             await(transfer, slot);
         }
         cuda.ctxPopCurrent(out);
