@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,6 +34,9 @@ final class BouncePool {
 
     private static final long BYTES_FOR_PARKING = 64L << 20;
 
+    /** Between two looks at what is no longer used: memory that lay idle for one to two of them is given back. */
+    private static final Duration IDLE = Duration.ofSeconds(10);
+
     private static final long KIB = 1024;
     private static final long PAGE = 4096;
     private static final long HUGE_PAGE = 2L << 20;
@@ -43,9 +47,18 @@ final class BouncePool {
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition returned = lock.newCondition();
+    private final Condition closing = lock.newCondition();
     private final AtomicInteger waiting = new AtomicInteger();
     /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
     private int parked;
+
+    /** Streams may come to wait for us: what was made for them stays. Under the lock. */
+    private boolean filled;
+
+    /** Looks after idle memory while there is any. Under the lock. */
+    private @Nullable Thread trimmer;
+
+    private boolean closed;
 
     private final AtomicLong peakBytes = new AtomicLong();
 
@@ -248,7 +261,53 @@ final class BouncePool {
         SlabBlock block = new SlabBlock(address, size);
         blocks.add(block);
         slabs.add(block);
+        if (trimmer == null && !closed) {
+            trimmer = Thread.ofPlatform().daemon().name("gds4j-trim").start(this::trimWhileMapped);
+        }
         return true;
+    }
+
+    private void trimWhileMapped() {
+        lock.lock();
+        try {
+            long left = IDLE.toNanos();
+            while (!closed && !blocks.isEmpty()) {
+                try {
+                    left = closing.awaitNanos(left);
+                } catch (InterruptedException e) {
+                    // Nobody interrupts this thread; were it so, it would look a little early.
+                    left = 0;
+                }
+                if (left <= 0 && !closed) {
+                    trim();
+                    left = IDLE.toNanos();
+                }
+            }
+            trimmer = null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Gives back what is not in use and was not since the last call. */
+    void trim() {
+        lock.lock();
+        try {
+            if (parked > 0) {
+                return;
+            }
+            int last = classes.size() - (filled ? 1 : 0);
+            for (SlabClass slabs : classes.subList(0, last)) {
+                for (SlabBlock block : slabs.removeUnused()) {
+                    blocks.remove(block);
+                    block.unpin(pinning);
+                    posix.munmap(block.address(), block.size());
+                }
+            }
+            returned.signalAll();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** A stream is going to wait for us: from now until {@link #unpark} the pool stays as it is. */
@@ -288,6 +347,12 @@ final class BouncePool {
 
     /** Makes slabs for streams that will wait for us, before any does. */
     void fillForParking() {
+        lock.lock();
+        try {
+            filled = true;
+        } finally {
+            lock.unlock();
+        }
         List<Slab> made = new ArrayList<>();
         for (SlabClass slabs : classes) {
             long count = Math.min(SLABS_FOR_PARKING, Math.max(1, BYTES_FOR_PARKING / slabs.size()));
@@ -306,6 +371,8 @@ final class BouncePool {
     void close() {
         lock.lock();
         try {
+            closed = true;
+            closing.signalAll();
             for (SlabBlock block : blocks) {
                 block.unpin(pinning);
                 posix.munmap(block.address(), block.size());

@@ -12,6 +12,9 @@ final class Slab {
     /** Number, from 1 on, of the slab below this one in its class's stack of free ones; 0 for none. */
     private int below;
 
+    /** Taken since the pool last looked; a race loses a mark at most. */
+    private boolean used;
+
     Slab(long address, SlabClass home, SlabBlock block, int index) {
         this.address = address;
         this.home = home;
@@ -38,6 +41,19 @@ final class Slab {
     /** Place in its class, from 0 on. */
     int index() {
         return index;
+    }
+
+    void markUsed() {
+        if (!used) {
+            used = true;
+        }
+    }
+
+    /** True if it was taken since the last question. */
+    boolean wasUsed() {
+        boolean was = used;
+        used = false;
+        return was;
     }
 
     int below() {

@@ -1,9 +1,14 @@
 package io.gds4j.compat;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,8 +35,12 @@ final class SlabClass {
     /** Slabs that are not in the stack. */
     private final AtomicInteger outside = new AtomicInteger();
 
-    private volatile Slab[] slabs = new Slab[0];
+    /** By their numbers; holes where a block was given back. */
+    private volatile @Nullable Slab[] slabs = new Slab[0];
+
+    private volatile int count;
     private volatile long blocksLeft;
+    private final List<SlabBlock> blocks = new ArrayList<>();
 
     /**
      * A class without slabs yet.
@@ -66,6 +75,9 @@ final class SlabClass {
             int place = place(i);
             slab = near.get(place) == null ? null : near.getAndSet(place, null);
         }
+        if (slab != null) {
+            slab.markUsed();
+        }
         return slab;
     }
 
@@ -88,6 +100,9 @@ final class SlabClass {
                 return null;
             }
             Slab slab = slabs[number - 1];
+            if (slab == null) {
+                continue; // given back to the kernel meanwhile: it is no longer at the top
+            }
             if (top.compareAndSet(now, tagged(now, slab.below()))) {
                 outside.incrementAndGet();
                 return slab;
@@ -136,22 +151,69 @@ final class SlabClass {
 
     /** True if there are any that are free or will come back, so that waiting for one makes sense. */
     boolean hasAny() {
-        return slabs.length > abandoned.get();
+        return count > abandoned.get();
     }
 
     /** Cuts a new block into free slabs. */
     void add(SlabBlock block) {
         blocksLeft = blocksLeft - 1;
-        int known = slabs.length;
-        int count = (int) (block.size() / size);
-        Slab[] more = Arrays.copyOf(slabs, known + count);
-        for (int i = 0; i < count; i++) {
-            more[known + i] = new Slab(block.address() + i * size, this, block, known + i);
+        blocks.add(block);
+        int more = (int) (block.size() / size);
+        @Nullable Slab[] all = slabs;
+        int free = 0;
+        for (Slab slab : all) {
+            free += slab == null ? 1 : 0;
         }
-        slabs = more;
-        outside.addAndGet(count);
-        for (int i = count - 1; i >= 0; i--) {
-            push(more[known + i]);
+        all = Arrays.copyOf(all, all.length + Math.max(0, more - free));
+        int[] fresh = new int[more];
+        int made = 0;
+        for (int i = 0; made < more; i++) {
+            if (all[i] == null) {
+                all[i] = new Slab(block.address() + made * size, this, block, i);
+                fresh[made++] = i;
+            }
         }
+        slabs = all;
+        count = count + more;
+        outside.addAndGet(more);
+        for (int i = more - 1; i >= 0; i--) {
+            push(Objects.requireNonNull(all[fresh[i]]));
+        }
+    }
+
+    /**
+     * Takes out the blocks of which nothing is in use, nor was since the last call; they are the caller's to give back. Under
+     * the pool's lock; whoever finds no slab meanwhile waits for it.
+     */
+    List<SlabBlock> removeUnused() {
+        List<Slab> free = new ArrayList<>();
+        for (int i = 0; i < PLACES; i++) {
+            Slab slab = near.getAndSet(place(i), null);
+            if (slab != null) {
+                free.add(slab);
+            }
+        }
+        for (Slab slab = pop(); slab != null; slab = pop()) {
+            free.add(slab);
+        }
+        Map<SlabBlock, Long> idle = free.stream()
+                .filter(slab -> !slab.wasUsed())
+                .collect(Collectors.groupingBy(Slab::block, Collectors.counting()));
+        List<SlabBlock> unused = new ArrayList<>(blocks);
+        unused.removeIf(block -> idle.getOrDefault(block, 0L) < block.size() / size);
+        blocks.removeAll(unused);
+        @Nullable Slab[] left = slabs.clone();
+        for (Slab slab : free.reversed()) {
+            if (unused.contains(slab.block())) {
+                left[slab.index()] = null;
+                outside.decrementAndGet();
+                count = count - 1;
+            } else {
+                push(slab);
+            }
+        }
+        slabs = left;
+        blocksLeft = blocksLeft + unused.size();
+        return unused;
     }
 }
