@@ -17,6 +17,7 @@ module io.gds4j.ffi {
             io.gds4j.tools;
     exports io.gds4j.ffi.cufile to
             io.gds4j.tools;
+    exports io.gds4j.ffi.verbs;
     exports io.gds4j.jcuda;
 
     provides io.gds4j.spi.CuFileBackendProvider with
