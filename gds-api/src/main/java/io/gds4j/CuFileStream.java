@@ -19,7 +19,9 @@ import java.util.Objects;
  * }</pre>
  *
  * <p>
- * Thread-safe. An operation has the file and the memory until the stream has passed it: closing them waits for that.
+ * Thread-safe. An operation has the file and the memory until the stream has passed it: closing them waits for that. A stream
+ * takes 128 operations that are not over; the call that queues another waits for room. As with any work in a CUDA stream, what
+ * lets the stream go on must therefore not come behind too much of it on the same thread.
  *
  * @since 0.1
  */

@@ -25,6 +25,9 @@ final class CudaOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
+    /** CUDA's queue for a stream has 1024 places, some for each of ours and some for the program's own work between. */
+    private static final long MOST_PENDING = 128;
+
     private final long stream;
     private final int flags;
     private final CudaContexts contexts;
@@ -35,6 +38,12 @@ final class CudaOrder implements StreamOrder {
     private final BouncePool pool;
     private final ReleaseWords words;
     private final ReleaseWord word;
+    /**
+     * Held while operations are put into the stream, which keeps their order. Those calls wait when CUDA's queue for the stream is
+     * full, so that what makes room there needs another lock.
+     */
+    private final ReentrantLock submission = new ReentrantLock();
+
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Deque<Parked> queue = new ArrayDeque<>();
@@ -79,17 +88,29 @@ final class CudaOrder implements StreamOrder {
 
     @Override
     public void submit(StreamOperation operation) {
-        lock.lock();
+        submission.lock();
         try {
-            if (closed) {
-                throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");
-            }
+            awaitRoom();
             checkContext();
             CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
             try {
                 park(operation);
             } finally {
                 contexts.leave();
+            }
+        } finally {
+            submission.unlock();
+        }
+    }
+
+    private void awaitRoom() {
+        lock.lock();
+        try {
+            while (pending >= MOST_PENDING && !closed) {
+                changed.awaitUninterruptibly();
+            }
+            if (closed) {
+                throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");
             }
         } finally {
             lock.unlock();
@@ -129,22 +150,35 @@ final class CudaOrder implements StreamOrder {
                     cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
             word.waitsForNext();
             parked = true;
-            pending++;
-            queue.add(new Parked(operation, event, turn));
-            startWorker();
-            changed.signalAll();
         } finally {
+            lock.lock();
+            try {
+                if (parked) {
+                    pending++;
+                    queue.add(new Parked(operation, event, word.turns()));
+                    startWorker();
+                    changed.signalAll();
+                } else {
+                    idleEvents.push(event);
+                }
+            } finally {
+                lock.unlock();
+            }
             if (!parked) {
-                idleEvents.push(event);
                 pool.unpark();
             }
         }
     }
 
     private long event() {
-        Long idle = idleEvents.poll();
-        if (idle != null) {
-            return idle;
+        lock.lock();
+        try {
+            Long idle = idleEvents.poll();
+            if (idle != null) {
+                return idle;
+            }
+        } finally {
+            lock.unlock();
         }
         long[] event = new long[1];
         int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
@@ -230,21 +264,15 @@ final class CudaOrder implements StreamOrder {
 
     @Override
     public void releaseForExit() {
-        lock.lock();
-        try {
-            word.releaseAll();
-        } finally {
-            lock.unlock();
-        }
+        word.releaseAll();
     }
 
     @Override
     public void close() {
         Thread serving;
+        endSubmissions();
         lock.lock();
         try {
-            closed = true;
-            changed.signalAll();
             while (pending > 0) {
                 changed.awaitUninterruptibly();
             }
@@ -267,6 +295,19 @@ final class CudaOrder implements StreamOrder {
         words.giveBack(word);
         if (interrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /** From now on no operation is being put into the stream. */
+    private void endSubmissions() {
+        submission.lock();
+        lock.lock();
+        try {
+            closed = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+            submission.unlock();
         }
     }
 }

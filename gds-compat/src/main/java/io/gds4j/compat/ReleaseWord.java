@@ -14,7 +14,7 @@ final class ReleaseWord {
 
     private final long address;
     private final MemorySegment word;
-    private int turns;
+    private volatile int turns;
 
     ReleaseWord(long address) {
         this.address = address;
@@ -26,13 +26,18 @@ final class ReleaseWord {
         return address;
     }
 
-    /** What the next wait is for; {@link #waitsForNext} once the stream waits. Under the owner's lock, as the other. */
+    /** What the next wait is for; {@link #waitsForNext} once the stream waits. By one thread at a time, as the other. */
     int next() {
         return turns + 1;
     }
 
     void waitsForNext() {
-        turns++;
+        turns = turns + 1;
+    }
+
+    /** What the last wait is for. */
+    int turns() {
+        return turns;
     }
 
     /** Lets the stream pass the wait for this value and all before it. */
@@ -40,8 +45,8 @@ final class ReleaseWord {
         WORD.setRelease(word, 0L, value);
     }
 
-    /** Lets the stream pass all waits. */
+    /** Lets the stream pass all waits, and one that is being put into it. */
     void releaseAll() {
-        release(turns);
+        release(turns + 1);
     }
 }

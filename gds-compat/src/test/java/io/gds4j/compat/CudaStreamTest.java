@@ -22,6 +22,8 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Stream-ordered I/O on streams of the fake driver, where a stream that waits for a word is parked, as on a GPU. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -218,6 +220,30 @@ class CudaStreamTest {
             } finally {
                 registered.forEach(CuFileStream::close);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {4, 50, 1024})
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void moreOperationsThanCudasQueueHoldsAreQueuedAsItEmpties(int places) {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            cuda.limitQueues(places);
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            long raw = stream();
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                for (int i = 0; i < 400; i++) {
+                    CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                    reads.add(read);
+                    stream.read(handle, memory.range(), read);
+                }
+                cuda.streamSynchronize(raw);
+            }
+            assertThat(reads).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
         }
     }
 

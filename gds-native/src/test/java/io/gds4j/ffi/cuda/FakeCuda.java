@@ -30,6 +30,7 @@ public final class FakeCuda extends FakeSharing {
     private static final long GRANULARITY = 2L << 20;
 
     private boolean channelsShared;
+    private int queuePlaces = Integer.MAX_VALUE;
 
     /** One GPU with 256 MiB. */
     public FakeCuda() {
@@ -248,6 +249,11 @@ public final class FakeCuda extends FakeSharing {
                         .anyMatch(other -> other != stream && other.priority == stream.priority && other.parked());
     }
 
+    /** From now on a stream that holds so much work takes no wait for a word before it has done some: the call waits. */
+    public synchronized void limitQueues(int places) {
+        queuePlaces = places;
+    }
+
     /**
      * From now on streams of one priority share a channel, as on a GPU that has fewer channels than there are streams: while one
      * waits for a word, none of the others gets on.
@@ -282,11 +288,14 @@ public final class FakeCuda extends FakeSharing {
 
     @Override
     public int streamWaitValue32(long stream, long address, int value, int flags) {
-        return onStream(CudaFunction.STREAM_WAIT_VALUE32, stream, used -> {
+        return untilReady(() -> onStream(CudaFunction.STREAM_WAIT_VALUE32, stream, used -> {
+            if (used.pending() >= queuePlaces) {
+                return ERROR_NOT_READY;
+            }
             MemorySegment word = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES);
             used.enqueueGate(() -> (int) WORD.getAcquire(word, 0L) - value >= 0);
             return flags == STREAM_WAIT_VALUE_GEQ ? SUCCESS : ERROR_INVALID_VALUE;
-        });
+        }));
     }
 
     @Override
