@@ -69,7 +69,7 @@ final class ApiAnswers {
             case "batch" -> new ApiBatchCases(this).batches();
             case "stream" -> new ApiBatchCases(this).streams();
             case "ioforced" -> new ApiTransferCases(this, false).runShort();
-            case "opening", "range", "batchnull" -> does("open", () -> configured().close());
+            case "opening", "range", "batchnull", "log" -> does("open", () -> configured().close());
             default -> throw new IllegalArgumentException(group);
         }
     }

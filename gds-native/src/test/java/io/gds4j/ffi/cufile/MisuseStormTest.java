@@ -1,0 +1,31 @@
+package io.gds4j.ffi.cufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.memory.MemoryKind;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Any call with any arguments, from several threads and after close; {@code gds4j.misuse.seed} chooses which. */
+class MisuseStormTest {
+    @TempDir
+    private Path folder;
+
+    @Test
+    void everyCallEndsWithAValueOrADocumentedException() throws IOException, InterruptedException {
+        FakeMachine machine = new FakeMachine();
+        new MisuseStorm(
+                machine::backend,
+                List.of(MemoryKind.CUDA_DEVICE, MemoryKind.HOST),
+                folder,
+                Long.getLong("gds4j.misuse.seed", System.nanoTime()))
+                .run(Duration.ofSeconds(3));
+        assertThat(machine.fake.violations()).isEmpty();
+        assertThat(machine.fake.transfers().openFiles()).isZero();
+        assertThat(machine.cuda.violations()).isEmpty();
+    }
+}
