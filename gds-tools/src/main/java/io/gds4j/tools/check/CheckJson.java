@@ -23,7 +23,7 @@ final class CheckJson {
         fields.put("platform", platform(report.platform()));
         fields.put("driver", driver(report));
         fields.put("libcufile", library(report.library()));
-        fields.put("gpus", report.gpus().stream().map(CheckJson::gpu).toList());
+        fields.put("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report.cuda())).toList());
         fields.put("backends", report.backends().stream().map(CheckJson::backend).toList());
         fields.put("config", config(report.config()));
         fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
@@ -84,7 +84,7 @@ final class CheckJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> gpu(Gpu gpu) {
+    private static Map<String, @Nullable Object> gpu(Gpu gpu, CudaAvailability cuda) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("index", gpu.index());
         fields.put("name", gpu.name());
@@ -95,6 +95,7 @@ final class CheckJson {
         fields.put("computeCapability", gpu.computeCapability());
         fields.put("numaNode", gpu.numaNode().isPresent() ? (Integer) gpu.numaNode().getAsInt() : null);
         fields.put("dmaBuf", gpu.dmaBuf().orElse(null));
+        fields.putAll(DeviceAccess.json(cuda, gpu.index()));
         return fields;
     }
 

@@ -80,6 +80,7 @@ final class CheckText {
                                     size(gpu.bar1Bytes()),
                                     gpu.numaNode().isPresent() ? gpu.numaNode().getAsInt() : "unknown",
                                     gpu.dmaBuf().map(has -> has ? "supported" : "not supported").orElse("unknown")));
+                    row("", DeviceAccess.text(cuda, gpu.index()));
                 }
                 row("CUDA driver", CheckReport.version(cuda.driverVersion()));
             }
