@@ -27,14 +27,15 @@ import java.util.function.BooleanSupplier;
  * which an event behind it tells: closing a file waits for that, or the library would work on a dead handle later.
  *
  * <p>
- * A read across the end of the file into a GPU changes memory up to its size: where it will end is only known when the stream
- * comes to it.
+ * A read across the end of the file into a GPU changes memory up to its size. Where size and file offset are fixed, it stops
+ * at the end as it is at submission; else where it will end is only known when the stream comes to it.
  */
 final class LibraryStreams {
     private static final String READ = "cuFileReadAsync";
     private static final String WRITE = "cuFileWriteAsync";
     private static final Duration POLL = Duration.ofNanos(50_000);
     private static final int FIXED_BUFFER_OFFSET = 1;
+    private static final int FIXED_FILE_RANGE = 2 | 4;
     /** A buffer offset of 0 that nobody changes. */
     private static final MemorySegment NO_OFFSET = Arena.global().allocate(ValueLayout.JAVA_LONG);
 
@@ -55,6 +56,7 @@ final class LibraryStreams {
     private static final class Stream {
         private final Set<LibraryFile> files = new HashSet<>();
         private final List<Registrations.Registration> memory = new ArrayList<>();
+        private final List<MemorySegment> cells = new ArrayList<>();
         private boolean registered;
         private int flags;
         private long context;
@@ -121,6 +123,7 @@ final class LibraryStreams {
 
     private void passed(Stream stream) {
         stream.files.clear();
+        stream.cells.clear();
         List<Registrations.Registration> held = List.copyOf(stream.memory);
         stream.memory.clear();
         held.forEach(registrations::release);
@@ -165,10 +168,11 @@ final class LibraryStreams {
      */
     private void queue(Stream stream, LibraryFile file, boolean write, StreamRequest request) {
         MemoryRange memory = request.memory();
+        MemorySegment size = write ? request.size() : beforeTheEnd(stream, file, request);
         boolean fixed = (stream.flags & FIXED_BUFFER_OFFSET) != 0;
         if (fixed && registrations.find(memory.address()) == null) {
             long offset = request.bufferOffset().get(ValueLayout.JAVA_LONG, 0);
-            call(file, write, memory.address() + offset, NO_OFFSET, request);
+            call(file, write, memory.address() + offset, size, NO_OFFSET, request);
             return;
         }
         // Where more than POSIX I/O serves, memory is pinned for the GPU's sake, and not behind the program's back.
@@ -177,7 +181,7 @@ final class LibraryStreams {
                 mayRegister ? registrations.acquire(memory.address(), memory.length(), 0) : null;
         boolean queued = false;
         try {
-            call(file, write, memory.address(), request.bufferOffset(), request);
+            call(file, write, memory.address(), size, request.bufferOffset(), request);
             queued = true;
         } finally {
             if (held != null && queued) {
@@ -188,8 +192,27 @@ final class LibraryStreams {
         }
     }
 
-    private void call(LibraryFile file, boolean write, long base, MemorySegment bufferOffset, StreamRequest request) {
-        MemorySegment size = request.size();
+    /** The cell of the size, or one of our own with what is left of the file. */
+    private static MemorySegment beforeTheEnd(Stream stream, LibraryFile file, StreamRequest request) {
+        long end = (stream.flags & FIXED_FILE_RANGE) == FIXED_FILE_RANGE ? file.end() : -1;
+        long size = request.size().get(ValueLayout.JAVA_LONG, 0);
+        long offset = request.fileOffset().get(ValueLayout.JAVA_LONG, 0);
+        if (end < 0 || offset + size <= end) {
+            return request.size();
+        }
+        MemorySegment cell = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+        cell.set(ValueLayout.JAVA_LONG, 0, Math.max(0, end - offset));
+        stream.cells.add(cell);
+        return cell;
+    }
+
+    private void call(
+            LibraryFile file,
+            boolean write,
+            long base,
+            MemorySegment size,
+            MemorySegment bufferOffset,
+            StreamRequest request) {
         MemorySegment fileOffset = request.fileOffset();
         MemorySegment bytes = request.bytesDone();
         if (write) {

@@ -95,6 +95,22 @@ class StreamRulesTest extends SessionRig {
     }
 
     @Test
+    void readOfAFixedRangeLeavesTheBytesBehindTheEndAlone() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        backend.allocator().fill(memory.range(), (byte) 7);
+        BackendFile file = file();
+        backend.streamRegister(stream, 0xF);
+        Operation across = new Operation(8192, SIZE - 4096, 0);
+        backend.readAsync(across.of(file, memory.range()));
+        Operation behind = new Operation(4096, SIZE, 8192);
+        backend.readAsync(behind.of(file, memory.range()));
+        assertThat(across.moved()).isEqualTo(4096);
+        assertThat(behind.moved()).isZero();
+        assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(SIZE - 4096, 4096));
+        assertThat(bytes(memory, 4096, 65536 - 4096)).containsOnly(7);
+    }
+
+    @Test
     void fixedBufferOffsetCostsNoRegistration() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
