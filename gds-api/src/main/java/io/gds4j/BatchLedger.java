@@ -3,6 +3,8 @@ package io.gds4j;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import java.lang.System.Logger.Level;
@@ -24,8 +26,11 @@ final class BatchLedger {
     private final Session session;
     private final int capacity;
 
-    /** A request on its way, and its event if somebody records. */
-    private record Entry(CuFileBatch.Request request, @Nullable BatchEntryEvent event) {
+    /** A request on its way, the cached registration that it uses, and its event if somebody records. */
+    private record Entry(
+            CuFileBatch.Request request,
+            @Nullable CachedRegistration registration,
+            @Nullable BatchEntryEvent event) {
     }
 
     private final Map<Long, Entry> entries = new ConcurrentHashMap<>();
@@ -89,16 +94,36 @@ final class BatchLedger {
         }
         checked.checkWithin(request.memory());
         handle.claim(checked, request.memory());
+        CachedRegistration registration = null;
+        boolean entered = false;
+        try {
+            registration = cached(request.memory());
+            entered = true;
+        } finally {
+            if (!entered) {
+                handle.unclaim(request.memory());
+            }
+        }
         long cookie = nextCookie.getAndIncrement();
-        entries.put(cookie, new Entry(request, FlightEvents.batchEntry()));
+        entries.put(cookie, new Entry(request, registration, FlightEvents.batchEntry()));
+        MemoryRange base = registration == null ? MemoryUse.base(request.memory()) : registration.whole();
+        long start = registration == null
+                ? MemoryUse.start(request.memory())
+                : request.memory().range().address() - base.address();
         return new BatchRequest(
                 handle.file(),
                 request.write(),
-                MemoryUse.base(request.memory()),
+                base,
                 request.size(),
                 request.fileOffset(),
-                MemoryUse.start(request.memory()) + request.bufferOffset(),
+                start + request.bufferOffset(),
                 cookie);
+    }
+
+    /** What the cache has registered of plain memory, counted in until the entry leaves. */
+    private @Nullable CachedRegistration cached(IoMemory memory) {
+        RegistrationCache cache = session.cache();
+        return cache != null && memory instanceof MemoryRange range ? cache.use(range) : null;
     }
 
     /** Takes back what the backend refused. */
@@ -133,6 +158,9 @@ final class BatchLedger {
     private @Nullable Entry leave(long cookie) {
         Entry entry = entries.remove(cookie);
         if (entry != null) {
+            if (entry.registration() != null) {
+                entry.registration().exit();
+            }
             entry.request().handle().unclaim(entry.request().memory());
             taken.decrementAndGet();
         }

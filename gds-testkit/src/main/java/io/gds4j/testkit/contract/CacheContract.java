@@ -1,9 +1,11 @@
 package io.gds4j.testkit.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.gds4j.BufferRight;
 import io.gds4j.BufferWindow;
+import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
@@ -17,6 +19,8 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -98,6 +102,32 @@ public abstract class CacheContract extends BackendContract {
             assertThat(cached().registrationStatistics().bytesPinned()).isZero();
         }
         file.verify();
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void entriesOfABatchUseItUntilTheirCompletionIsTaken(MemoryKind kind) {
+        assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file);
+                GuardedMemory memory = memory(kind, LENGTH);
+                CuFileBatch batch = cached().batch(2)) {
+            MemoryRange range = memory.range();
+            batch.submit(List.of(
+                    CuFileBatch.Request.read(handle, range.slice(PAGE, PAGE), 100, 0, 7),
+                    CuFileBatch.Request.read(handle, range, PAGE, 100, 4 * PAGE)));
+            cached().setRegistrationPolicy(RegistrationPolicy.EXPLICIT);
+            int taken = 0;
+            while (taken < 2) {
+                taken += batch.await(1, Duration.ofSeconds(60)).size();
+            }
+            memory.expect(PAGE + 7, file.expected(0, 100));
+            memory.expect(4 * PAGE, file.expected(100, PAGE));
+            memory.verify();
+            try (CuFileBuffer buffer = cached().registerBuffer(memory.range())) {
+                assertThat(buffer.isOpen()).as("nothing of the cache is left").isTrue();
+            }
+        }
     }
 
     @ParameterizedTest(allowZeroInvocations = true)
