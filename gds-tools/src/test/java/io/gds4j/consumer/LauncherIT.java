@@ -115,7 +115,8 @@ class LauncherIT {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"pom.xml", "gds-tools/pom.xml", "gds-tools/src/main", "gds-api/src/main/java/A.java"})
+    @ValueSource(strings = {"pom.xml", "gds-tools/pom.xml", "gds-tools/src/main", "gds-api/src/main/java/A.java",
+            "samples/src/main/B.java"})
     void aNewerSourceIsBuiltFirst(String source) throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"), "pwd; echo \"$*\"; touch gds-tools/target/build-began");
@@ -159,9 +160,10 @@ class LauncherIT {
         Path lib = Files.createDirectories(copy.resolve("gds-tools/target/lib"));
         Files.createDirectories(copy.resolve("gds-tools/src/main"));
         Files.createDirectories(copy.resolve("gds-api/src/main/java"));
+        Files.createDirectories(copy.resolve("samples/src/main"));
         Files.copy(LAUNCHER, copy.resolve("gds"), StandardCopyOption.COPY_ATTRIBUTES);
         for (String source : List.of("pom.xml", "gds-tools/pom.xml", "gds-api/pom.xml",
-                "gds-api/src/main/java/A.java")) {
+                "gds-api/src/main/java/A.java", "samples/pom.xml", "samples/src/main/B.java")) {
             Files.createFile(copy.resolve(source));
         }
         copyJars(MODULE.resolve("target"), lib.getParent());

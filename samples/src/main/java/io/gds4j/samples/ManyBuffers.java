@@ -8,6 +8,7 @@ import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -82,6 +83,9 @@ public final class ManyBuffers {
             registered.add(buffer);
             return buffer;
         } catch (CuFileException e) {
+            if (e.error() != CuFileError.INVALID_MAPPING_SIZE && e.error() != CuFileError.NOMEM_ERROR) {
+                throw e;
+            }
             return part; // the limit is reached
         }
     }
