@@ -48,6 +48,11 @@ final class BouncePool {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition returned = lock.newCondition();
     private final Condition closing = lock.newCondition();
+    private final Condition pinningOver = lock.newCondition();
+
+    /** Threads that pin. Under the lock. */
+    private int pinningNow;
+
     private final AtomicInteger waiting = new AtomicInteger();
     /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
     private int parked;
@@ -181,14 +186,7 @@ final class BouncePool {
 
     private Slab count(Slab slab, boolean pinned) {
         if (pinned && !slab.block().isPinningSettled()) {
-            lock.lock();
-            try {
-                if (parked == 0) {
-                    slab.block().pin(pinning);
-                }
-            } finally {
-                lock.unlock();
-            }
+            settlePinning(slab);
         }
         long outside = 0;
         for (int i = 0; i < classes.size(); i++) {
@@ -198,6 +196,36 @@ final class BouncePool {
             peakBytes.accumulateAndGet(outside, Math::max);
         }
         return slab;
+    }
+
+    /**
+     * Pins a slab's block, outside of the lock: the first request of a program has all its threads here, and the kernel clears
+     * the pages for each of them on its own processor.
+     */
+    private void settlePinning(Slab slab) {
+        lock.lock();
+        try {
+            if (parked > 0) {
+                return;
+            }
+            pinningNow++;
+        } finally {
+            lock.unlock();
+        }
+        try {
+            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
+            slab.block().pin(pinning);
+        } finally {
+            lock.lock();
+            try {
+                pinningNow--;
+                if (pinningNow == 0) {
+                    pinningOver.signalAll();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
     }
 
     /** A free slab of the smallest class that fits and has one. */
@@ -315,6 +343,9 @@ final class BouncePool {
         lock.lock();
         try {
             parked++;
+            while (pinningNow > 0) {
+                pinningOver.awaitUninterruptibly();
+            }
         } finally {
             lock.unlock();
         }

@@ -1,6 +1,6 @@
 package io.gds4j.compat;
 
-/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. Changed under the pool's lock. */
+/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. */
 final class SlabBlock {
     private enum State {
         PAGEABLE,
@@ -30,13 +30,13 @@ final class SlabBlock {
         return state != State.PAGEABLE;
     }
 
-    void pin(BouncePool.Pinning pinning) {
+    synchronized void pin(BouncePool.Pinning pinning) {
         if (state == State.PAGEABLE) {
             state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;
         }
     }
 
-    void unpin(BouncePool.Pinning pinning) {
+    synchronized void unpin(BouncePool.Pinning pinning) {
         if (state == State.PINNED) {
             state = State.PAGEABLE;
             pinning.unpin(address);
