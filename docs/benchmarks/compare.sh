@@ -92,6 +92,9 @@ if [ "$mode" = gpu ]; then
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))"    "cold:$cold:1:$((16 * M))" "$f -s 1G -w 1 -i 16M --cold" rate
     add "cold, O_DIRECT, 8 callers x 16 MiB" "cold:$cold:8:$((16 * M))"   "cold:$cold:8:$((16 * M))" "$f -s 1G -w 8 -i 16M --cold" rate
     add "cold, buffered handle, one call 1 GiB" "cold:$cold:8:$((16 * M))" "-"                     "$f -s 1G -i 1G --cold -O 1" rate
+    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:8:$((16 * M))"  -                         "$f -s 1G -i 1G --mixed --warm-up 0.01" rate
+    add "8 callers x 16 MiB: slowest over mean" - -                       "$f -s ${SIZE_GIB}G -w 8 -i 16M --hot -O 1 -T 0.5" fairness
+    add "allocated per read of 4 KiB, bytes" - -                          "$f -s 256M -i 4K --hot -O 1 -T 2 --warm-up 1" alloc
     add "write to page cache, 1 GiB"     "wcache:$G:$THREADS:$G"          "wcache:$G:1:$((64 * M))" "-f $data.wc $device -s 1G -I 1 -i 1G -O 1" rate
     add "write O_DIRECT, 1 x 64 MiB"     "wdirect:$G:1:$((64 * M))"       "wdirect:$G:1:$((64 * M))" "-f $data.wd $device -s 1G -I 1 -i 64M --warm-up 0.01" rate
     batch="$f -x 6 -B 128 -w 1"
@@ -111,6 +114,9 @@ else
     add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.3" rate
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold" rate
     add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold" rate
+    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 0.01" rate
+    add "8 callers x 16 MiB: slowest over mean" - - "$f -s 1G -w 8 -i 16M --hot -O 1 -T 0.5" fairness
+    add "allocated per read of 4 KiB, bytes" - - "$f -s 256M -i 4K --hot -O 1 -T 3 --warm-up 2" alloc
     add "write to page cache, 256 MiB" "wcache:$((256 * M)):$THREADS:$((4 * M))" - "-f $data.wc $device -s 256M -I 1 -i 256M -O 1" rate
     add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M --warm-up 0.01" rate
 fi
@@ -163,6 +169,8 @@ our_cases() {
         fi
         [ -n "$line" ] || continue
         case $what in
+            fairness) value=$(echo "$line" | number fairness "" | awk '{printf "%.2f", $1}') ;;
+            alloc) value=$(echo "$line" | number allocatedBytesPerOp "" | awk '{printf "%.2f", $1}') ;;
             rate) value=$(echo "$line" | number bytesPerSecond "" | awk '{printf "%.3f", $1 / 1e9}') ;;
             each:*) value=$(echo "$line" | number bytesPerSecond "" | awk -v s="${what#each:}" '{printf "%.3f", s / $1 * 1e6}') ;;
             avg:*) size=${what#avg:}
@@ -195,7 +203,7 @@ done
 # --- table ------------------------------------------------------------------------------------------------------------
 echo
 echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of $done_rounds alternations; $THREADS threads in the limit"
-echo "GB/s where not said otherwise; ratio: ours over limit, for latencies below 1 is better; CPU: seconds per GB of ours"
+echo "GB/s where not said otherwise; ratio: ours over limit, for latencies below 1 is better; CPU: milliseconds per GB of ours"
 echo
 printf '| %-52s | %9s | %9s | %9s | %6s | %6s |\n' case limit libcufile ours ratio CPU
 printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: -------: -------:
@@ -209,7 +217,7 @@ for i in "${!cases[@]}"; do
     [ -n "$ours" ] || status=4
     ratio=$(awk -v o="${ours:-0}" -v l="${limit:-0}" 'BEGIN {if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"}')
     printf '| %-52s | %9s | %9s | %9s | %6s | %6s |\n' "$name" "${limit:--}" "${library:--}" "${ours:--}" "$ratio" \
-        "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.3f", c; else print "-"}')"
+        "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.0f", c * 1000; else print "-"}')"
 done
 if [ -s "$work/errors" ]; then
     echo >&2

@@ -8,6 +8,7 @@
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
 //          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
+//          mixed    the same, second half of the bytes alone           GB/s of all bytes: what is cached costs nothing
 //          wcache   write through the page cache                        GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
 //          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
@@ -378,10 +379,18 @@ static void create(const struct job *job) {
     free(b);
 }
 
-static void run(const struct job *job) {
-    if (is(job, "create")) {
-        create(job);
+static void run(const struct job *asked) {
+    if (is(asked, "create")) {
+        create(asked);
         return;
+    }
+    struct job half = *asked;
+    const struct job *job = asked;
+    if (is(asked, "mixed")) {
+        strcpy(half.kind, "cold");
+        half.bytes = asked->bytes / 2;
+        half.offset = asked->offset + asked->bytes / 2;
+        job = &half;
     }
     int write = job->kind[0] == 'w', past = is(job, "cold") || is(job, "cbatch") || is(job, "wdirect");
     if (buffered < 0) {
@@ -451,7 +460,7 @@ static void run(const struct job *job) {
     else if (is(job, "random"))
         printf("%s %.3f\n", job->name, (double)ops * job->threads * job->request / seconds / 1e9);
     else
-        printf("%s %.3f\n", job->name, job->bytes / seconds / 1e9);
+        printf("%s %.3f\n", job->name, asked->bytes / seconds / 1e9);
     fflush(stdout);
 #ifdef GPU
     if (on_gpu) CU(cuMemFreeHost(pinned));

@@ -116,6 +116,10 @@ final class IoOptions {
     @Option(names = "--hot", description = "Read the file into the page cache before the measurement.")
     private boolean hot;
 
+    @Option(names = "--mixed",
+            description = "Read the file into the page cache and drop its second half before the measurement.")
+    private boolean mixed;
+
     @Option(names = "--fresh",
             description = "Give host memory's pages back before the measurement, whose first touch then counts: what a"
                     + " program sees that reads once. Default: memory is used again and again.")
@@ -159,13 +163,15 @@ final class IoOptions {
         if (!(warmUp >= 0 && warmUp <= 3600)) {
             throw CommandFailure.usage("--warm-up %s: allowed is 0 to 3600 seconds".formatted(warmUp));
         }
-        if (cold && hot) {
-            throw CommandFailure.usage("--cold and --hot exclude each other");
+        if ((cold ? 1 : 0) + (hot ? 1 : 0) + (mixed ? 1 : 0) > 1) {
+            throw CommandFailure.usage("--cold, --hot and --mixed exclude each other");
         }
         if (policy != null && !CuFileKeys.IO_POLICY.accepts(policy)) {
             throw CommandFailure.usage("--policy %s: allowed is %s".formatted(policy, CuFileKeys.IO_POLICY.allowed()));
         }
-        CacheState cache = cold ? CacheState.COLD : hot ? CacheState.HOT : CacheState.AS_IS;
+        CacheState cache = cold
+                ? CacheState.COLD
+                : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
         return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat,
                 policy, ioUring);
     }

@@ -7,5 +7,7 @@ public enum CacheState {
     /** The file's pages are written back and dropped. */
     COLD,
     /** The file is read once. */
-    HOT
+    HOT,
+    /** The file is read once, then the second half of what is used of it is dropped. */
+    MIXED
 }

@@ -281,7 +281,11 @@ final class JobRig implements AutoCloseable {
                 if (arguments.cache() == CacheState.COLD) {
                     plain.dropPages();
                 } else {
-                    plain.readOnce(job.offset(), length(job, file));
+                    long length = length(job, file);
+                    plain.readOnce(job.offset(), length);
+                    if (arguments.cache() == CacheState.MIXED) {
+                        plain.dropPages(job.offset() + length / 2, length - length / 2);
+                    }
                 }
             } catch (IOException e) {
                 throw new UncheckedIOException(e);

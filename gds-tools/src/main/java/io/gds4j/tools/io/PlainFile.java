@@ -85,8 +85,13 @@ final class PlainFile implements AutoCloseable {
 
     /** Writes what is dirty back and drops the file's pages from the page cache. */
     void dropPages() {
+        dropPages(0, 0);
+    }
+
+    /** The same with a range; to the end of the file for length 0. */
+    void dropPages(long offset, long length) {
         PosixErrors.check("fdatasync", "fdatasync", posix.fdatasync(buffered), Optional.of(path));
-        int dropped = posix.fadvise(buffered, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+        int dropped = posix.fadvise(buffered, offset, length, PosixConstants.POSIX_FADV_DONTNEED);
         PosixErrors.check("posix_fadvise", "posix_fadvise", dropped, Optional.of(path));
     }
 
