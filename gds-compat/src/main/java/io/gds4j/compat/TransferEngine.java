@@ -16,8 +16,8 @@ final class TransferEngine {
     private static final long KIB = 1024;
     private static final long MIN_PIECE_SIZE = 512 * KIB;
 
-    /** Of a thread that works alone because all others do so, too: a few each stay in the processors' caches. */
-    private static final long ALONE_PIECE_SIZE = 1024 * KIB;
+    /** Of a thread that works alone because all others do so, too: each piece costs the GPU's driver a lock that all want. */
+    private static final long ALONE_PIECE_SIZE = 4096 * KIB;
 
     private final LaneRack lanes;
     private final LaneRack handOffLanes;

@@ -7,6 +7,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
@@ -136,10 +137,28 @@ class GpuTransfersTest {
         }
     }
 
+    @Test
+    void copiesThatTakeLongAreWaitedForAndMayFailThen() {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int look = 1; look <= 100; look++) {
+                    rig.cuda().fail(CudaFunction.EVENT_QUERY, look, Cuda.ERROR_NOT_READY);
+                }
+                rig.cuda().fail(CudaFunction.EVENT_SYNCHRONIZE, 1, CODE);
+                Failures.expect(CuFileError.CUDA_DRIVER_ERROR, () -> handle.read(memory.range(), SIZE, 0, 0));
+                assertThat(rig.cuda().calls(CudaFunction.EVENT_SYNCHRONIZE)).isPositive();
+                rig.cuda().heal();
+                readWhole(handle, file, memory);
+            }
+        }
+    }
+
     @ParameterizedTest
     @EnumSource(
             value = CudaFunction.class,
-            names = {"MEMCPY_HTOD_ASYNC", "EVENT_RECORD", "EVENT_SYNCHRONIZE", "STREAM_CREATE_WITH_PRIORITY",
+            names = {"MEMCPY_HTOD_ASYNC", "EVENT_RECORD", "EVENT_QUERY", "STREAM_CREATE_WITH_PRIORITY",
                     "EVENT_CREATE"})
     void everyCallThatFailsEndsTheReadWithACodeAndTheNextOneWorks(CudaFunction function) {
         try (Rig rig = Rig.onGpu()) {
