@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gds4j.ffi.Linkage;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
 
 /**
@@ -14,7 +15,12 @@ import java.lang.invoke.MethodHandle;
 final class FileEnd {
     private static final int SEEK_END = 2;
     private static final MethodHandle LSEEK =
-            Linkage.ofLibc().function("lseek", FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT));
+            Linkage.ofLibc()
+                    .function(
+                            "lseek",
+                            FunctionDescriptor.of(JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT),
+                            // It never waits: the end of a file is in memory.
+                            Linker.Option.critical(false));
 
     private FileEnd() {
     }

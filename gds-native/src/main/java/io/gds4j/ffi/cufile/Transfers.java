@@ -23,6 +23,7 @@ final class Transfers {
     private final Registrations registrations;
     private final SessionBuffers buffers;
     private final PathCounters counters;
+    private final KnownContexts known;
 
     Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers, PathCounters counters) {
         this.library = opening.library();
@@ -31,6 +32,7 @@ final class Transfers {
         this.cuda = contexts.cuda();
         this.buffers = buffers;
         this.counters = counters;
+        this.known = new KnownContexts(contexts);
     }
 
     /**
@@ -71,8 +73,7 @@ final class Transfers {
             case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
             // Any will do.
             case HOST_PINNED, HOST_REGISTERED -> contexts.primary(0);
-            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
-                contexts.contextOf(memory.address(), memory.device());
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> known.contextOf(memory);
         };
     }
 

@@ -89,7 +89,8 @@ final class ApiBatchCases {
             operations(cuda, stream, handle, memory.range());
         }
         try (CuFileStream stream = driver.stream(0, Set.of())) {
-            async(cuda, "async default stream", stream, handle, memory.range(), 1000, 3, 5);
+            answers.does("async default stream", () -> stream.read(handle, memory.range(), cells(1000, 3, 5)));
+            RawLibrary.succeed(cuda.streamSynchronize(0));
         }
         RawLibrary.succeed(cuda.streamDestroy(made[0]));
         handle.close();

@@ -62,13 +62,14 @@ final class ApiDriverCases {
                 () -> CuFileDriver.open(answers.backend(
                         CuFileConfig.builder().set(CuFileKeys.MAX_IO_THREADS, 2L).build())).close());
         answers.does("getProperties", driver::properties);
+        // Before limits are set: the library shows some of them in its parameters, some not.
+        parameters(driver);
         answers.does("setMaxDirectIOSize(1024)", () -> driver.setMaxDirectIoSize(1024));
         answers.does("setMaxDirectIOSize(7)", () -> driver.setMaxDirectIoSize(7));
         answers.does("setMaxDirectIOSize(0)", () -> driver.setMaxDirectIoSize(0));
         answers.does("setMaxCacheSize(1<<20)", () -> driver.setMaxCacheSize(1 << 20));
         answers.does("setMaxPinned(7)", () -> driver.setMaxPinnedMemSize(7));
         answers.does("setPollMode(true,3)", () -> driver.setPollMode(true, 3));
-        parameters(driver);
         answers.does("close", again::close);
         answers.does("close 2", driver::close);
         answers.does("close 3", driver::close);

@@ -47,6 +47,12 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
                 MemoryKind.HOST);
     }
 
+    /** As the compat backend's, so that both have the same cases. */
+    @Override
+    public int pieceBytes() {
+        return 4 << 20;
+    }
+
     @Override
     public Set<Divergence> divergences() {
         Set<Divergence> kept = EnumSet.of(

@@ -7,18 +7,27 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedFrame;
+import jdk.jfr.consumer.RecordingFile;
 
 /**
  * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
- * {@code docs/benchmarks/libcufile.sh} can set them side by side. One more, {@code allocation}: bytes of the Java heap for
- * each read, over a million of them.
+ * {@code docs/benchmarks/libcufile.sh} can set them side by side. Two more: {@code allocation}, bytes of the Java heap for each
+ * read, over a million of them; {@code sites}, the number of places that allocate, each named on standard error.
  */
 final class LibCuFileFigures {
     private static final int LATENCY_OPS = 8000;
@@ -65,6 +74,7 @@ final class LibCuFileFigures {
                     case "latency" -> figures.latency(job);
                     case "hot" -> figures.throughput(job);
                     case "allocation" -> figures.allocation(job);
+                    case "sites" -> figures.sites(job);
                     default -> throw new IllegalArgumentException(job.kind());
                 };
                 System.out.printf(Locale.ROOT, "%s %.3f%n", job.name(), value);
@@ -103,6 +113,37 @@ final class LibCuFileFigures {
         long before = threads.getCurrentThreadAllocatedBytes();
         reads(job, ALLOCATION_OPS);
         return (threads.getCurrentThreadAllocatedBytes() - before) / (double) ALLOCATION_OPS;
+    }
+
+    private double sites(Job job) {
+        reads(job, WARM_UP_OPS);
+        Map<String, Long> found = new TreeMap<>();
+        try (Recording recording = new Recording()) {
+            recording.enable("jdk.ObjectAllocationSample").with("throttle", "1000/s").withStackTrace();
+            recording.start();
+            reads(job, ALLOCATION_OPS);
+            recording.stop();
+            Path file = Files.createTempFile("sites", ".jfr");
+            recording.dump(file);
+            for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
+                List<RecordedFrame> frames = event.getStackTrace().getFrames();
+                found.merge(
+                        event.getClass("objectClass").getName() + " at "
+                                + frames.stream().limit(5).map(LibCuFileFigures::frame).toList(),
+                        1L,
+                        Long::sum);
+            }
+            Files.delete(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        found.forEach((site, count) -> System.err.println(count + " " + site));
+        return found.size();
+    }
+
+    private static String frame(RecordedFrame frame) {
+        return frame.getMethod().getType().getName().replaceFirst(".*\\.", "") + "." + frame.getMethod().getName() + ":"
+                + frame.getLineNumber();
     }
 
     /** GB/s from the first thread's beginning to the last one's end; once before it counts. */

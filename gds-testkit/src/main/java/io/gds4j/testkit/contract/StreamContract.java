@@ -47,7 +47,7 @@ public abstract class StreamContract extends BackendContract {
 
     @BeforeEach
     void backendServesHostStreams() {
-        assumeTrue(backend().servesHostStreams(), "not built");
+        assumeTrue(backend().servesHostStreams(), "streams of a GPU alone");
     }
 
     /** The four cells of an operation. */
