@@ -22,6 +22,7 @@ class GpuContractTest extends CompatUnderTest {
                 MemoryKind.CUDA_POOL,
                 MemoryKind.CUDA_VMM,
                 MemoryKind.HOST_PINNED,
+                MemoryKind.HOST_REGISTERED,
                 MemoryKind.HOST);
     }
 }

@@ -41,8 +41,7 @@ final class DmaBufExports {
         checkPages(range, context, start);
         int[] fd = new int[1];
         int result = contexts.in(context, () -> {
-            // Synchronous copies must wait for their end from now on: another device may look at what they wrote.
-            int synced = cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, range.address());
+            int synced = synchronise(range.address());
             return synced != Cuda.SUCCESS && synced != Cuda.ERROR_NOT_SUPPORTED
                     ? synced
                     : cuda.memGetDmaBuf(fd, start, size);
@@ -54,6 +53,18 @@ final class DmaBufExports {
             throw CudaErrors.failure(cuda, EXPORT, result).range(-1, size).build();
         }
         return checked(fd[0], range.address() - start, range, size);
+    }
+
+    /**
+     * Synchronous copies must wait for their end from now on: another device may look at what they wrote. Once per allocation,
+     * since it is expensive and stays.
+     */
+    private int synchronise(long address) {
+        long[] value = new long[1];
+        int asked = cuda.pointerGetAttribute(value, CudaAttributes.POINTER_SYNC_MEMOPS, address);
+        return asked == Cuda.SUCCESS && value[0] != 0
+                ? Cuda.SUCCESS
+                : cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, address);
     }
 
     private static void checkKind(MemoryRange range) {

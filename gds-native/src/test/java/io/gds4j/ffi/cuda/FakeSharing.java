@@ -56,7 +56,7 @@ abstract class FakeSharing extends FakeDevices {
         });
     }
 
-    private static int read(FakeBlock block, int attribute, long[] value, int i) {
+    private int read(FakeBlock block, int attribute, long[] value, int i) {
         boolean contextless = block.kind == FakeBlock.Kind.POOL || block.kind == FakeBlock.Kind.VMM;
         switch (attribute) {
             case CudaAttributes.POINTER_CONTEXT -> value[i] = contextless ? 0 : block.context.handle;
@@ -69,6 +69,7 @@ abstract class FakeSharing extends FakeDevices {
             case CudaAttributes.POINTER_DEVICE_ORDINAL -> value[i] = block.device;
             case CudaAttributes.POINTER_RANGE_START -> value[i] = block.address;
             case CudaAttributes.POINTER_RANGE_SIZE -> value[i] = block.bytes;
+            case CudaAttributes.POINTER_SYNC_MEMOPS -> value[i] = synced.contains(block.address) ? 1 : 0;
             case CudaAttributes.POINTER_MEMPOOL_HANDLE ->
                 value[i] = block.kind == FakeBlock.Kind.POOL ? 0x5000 + block.device : 0;
             default -> {

@@ -14,6 +14,7 @@ import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -245,6 +246,60 @@ class CudaMemoryTest {
             allocator.fill(memory.range(), (byte) 1);
         }
         assertThat(cuda.calls(CudaFunction.MEM_CREATE)).isEqualTo(2);
+    }
+
+    @Test
+    void growthThatFailsLeavesWhatWasThere() {
+        try (GrowableMemory memory = allocator.growable(8 << 20, 0)) {
+            allocator.fill(memory.allocation().range(), (byte) 9);
+            long before = memory.allocation().range().length();
+            for (CudaFunction step : new CudaFunction[]{CudaFunction.MEM_CREATE, CudaFunction.MEM_MAP,
+                    CudaFunction.MEM_SET_ACCESS}) {
+                cuda.fail(step, 1, Cuda.ERROR_OUT_OF_MEMORY);
+                assertThat(failure(() -> memory.grow(8 << 20)).error()).isEqualTo(CuFileError.NOMEM_ERROR);
+                assertThat(memory.allocation().range().length()).isEqualTo(before);
+                assertThat(read(memory.allocation().range())).containsOnly(9);
+            }
+            assertThat(memory.grow(8 << 20).range().length()).isEqualTo(8 << 20);
+        }
+        assertThat(allocator.usage().get(MemoryKind.CUDA_VMM).bytes()).isZero();
+    }
+
+    @Test
+    void synchronousCopiesAreMadeToWaitOncePerAllocation() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20)) {
+            for (int round = 0; round < 3; round++) {
+                allocator.exportDmaBuf(memory.range().slice(round * 4096L, 4096)).close();
+            }
+        }
+        assertThat(cuda.calls(CudaFunction.POINTER_SET_ATTRIBUTE)).isOne();
+        assertThat(cuda.calls(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE)).isEqualTo(3);
+    }
+
+    @Test
+    void aDriverThatExportsNoDmaBufIsNamedAsTheReason() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20)) {
+            cuda.fail(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, 1, Cuda.ERROR_NOT_SUPPORTED);
+            assertThat(failure(() -> allocator.exportDmaBuf(memory.range())).error())
+                    .isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+            cuda.fail(CudaFunction.DEVICE_GET_ATTRIBUTE, 1, Cuda.ERROR_INVALID_VALUE);
+            assertThat(failure(() -> allocator.exportDmaBuf(memory.range())).detail()).contains("open kernel modules");
+            cuda.fail(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, 1, Cuda.ERROR_ILLEGAL_ADDRESS);
+            assertThat(failure(() -> allocator.exportDmaBuf(memory.range())).error())
+                    .isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        }
+    }
+
+    @Test
+    void memoryThatCannotBePinnedIsAnErrorAndStaysTheProgramsOwn() {
+        cuda.refusePinning(true);
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment segment = arena.allocate(4096, 4096);
+            assertThat(failure(() -> allocator.pin(segment)).error()).isEqualTo(CuFileError.NOMEM_ERROR);
+            segment.fill((byte) 1);
+        }
+        assertThat(failure(() -> allocator.allocate(MemoryKind.HOST_REGISTERED, SIZE)).error())
+                .isEqualTo(CuFileError.NOMEM_ERROR);
     }
 
     @Test
