@@ -63,6 +63,10 @@ final class PatternsCommand implements Callable<Integer> {
             description = "Folder for the files. Default: target/.")
     private @Nullable Path dir;
 
+    @Option(names = "--from", paramLabel = "RESULT.json", converter = PathConverter.class,
+            description = "Show and draw what an earlier run printed with --json; measure nothing.")
+    private @Nullable Path from;
+
     @Option(names = {"-o", "--output"}, paramLabel = "FILE", converter = PathConverter.class,
             description = "The chart: a name that ends in .svg or .png.")
     private @Nullable Path chart;
@@ -90,7 +94,7 @@ final class PatternsCommand implements Callable<Integer> {
             options.addAll(List.of("--backend", backend));
         }
         PatternsArguments arguments =
-                new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, chart);
+                new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
         return new PatternsRun(arguments, terminal, output.manner(), Schemas.of("patterns")).run().code();
     }
 }

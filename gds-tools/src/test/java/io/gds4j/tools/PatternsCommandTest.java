@@ -28,7 +28,7 @@ class PatternsCommandTest {
                 .containsPattern("pattern 1: register and deregister.* +65.54 kB +[0-9.]+ +[0-9.]+")
                 .containsPattern("pattern 3: no registration +262.1 kB")
                 .contains("median of 2, verified", "chart: " + chart);
-        assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1.049 MB by [COMPAT_",
+        assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1.049 MB by COMPAT_",
                 ", median of 2<");
         assertThat(Files.list(folder)).as("nothing else is left").containsExactly(chart);
     }
@@ -43,6 +43,22 @@ class PatternsCommandTest {
         assertThat(json.get("results")).hasSize(2);
         assertThat(json.get("results").get(1).get("name").asText()).isEqualTo("pattern-6");
         assertThat(json.get("results").get(1).get("microsPerRequest").asDouble()).isPositive();
+    }
+
+    @Test
+    void anEarlierResultIsShownAndDrawnElsewhere() throws IOException {
+        String printed = gds("patterns", "-p", "2,3", "--memory", "host", "-s", "128K", "-i", "16K:64K:*4", "-r", "1",
+                "--dir", folder.toString(), "--json").out();
+        Path result = Files.writeString(folder.resolve("result.json"), printed);
+        Path chart = folder.resolve("chart.png");
+
+        assertThat(gds("patterns", "--from", result.toString(), "--json").out()).isEqualTo(printed);
+        assertThat(gds("patterns", "--from", result.toString(), "-o", chart.toString()).out())
+                .containsPattern("pattern 3: no registration +16.38 kB");
+        assertThat(chart).isNotEmptyFile();
+        Files.writeString(result, "{\"schema\":\"gds4j.io/1\"}");
+        assertThat(gds("patterns", "--from", result.toString()).errorLine())
+                .isEqualTo("gds: " + result + ": is not what gds patterns --json prints");
     }
 
     @ParameterizedTest

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param rounds runs of each point; the median counts
  * @param options of the samples besides, names and values in turn
  * @param dir folder for files, null for the default
+ * @param from result of an earlier run to show instead of measuring, null to measure
  * @param output name of the chart, null for none
  */
 public record PatternsArguments(
@@ -22,6 +23,7 @@ public record PatternsArguments(
         int rounds,
         List<String> options,
         @Nullable Path dir,
+        @Nullable Path from,
         @Nullable Path output) {
     public PatternsArguments {
         patterns = List.copyOf(patterns);

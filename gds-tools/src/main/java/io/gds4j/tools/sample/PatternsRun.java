@@ -7,22 +7,18 @@ import io.gds4j.samples.Samples;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.demo.DemoFolder;
 import io.gds4j.tools.plot.ChartFile;
-import io.gds4j.tools.plot.LineChart;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Manner;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
-import io.gds4j.tools.terminal.Text;
-import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
@@ -65,24 +61,42 @@ public final class PatternsRun {
                 .orElseThrow(() -> CommandFailure.usage("there is no pattern %d: 1 to 7".formatted(number)));
     }
 
-    /** Measures, prints, draws. */
+    /** Measures or reads, prints, draws. */
     public ExitStatus run() throws IOException, InterruptedException {
         if (arguments.output() != null) {
-            ChartFile.isSvg(arguments.output());
+            ChartFile.isSvg(arguments.output()); // what cannot be drawn need not be measured
         }
-        measure();
+        PatternsResult result = arguments.from() == null ? measured() : PatternsResult.read(arguments.from());
         if (arguments.output() != null) {
-            ChartFile.write(arguments.output(), this::chart);
+            ChartFile.write(arguments.output(), result::chart);
         }
         if (manner.json()) {
-            terminal.out().println(Json.line(object()));
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.putAll(result.fields());
+            object.put("chart", arguments.output() == null ? null : arguments.output().toString());
+            terminal.out().println(Json.line(object));
         } else if (manner.table()) {
-            table().forEach(terminal.out()::println);
+            result.table().forEach(terminal.out()::println);
             if (arguments.output() != null) {
                 terminal.out().println("  chart: " + arguments.output());
             }
         }
-        return verified ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+        return result.verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+    }
+
+    private PatternsResult measured() throws IOException, InterruptedException {
+        measure();
+        List<PatternsResult.Point> points = new ArrayList<>();
+        for (NamedSample pattern : patterns) {
+            for (long ioSize : arguments.ioSizes()) {
+                List<Double> runs = seconds.get(pattern.name()).get(ioSize);
+                points.add(new PatternsResult.Point(
+                        pattern.name(), ioSize, bytes.get(pattern.name()) / median(runs), runs));
+            }
+        }
+        return new PatternsResult(
+                arguments.size(), arguments.rounds(), paths.stream().map(IoPath::name).toList(), verified, points);
     }
 
     private void measure() throws IOException, InterruptedException {
@@ -130,82 +144,9 @@ public final class PatternsRun {
         }
     }
 
-    private double rate(NamedSample pattern, long ioSize) {
-        return bytes.get(pattern.name()) / median(seconds.get(pattern.name()).get(ioSize));
-    }
-
-    /** Microseconds that a request takes, with all that its turn of the loop does. */
-    private double micros(NamedSample pattern, long ioSize) {
-        return ioSize / rate(pattern, ioSize) * 1e6;
-    }
-
     private static double median(List<Double> values) {
         List<Double> sorted = values.stream().sorted().toList();
         int middle = sorted.size() / 2;
         return sorted.size() % 2 == 1 ? sorted.get(middle) : (sorted.get(middle - 1) + sorted.get(middle)) / 2;
-    }
-
-    private static String label(NamedSample pattern) {
-        return "%s: %s".formatted(pattern.name().replace('-', ' '), pattern.summary());
-    }
-
-    private LineChart chart() {
-        List<LineChart.Line> rates = new ArrayList<>();
-        List<LineChart.Line> times = new ArrayList<>();
-        for (NamedSample pattern : patterns) {
-            SortedMap<Long, Double> rate = new TreeMap<>();
-            SortedMap<Long, Double> time = new TreeMap<>();
-            for (long ioSize : arguments.ioSizes()) {
-                rate.put(ioSize, rate(pattern, ioSize) / 1e9);
-                time.put(ioSize, micros(pattern, ioSize));
-            }
-            rates.add(new LineChart.Line(label(pattern), rate));
-            times.add(new LineChart.Line(label(pattern), time));
-        }
-        String title = "%s by %s, median of %d".formatted(Units.bytes(arguments.size()), paths, arguments.rounds());
-        return new LineChart(title, List.of(
-                new LineChart.Panel("Throughput", "GB/s", false, rates),
-                new LineChart.Panel("Time of a request with all that its turn of the loop does", "µs", true, times)));
-    }
-
-    private List<String> table() {
-        List<List<String>> rows = new ArrayList<>();
-        rows.add(List.of("pattern", "request", "GB/s", "µs a request"));
-        for (NamedSample pattern : patterns) {
-            for (long ioSize : arguments.ioSizes()) {
-                rows.add(List.of(
-                        label(pattern), Units.bytes(ioSize),
-                        String.format(Locale.ROOT, "%.2f", rate(pattern, ioSize) / 1e9),
-                        String.format(Locale.ROOT, "%.1f", micros(pattern, ioSize))));
-            }
-        }
-        List<String> lines = new ArrayList<>(Text.table(rows, false, true, true, true));
-        lines.add("  by %s, median of %d, %s".formatted(
-                paths, arguments.rounds(), verified ? "verified" : "BYTES DIFFER"));
-        return lines;
-    }
-
-    private Map<String, @Nullable Object> object() {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
-        object.put("bytes", arguments.size());
-        object.put("rounds", arguments.rounds());
-        object.put("ioPaths", paths);
-        object.put("verified", verified);
-        List<Map<String, @Nullable Object>> all = new ArrayList<>();
-        for (NamedSample pattern : patterns) {
-            for (long ioSize : arguments.ioSizes()) {
-                Map<String, @Nullable Object> point = new LinkedHashMap<>();
-                point.put("name", pattern.name());
-                point.put("ioSize", ioSize);
-                point.put("bytesPerSecond", rate(pattern, ioSize));
-                point.put("microsPerRequest", micros(pattern, ioSize));
-                point.put("seconds", seconds.get(pattern.name()).get(ioSize));
-                all.add(point);
-            }
-        }
-        object.put("results", all);
-        object.put("chart", arguments.output() == null ? null : arguments.output().toString());
-        return object;
     }
 }
