@@ -4,6 +4,8 @@ import com.sun.management.ThreadMXBean;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -72,6 +74,7 @@ final class LibCuFileFigures {
             for (Job job : jobs) {
                 double value = switch (job.kind()) {
                     case "latency" -> figures.latency(job);
+                    case "foreign" -> figures.latencyWithoutContext(job);
                     case "hot" -> figures.throughput(job);
                     case "allocation" -> figures.allocation(job);
                     case "sites" -> figures.sites(job);
@@ -85,10 +88,30 @@ final class LibCuFileFigures {
 
     /** Microseconds of one read. */
     private double latency(Job job) {
+        makeCurrent();
         reads(job, WARM_UP_OPS);
         long began = System.nanoTime();
         reads(job, LATENCY_OPS);
         return (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
+    }
+
+    /** The same on a thread that has no CUDA context: one is pushed and popped for each read. */
+    private double latencyWithoutContext(Job job) throws InterruptedException {
+        double[] micros = new double[1];
+        Thread thread = Thread.ofPlatform().start(() -> {
+            reads(job, WARM_UP_OPS);
+            long began = System.nanoTime();
+            reads(job, LATENCY_OPS);
+            micros[0] = (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
+        });
+        thread.join();
+        return micros[0];
+    }
+
+    /** As the C program's threads do before they begin. */
+    private static void makeCurrent() {
+        CudaContexts contexts = CudaDriver.detect().cudaContexts().orElseThrow();
+        RawLibrary.succeed(contexts.cuda().ctxSetCurrent(contexts.primary(0)));
     }
 
     private void reads(Job job, int count) {
@@ -161,6 +184,7 @@ final class LibCuFileFigures {
         for (int i = 0; i < job.threads(); i++) {
             int id = i;
             threads.add(Thread.ofPlatform().start(() -> {
+                makeCurrent();
                 await(gate);
                 begins[id] = System.nanoTime();
                 for (long r = count * id / job.threads(); r < count * (id + 1) / job.threads(); r++) {
