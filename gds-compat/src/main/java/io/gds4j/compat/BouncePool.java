@@ -50,14 +50,14 @@ final class BouncePool {
     private final Condition closing = lock.newCondition();
     private final Condition pinningOver = lock.newCondition();
 
-    /** Threads that pin. Under the lock. */
+    /** Threads that pin or unpin. Under the lock. */
     private int pinningNow;
 
     private final AtomicInteger waiting = new AtomicInteger();
     /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
     private int parked;
 
-    /** Streams may come to wait for us: what was made for them stays. Under the lock. */
+    /** Streams may come to wait for us: what was made for them, and all else, stays. Under the lock. */
     private boolean filled;
 
     /** Looks after idle memory while there is any. Under the lock. */
@@ -216,15 +216,7 @@ final class BouncePool {
             posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
             slab.block().pin(pinning);
         } finally {
-            lock.lock();
-            try {
-                pinningNow--;
-                if (pinningNow == 0) {
-                    pinningOver.signalAll();
-                }
-            } finally {
-                lock.unlock();
-            }
+            endPinning();
         }
     }
 
@@ -307,7 +299,12 @@ final class BouncePool {
                     left = 0;
                 }
                 if (left <= 0 && !closed) {
-                    trim();
+                    lock.unlock();
+                    try {
+                        trim();
+                    } finally {
+                        lock.lock();
+                    }
                     left = IDLE.toNanos();
                 }
             }
@@ -319,22 +316,42 @@ final class BouncePool {
 
     /** Gives back what is not in use and was not since the last call. */
     void trim() {
+        List<SlabBlock> unused = new ArrayList<>();
         lock.lock();
         try {
-            if (parked > 0) {
+            if (parked > 0 || filled) {
                 return;
             }
-            int last = classes.size() - (filled ? 1 : 0);
-            for (SlabClass slabs : classes.subList(0, last)) {
-                for (SlabBlock block : slabs.removeUnused()) {
-                    blocks.remove(block);
-                    block.unpin(pinning);
-                    posix.munmap(block.address(), block.size());
-                }
-            }
+            classes.forEach(slabs -> unused.addAll(slabs.removeUnused()));
+            blocks.removeAll(unused);
+            pinningNow++;
             returned.signalAll();
         } finally {
             lock.unlock();
+        }
+        // Without the lock: a program's own streams may hold the driver up, and must not hold up who wants a slab.
+        for (SlabBlock block : unused) {
+            block.unpin(pinning);
+            posix.munmap(block.address(), block.size());
+        }
+        endPinning();
+    }
+
+    private void endPinning() {
+        lock.lock();
+        try {
+            pinningNow--;
+            if (pinningNow == 0) {
+                pinningOver.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void awaitPinning() {
+        while (pinningNow > 0) {
+            pinningOver.awaitUninterruptibly();
         }
     }
 
@@ -343,9 +360,7 @@ final class BouncePool {
         lock.lock();
         try {
             parked++;
-            while (pinningNow > 0) {
-                pinningOver.awaitUninterruptibly();
-            }
+            awaitPinning();
         } finally {
             lock.unlock();
         }
@@ -404,6 +419,7 @@ final class BouncePool {
         try {
             closed = true;
             closing.signalAll();
+            awaitPinning();
             for (SlabBlock block : blocks) {
                 block.unpin(pinning);
                 posix.munmap(block.address(), block.size());
