@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -96,6 +97,7 @@ class RegistrationCachePropertyTest {
         assertThat(memory.violations).as(seed).isEmpty();
         assertThat(memory.registeredLengths()).as(seed).isEmpty();
         assertThat(cache.statistics().bytesPinned()).as(seed).isZero();
+        slots.stream().map(slot -> slot.ours).filter(Objects::nonNull).forEach(MemoryAllocation::close);
     }
 
     private static void allocateAgain(FakeGpuMemory memory, Slot slot, int number, SplittableRandom random) {

@@ -12,8 +12,8 @@ import java.util.Optional;
 
 /**
  * Tells allocations that are not ours from later ones at the same address by the driver's number of the allocation. That was
- * found to change with each allocation of {@code cuMemAlloc} and of pools (driver 580). Mapped memory is made in steps, of
- * which none is the allocation, so that it has no proof.
+ * found to change with each allocation of {@code cuMemAlloc} and of pools (driver 580). Mapped memory has a number for each of its
+ * mappings, so that one of them proves nothing of the others.
  */
 final class AllocationTags {
     private final CudaContexts contexts;
