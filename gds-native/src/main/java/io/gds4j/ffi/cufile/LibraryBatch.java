@@ -120,7 +120,7 @@ final class LibraryBatch implements BackendBatch {
                 entered.add(checked(request, owner));
             }
             feed();
-            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0).toList();
+            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0 && !isMisaligned(entry)).toList();
             waiting.addAll(moving);
             int before = waiting.size();
             @Nullable CuFileException refused = feedOnce();
@@ -130,12 +130,35 @@ final class LibraryBatch implements BackendBatch {
             }
             done = true;
             entered.stream().filter(entry -> entry.size == 0).forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
+            entered.stream().filter(entry -> entry.size > 0 && isMisaligned(entry)).forEach(this::serve);
         } finally {
             if (!done) {
                 entered.forEach(entry -> entry.file.exit());
             }
         }
         feed();
+    }
+
+    /** True for what the kernel refuses on the library's direct descriptor; see {@link Transfers}. */
+    private static boolean isMisaligned(Entry entry) {
+        MemoryRange memory = entry.request.memory();
+        return entry.file.isDirect()
+                && memory.kind().isHost()
+                && Transfers.isPageAligned(entry.request.fileOffset() | entry.size)
+                && (memory.address() + entry.request.bufferOffset()) % entry.file.directMemoryAlignment() != 0;
+    }
+
+    /** Moves the bytes of such an entry at once, in the pieces that a single transfer takes. */
+    private void serve(Entry entry) {
+        BatchRequest request = entry.request;
+        try {
+            long moved = transfers.run(
+                    Thread.currentThread(), entry.file, request.write(), request.memory(), entry.size,
+                    request.fileOffset(), request.bufferOffset());
+            finish(entry, BatchStatus.COMPLETE, moved);
+        } catch (CuFileException e) {
+            finish(entry, BatchStatus.FAILED, -(long) e.errno().orElse(e.error().code()));
+        }
     }
 
     /** Whatever is wrong with an entry, it is the submission that fails. */

@@ -166,8 +166,13 @@ final class Transfers {
      * aligned with EINVAL. So one byte goes first, and the rest is at an odd offset: both through the page cache.
      */
     private static long whichTheAddressAllows(LibraryFile file, long address, long offset, long piece) {
-        boolean chosen = ((offset | piece) & (PAGE - 1)) == 0;
-        return chosen && address % file.directMemoryAlignment() != 0 ? Math.min(1, piece) : piece;
+        return isPageAligned(offset | piece) && address % file.directMemoryAlignment() != 0 ? Math.min(1, piece)
+                : piece;
+    }
+
+    /** True if the library takes its direct descriptor for a file offset and a size, here both at once. */
+    static boolean isPageAligned(long bits) {
+        return (bits & (PAGE - 1)) == 0;
     }
 
     private long call(

@@ -15,6 +15,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -168,6 +169,25 @@ class BatchRulesTest extends SessionRig {
         assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(SIZE - 4096, 4096));
         assertThat(bytes(memory, 4096, 16384 - 4096)).containsOnly(7);
         backend.batchIoDestroy(batch);
+    }
+
+    @Test
+    void entryOfMisalignedHostMemoryOnADirectHandleIsServed() {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
+        BackendFile file = backend.handleRegister(
+                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(
+                batch,
+                List.of(
+                        new BatchRequest(file, false, memory.range(), 8192, 4096, 5, 1),
+                        new BatchRequest(file, false, memory.range(), 4096, 0, 16384, 2)),
+                0);
+        assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
+                .containsExactlyInAnyOrder(
+                        new BatchEvent(1, BatchStatus.COMPLETE, 8192), new BatchEvent(2, BatchStatus.COMPLETE, 4096));
+        assertThat(bytes(memory, 5, 8192)).isEqualTo(expected(4096, 8192));
+        assertThat(bytes(memory, 16384, 4096)).isEqualTo(expected(0, 4096));
     }
 
     @Test
