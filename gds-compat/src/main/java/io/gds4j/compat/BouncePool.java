@@ -34,6 +34,9 @@ final class BouncePool {
 
     private static final long BYTES_FOR_PARKING = 64L << 20;
 
+    /** Half of the channels that CUDA gives a process by default. */
+    private static final int FEW_PARKED = 4;
+
     /** Between two looks at what is no longer used: memory that lay idle for one to two of them is given back. */
     private static final Duration IDLE = Duration.ofSeconds(10);
 
@@ -55,7 +58,7 @@ final class BouncePool {
 
     private final AtomicInteger waiting = new AtomicInteger();
     /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
-    private int parked;
+    private volatile int parked;
 
     /** Streams may come to wait for us: what was made for them, and all else, stays. Under the lock. */
     private boolean filled;
@@ -370,8 +373,28 @@ final class BouncePool {
         lock.lock();
         try {
             parked--;
-            if (parked == 0) {
-                returned.signalAll();
+            returned.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** True while a stream waits for us. */
+    boolean isParked() {
+        return parked > 0;
+    }
+
+    /** True while so many streams wait for us that a GPU's channels may all be taken: then what is new to CUDA waits for them. */
+    boolean areManyParked() {
+        return parked > FEW_PARKED;
+    }
+
+    /** Waits for a time when only a few do. */
+    void awaitFewParked() {
+        lock.lock();
+        try {
+            while (areManyParked()) {
+                returned.awaitUninterruptibly();
             }
         } finally {
             lock.unlock();

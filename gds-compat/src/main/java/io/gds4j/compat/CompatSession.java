@@ -293,7 +293,7 @@ final class CompatSession {
             int threads = planner.plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
             transfer.begin(file.pair(), threads);
             if (!write) {
-                engine.execute(transfer, lane);
+                execute(transfer, lane);
                 planner.tidy(transfer.plan(), file.pair());
                 return transfer.result(function, file.path());
             }
@@ -301,7 +301,7 @@ final class CompatSession {
             RangeLocks.Hold hold = RangeLocks.Hold.of(transfer.plan(), Math.max(PAGE, pair.traits().alignment()));
             pair.locks().acquire(hold);
             try {
-                engine.execute(transfer, lane);
+                execute(transfer, lane);
                 return transfer.result(function, file.path());
             } finally {
                 pair.locks().release(hold);
@@ -324,6 +324,18 @@ final class CompatSession {
                         memory.kind(),
                         transfer.plan().hasDirect());
             }
+        }
+    }
+
+    /**
+     * While many streams wait for us, what one of them waits for is moved by its own thread alone: a worker that meets its first
+     * copy then would have to wait for them.
+     */
+    private void execute(Transfer transfer, Lane lane) {
+        if (transfer.usesGpu() && !lane.heedsInterrupts() && pool.areManyParked()) {
+            transfer.run(lane);
+        } else {
+            engine.execute(transfer, lane);
         }
     }
 

@@ -38,6 +38,7 @@ final class CudaOrder implements StreamOrder {
     private final BouncePool pool;
     private final ReleaseWords words;
     private final ReleaseWord word;
+    private final Lane lane;
     /**
      * Held while operations are put into the stream, which keeps their order. Those calls wait when CUDA's queue for the stream is
      * full, so that what makes room there needs another lock.
@@ -79,6 +80,17 @@ final class CudaOrder implements StreamOrder {
         this.pool = pool;
         this.words = words;
         this.word = words.take();
+        this.lane = engine.borrowUnattendedLane();
+        boolean prepared = false;
+        try {
+            lane.prepare(context, pool);
+            prepared = true;
+        } finally {
+            if (!prepared) {
+                engine.giveBackUnattended(lane);
+                words.giveBack(word);
+            }
+        }
     }
 
     @Override
@@ -195,19 +207,14 @@ final class CudaOrder implements StreamOrder {
     }
 
     private void serve() {
-        Lane lane = engine.borrowUnattendedLane();
-        try {
-            Parked parked = take();
-            while (parked != null) {
-                serve(lane, parked);
-                parked = take();
-            }
-        } finally {
-            engine.giveBackUnattended(lane);
+        Parked parked = take();
+        while (parked != null) {
+            serve(parked);
+            parked = take();
         }
     }
 
-    private void serve(Lane lane, Parked parked) {
+    private void serve(Parked parked) {
         try {
             int reached = contexts.in(context, () -> await(parked.event()));
             if (reached == Cuda.SUCCESS) {
@@ -293,6 +300,7 @@ final class CudaOrder implements StreamOrder {
             return Cuda.SUCCESS;
         });
         words.giveBack(word);
+        engine.giveBackUnattended(lane);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

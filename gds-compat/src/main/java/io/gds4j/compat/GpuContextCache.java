@@ -21,7 +21,11 @@ final class GpuContextCache {
      * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the driver does not know the address
      */
     GpuContext of(MemoryRange range) {
-        long handle = contexts.contextOf(range.address(), range.device());
+        return of(contexts.contextOf(range.address(), range.device()));
+    }
+
+    /** A context by its handle. */
+    GpuContext of(long handle) {
         long id = contexts.idOf(handle);
         for (GpuContext context : known) {
             if (context != null && context.handle() == handle && context.id() == id) {

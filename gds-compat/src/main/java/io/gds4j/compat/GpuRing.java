@@ -30,11 +30,8 @@ final class GpuRing {
 
     private static final long PAGE_MASK = 4095;
 
-    /**
-     * One that programs do not use: a GPU has few channels for the streams of a priority, and a program's stream that waits for
-     * us must not stand in the channel of the copies it waits for.
-     */
-    private static final int PRIORITY = -4;
+    /** From here on the driver has a copy engine copy to the GPU; less it puts into the queue of commands. */
+    private static final long COPY_ENGINE_BYTES = 64 << 10;
 
     private final CudaContexts contexts;
     private final Cuda cuda;
@@ -158,7 +155,38 @@ final class GpuRing {
 
     /** Starts copying a part of the group's slab to the GPU; a {@code CUresult}. */
     int copyInGroup(long from, long to, long bytes) {
-        return cuda.memcpyHtoDAsync(to, from, bytes, stream);
+        return copyToGpu(from, to, bytes);
+    }
+
+    /**
+     * Starts a copy. A small one goes row by row while streams wait for us: what is put into the queue of commands gets nowhere
+     * once waiting streams stand in all of the GPU's few channels, and they would wait for it.
+     */
+    private int copyToGpu(long from, long to, long bytes) {
+        if (bytes >= COPY_ENGINE_BYTES || !pool.isParked()) {
+            return cuda.memcpyHtoDAsync(to, from, bytes, stream);
+        }
+        long width = Math.max(1, bytes / 2);
+        int result = cuda.memcpyRowsHtoDAsync(to, from, width, Math.min(2, bytes), stream);
+        if (result == Cuda.SUCCESS && bytes > 2 && bytes % 2 != 0) {
+            // The odd byte with the one before it, as two rows.
+            result = cuda.memcpyRowsHtoDAsync(to + bytes - 2, from + bytes - 2, 1, 2, stream);
+        }
+        return result;
+    }
+
+    /** Makes stream and events now, with the context current: later it may have to wait for streams that wait for us. */
+    void prepareAhead() {
+        CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+        try {
+            prepare();
+        } finally {
+            cuda.ctxPopCurrent(out);
+        }
+    }
+
+    boolean isPrepared() {
+        return ready;
     }
 
     /** Waits for the group's copies, gives the slab back and restores what was current before; a {@code CUresult}. */
@@ -178,10 +206,7 @@ final class GpuRing {
         if (ready) {
             return;
         }
-        CudaErrors.check(
-                cuda,
-                "cuStreamCreateWithPriority",
-                cuda.streamCreateWithPriority(out, Cuda.STREAM_NON_BLOCKING, PRIORITY));
+        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
         stream = out[0];
         int made = 0;
         try {
@@ -271,7 +296,7 @@ final class GpuRing {
 
     /** Starts copying a slab to the GPU, on behalf of a piece. */
     void copyIn(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
-        int result = cuda.memcpyHtoDAsync(to, from, bytes, stream);
+        int result = copyToGpu(from, to, bytes);
         begun(transfer, slot, piece, bytes, "cuMemcpyHtoDAsync", result);
     }
 

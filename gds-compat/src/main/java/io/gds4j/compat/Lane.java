@@ -104,6 +104,17 @@ final class Lane {
         return ring;
     }
 
+    /** Makes now what copies in a context need, at a time when that waits for nobody. */
+    void prepare(long context, BouncePool waiting) {
+        if (contextCache != null) {
+            GpuRing ring = ring(contextCache.of(context));
+            if (!ring.isPrepared()) {
+                waiting.awaitFewParked();
+                ring.prepareAhead();
+            }
+        }
+    }
+
     /** Frees streams, events and rings. */
     void close() {
         ringReads.close();

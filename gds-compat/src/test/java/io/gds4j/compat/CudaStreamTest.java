@@ -201,22 +201,28 @@ class CudaStreamTest {
     void copiesDoNotQueueBehindTheStreamsThatWaitForThem() {
         try (Current current = new Current()) {
             assertThat(current).isNotNull();
-            cuda.shareChannels();
-            GuardedFile file = rig.file(Rig.PAGE);
-            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            cuda.limitChannels(5);
+            int[] sizes = {1, 2, 3, 100, 4095, 4096, 60_001, 65_535, 65_536, 250_000};
+            int room = 256 << 10;
+            GuardedFile file = rig.file(room);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, sizes.length * room);
             List<CuFileStream> registered = new ArrayList<>();
-            List<CuFileStream.Cells> operations = new ArrayList<>();
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            List<Long> moved = new ArrayList<>();
             try (CuFileHandle handle = rig.open(file)) {
-                for (int i = 0; i < 8; i++) {
+                for (int i = 0; i < sizes.length; i++) {
                     registered.add(rig.driver().stream(stream(), Set.of()));
-                    CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                }
+                for (int i = 0; i < sizes.length; i++) {
+                    CuFileStream.Cells read = cells(sizes[i], 7, (long) i * room);
+                    reads.add(read);
+                    moved.add((long) sizes[i]);
                     registered.get(i).read(handle, memory.range(), read);
-                    CuFileStream.Cells write = cells(Rig.PAGE, 0, 0);
-                    registered.get(i).write(handle, memory.range(), write);
-                    operations.addAll(List.of(read, write));
+                    memory.expect(i * room, file.expected(7, sizes[i]));
                 }
                 streams.forEach(cuda::streamSynchronize);
-                assertThat(operations).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
+                assertThat(reads).extracting(CudaStreamTest::result).isEqualTo(moved);
+                memory.verify();
             } finally {
                 registered.forEach(CuFileStream::close);
             }

@@ -121,6 +121,12 @@ public interface Cuda {
 
     int memcpyHtoDAsync(long device, long host, long bytes, long stream);
 
+    /**
+     * {@code cuMemcpy2DAsync}, rows one behind the other: as {@link #memcpyHtoDAsync} of {@code width * rows} bytes, but always by
+     * a copy engine, where the driver puts small plain copies into the queue of commands.
+     */
+    int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream);
+
     int memcpyDtoHAsync(long host, long device, long bytes, long stream);
 
     int memcpyDtoDAsync(long to, long from, long bytes, long stream);
@@ -134,9 +140,6 @@ public interface Cuda {
     int memsetD8Async(long pointer, byte value, long bytes, long stream);
 
     int streamCreate(long[] stream, int flags);
-
-    /** {@code cuStreamCreateWithPriority}: lower numbers go first; one beyond what the device has becomes the nearest. */
-    int streamCreateWithPriority(long[] stream, int flags, int priority);
 
     int streamDestroy(long stream);
 

@@ -278,6 +278,13 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream) {
+        MemorySegment copy = CallState.current().scratch();
+        Memcpy2D.writeRowsToDevice(copy, device, host, width, rows);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+    }
+
+    @Override
     public int memcpyDtoHAsync(long host, long device, long bytes, long stream) {
         return calls.call(CudaFunction.MEMCPY_DTOH_ASYNC, host, device, bytes, stream);
     }
@@ -306,12 +313,6 @@ public final class FfmCuda implements Cuda {
     public int streamCreate(long[] stream, int flags) {
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.STREAM_CREATE, out, flags), out, stream);
-    }
-
-    @Override
-    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
-        MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out, flags, priority), out, stream);
     }
 
     @Override

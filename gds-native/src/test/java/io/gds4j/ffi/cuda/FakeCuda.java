@@ -29,7 +29,10 @@ public final class FakeCuda extends FakeSharing {
 
     private static final long GRANULARITY = 2L << 20;
 
-    private boolean channelsShared;
+    /** Up to here the driver puts the bytes of a copy into the queue of commands. */
+    private static final long SMALL_COPY = (64 << 10) - 1;
+
+    private int channels = Integer.MAX_VALUE;
     private int queuePlaces = Integer.MAX_VALUE;
 
     /** One GPU with 256 MiB. */
@@ -171,6 +174,15 @@ public final class FakeCuda extends FakeSharing {
     public int memcpyHtoDAsync(long device, long host, long bytes, long stream) {
         return onStream(CudaFunction.MEMCPY_HTOD_ASYNC, stream, used -> {
             int refused = first(checkHost("source", host), checkDevice("target", device, bytes, used.context));
+            return refused != SUCCESS ? refused : copyLater(used, device, host, bytes, bytes <= SMALL_COPY);
+        });
+    }
+
+    @Override
+    public int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream) {
+        return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
+            long bytes = width * rows;
+            int refused = first(checkHost("source", host), checkDevice("target", device, bytes, used.context));
             return refused != SUCCESS ? refused : copyLater(used, device, host, bytes);
         });
     }
@@ -228,38 +240,31 @@ public final class FakeCuda extends FakeSharing {
 
     @Override
     public int streamCreate(long[] stream, int flags) {
-        return inContext(CudaFunction.STREAM_CREATE, context -> createStream(stream, context, 0));
+        return untilReady(() -> inContext(CudaFunction.STREAM_CREATE, context -> {
+            if (channelsAreTaken()) {
+                return ERROR_NOT_READY;
+            }
+            stream[0] = handle();
+            streams.put(stream[0], new FakeStream(stream[0], context).behind(this::channelsAreTaken));
+            return SUCCESS;
+        }));
     }
 
-    @Override
-    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
-        return inContext(
-                CudaFunction.STREAM_CREATE_WITH_PRIORITY, context -> createStream(stream, context, priority));
+    private boolean channelsAreTaken() {
+        return streams.values().stream().filter(FakeStream::parked).count() >= channels;
     }
 
-    private int createStream(long[] stream, FakeContext context, int priority) {
-        stream[0] = handle();
-        streams.put(stream[0], new FakeStream(stream[0], context, priority).behind(this::channelIsTaken));
-        return SUCCESS;
-    }
-
-    private boolean channelIsTaken(FakeStream stream) {
-        return channelsShared
-                && streams.values().stream()
-                        .anyMatch(other -> other != stream && other.priority == stream.priority && other.parked());
+    /**
+     * From now on there are only so many channels, as on a GPU: once so many streams wait for words, small plain copies to the
+     * GPU, which are put into the queue of commands, get nowhere, and creating a stream waits.
+     */
+    public synchronized void limitChannels(int count) {
+        channels = count;
     }
 
     /** From now on a stream that holds so much work takes no wait for a word before it has done some: the call waits. */
     public synchronized void limitQueues(int places) {
         queuePlaces = places;
-    }
-
-    /**
-     * From now on streams of one priority share a channel, as on a GPU that has fewer channels than there are streams: while one
-     * waits for a word, none of the others gets on.
-     */
-    public synchronized void shareChannels() {
-        channelsShared = true;
     }
 
     @Override

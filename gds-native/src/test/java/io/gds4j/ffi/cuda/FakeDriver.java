@@ -321,12 +321,17 @@ abstract class FakeDriver implements Cuda {
     }
 
     int copyLater(FakeStream stream, long to, long from, long bytes) {
-        stream.enqueue(() -> carryOut(() -> MemorySegment.copy(
+        return copyLater(stream, to, from, bytes, false);
+    }
+
+    int copyLater(FakeStream stream, long to, long from, long bytes, boolean inChannel) {
+        IntSupplier copy = () -> carryOut(() -> MemorySegment.copy(
                 MemorySegment.ofAddress(from).reinterpret(bytes),
                 0,
                 MemorySegment.ofAddress(to).reinterpret(bytes),
                 0,
-                bytes)));
+                bytes));
+        stream.enqueue(inChannel ? new FakeStream.InChannel(copy) : copy);
         return SUCCESS;
     }
 

@@ -4,18 +4,24 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
-import java.util.function.Predicate;
 
 /** A stream of {@link FakeCuda}: work that is done in order, and not before somebody waits for it. */
 final class FakeStream {
     final long handle;
     final FakeContext context;
-    final int priority;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
-    private Predicate<FakeStream> channelTaken = stream -> false;
+    private BooleanSupplier channelsTaken = () -> false;
     private int error;
     /** A graph is being captured from it. */
     boolean capturing;
+
+    /** Work that goes through the channel that others may stand in. */
+    record InChannel(IntSupplier work) implements IntSupplier {
+        @Override
+        public int getAsInt() {
+            return work.getAsInt();
+        }
+    }
 
     /** Work that nobody can do before a word in memory is set. */
     private record Gate(BooleanSupplier open) implements IntSupplier {
@@ -26,18 +32,13 @@ final class FakeStream {
     }
 
     FakeStream(long handle, FakeContext context) {
-        this(handle, context, 0);
-    }
-
-    FakeStream(long handle, FakeContext context, int priority) {
         this.handle = handle;
         this.context = context;
-        this.priority = priority;
     }
 
-    /** Says whether another stream stands in the way of this one. */
-    FakeStream behind(Predicate<FakeStream> taken) {
-        channelTaken = taken;
+    /** Says when work that goes through a channel gets nowhere. */
+    FakeStream behind(BooleanSupplier taken) {
+        channelsTaken = taken;
         return this;
     }
 
@@ -61,7 +62,7 @@ final class FakeStream {
 
     /** Does the oldest piece of work; false if there is none, or none that can be done. */
     boolean runOne() {
-        if (parked() || channelTaken.test(this)) {
+        if (parked() || pending.peek() instanceof InChannel && channelsTaken.getAsBoolean()) {
             return false;
         }
         IntSupplier work = pending.poll();

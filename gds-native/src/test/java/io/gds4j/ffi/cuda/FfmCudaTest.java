@@ -24,6 +24,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.FLUSH_GPU_DIRECT_RDMA_WRITES;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_NAME;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_STRING;
 import static io.gds4j.ffi.cuda.CudaFunction.INIT;
+import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_2D_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_DTOD_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_DTOH_ASYNC;
@@ -55,7 +56,6 @@ import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTES;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_SET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE;
-import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE_WITH_PRIORITY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_DESTROY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_GET_CTX;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_IS_CAPTURING;
@@ -262,14 +262,14 @@ class FfmCudaTest {
                         intOut((cuda, out) -> cuda.memGetDmaBuf(out, A, D)), I),
                 of(FLUSH_GPU_DIRECT_RDMA_WRITES, List.of(0, 200), plain(cuda -> cuda.flushGpuDirectRdmaWrites(200))),
                 of(MEMCPY_HTOD_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyHtoDAsync(A, B, D, C))),
+                of(MEMCPY_2D_ASYNC, List.of(readsInts(32), C),
+                        plain(cuda -> cuda.memcpyRowsHtoDAsync(7, 9, 5, 2, C))),
                 of(MEMCPY_DTOH_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoHAsync(A, B, D, C))),
                 of(MEMCPY_DTOD_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoDAsync(A, B, D, C))),
                 of(MEMCPY_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyAsync(A, B, D, C))),
                 of(MEMCPY_PEER_ASYNC, List.of(A, B, C, D, E, F), plain(cuda -> cuda.memcpyPeerAsync(A, B, C, D, E, F))),
                 of(MEMSET_D8_ASYNC, List.of(A, (byte) -5, D, C), plain(cuda -> cuda.memsetD8Async(A, (byte) -5, D, C))),
                 of(STREAM_CREATE, List.of(writesLong(A), 1), longOut((cuda, out) -> cuda.streamCreate(out, 1)), A),
-                of(STREAM_CREATE_WITH_PRIORITY, List.of(writesLong(A), 1, -4),
-                        longOut((cuda, out) -> cuda.streamCreateWithPriority(out, 1, -4)), A),
                 of(STREAM_DESTROY, List.of(A), plain(cuda -> cuda.streamDestroy(A))),
                 of(STREAM_SYNCHRONIZE, List.of(A), plain(cuda -> cuda.streamSynchronize(A))),
                 of(STREAM_QUERY, List.of(A), plain(cuda -> cuda.streamQuery(A))),
@@ -304,6 +304,10 @@ class FfmCudaTest {
             case MEM_GET_ALLOCATION_GRANULARITY -> arguments.set(1, List.of(1, 0, 1, 3, 0, 0, 0, 0));
             case POINTER_GET_ATTRIBUTES -> arguments.set(1, List.of(2, 7, 12));
             case POINTER_SET_ATTRIBUTE -> arguments.set(0, List.of(1));
+            case MEMCPY_2D_ASYNC -> arguments.set(
+                    0,
+                    List.of(0, 0, 0, 0, 1, 0, 9, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 5, 0, 5, 0, 2,
+                            0));
             case MEM_SET_ACCESS -> arguments.set(2, List.of(1, 3, 3));
             default -> {
                 // none
