@@ -26,7 +26,10 @@ public record RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
     public static final RegistrationPolicy NONE = new RegistrationPolicy(Mode.NONE, 0, GPU_PAGE);
     /** What the program registers, and nothing else; the default. */
     public static final RegistrationPolicy EXPLICIT = new RegistrationPolicy(Mode.EXPLICIT, 0, GPU_PAGE);
-    /** What the program registers, and allocations of GPU memory that I/O comes to: those stay registered as they may. */
+    /**
+     * What the program registers, and allocations of GPU memory that reads, writes and entries of batches come to: those stay
+     * registered as they may. Stream-ordered transfers go unregistered: when they end is the stream's affair.
+     */
     public static final RegistrationPolicy CACHED = new RegistrationPolicy(Mode.CACHED, Long.MAX_VALUE, GPU_PAGE);
 
     /** Who registers. */

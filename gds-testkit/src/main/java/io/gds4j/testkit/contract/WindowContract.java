@@ -2,6 +2,7 @@ package io.gds4j.testkit.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.BufferRight;
 import io.gds4j.BufferWindow;
@@ -10,6 +11,8 @@ import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
+import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -22,6 +25,8 @@ import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -343,6 +348,44 @@ public abstract class WindowContract extends BackendContract {
             assertThat(window.isUsed()).isFalse();
             buffer.close();
         }
+    }
+
+    @Test
+    void streamOrderedTransfersAreHeldToTheirWindow() throws InterruptedException {
+        assumeTrue(backend().servesHostStreams(), "not built");
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(backend().kinds().getFirst(), LENGTH);
+                CuFileBuffer buffer = driver().registerBuffer(memory.range());
+                HostStream host = HostStream.create();
+                CuFileStream stream = driver().stream(host.address(), Set.of())) {
+            BufferWindow window = buffer.window(PAGE, 100, READ_INTO);
+            Failures.expect(
+                    CuFileError.PERMISSION_DENIED, () -> stream.write(handle, window, cells(10, 0, 0)));
+            CuFileStream.Cells inside = cells(60, 5, 40);
+            CuFileStream.Cells outside = cells(61, 5, 40);
+            stream.read(handle, window, inside);
+            stream.read(handle, window, outside);
+            host.synchronize();
+            assertThat(inside.bytesDone().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(60);
+            assertThat(outside.bytesDone().get(ValueLayout.JAVA_LONG, 0)).as("past the window").isNegative();
+            window.close();
+            Failures.expect(
+                    CuFileError.MEMORY_NOT_REGISTERED, () -> stream.read(handle, window, cells(10, 0, 0)));
+            memory.expect(PAGE + 40, file.expected(5, 60));
+            memory.verify();
+        }
+        file.verify();
+    }
+
+    private static CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
+        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(0));
+    }
+
+    private static MemorySegment cell(long value) {
+        MemorySegment cell = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+        cell.set(ValueLayout.JAVA_LONG, 0, value);
+        return cell;
     }
 
     @Test
