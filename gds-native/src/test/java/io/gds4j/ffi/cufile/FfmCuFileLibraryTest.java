@@ -229,6 +229,8 @@ class FfmCuFileLibraryTest {
     void streamOperationsTakeTheirCells() {
         long handle = library.handleRegister(fd);
         library.streamRegister(77, 15);
+        // Only of registered memory does the library take a buffer offset.
+        library.bufRegister(memory.address(), memory.byteSize(), 0);
         MemorySegment cells = arena.allocate(JAVA_LONG, 4);
         cells.setAtIndex(JAVA_LONG, 0, 300);
         cells.setAtIndex(JAVA_LONG, 1, 1000);
@@ -252,6 +254,7 @@ class FfmCuFileLibraryTest {
                 cells.asSlice(24, 8),
                 77);
         library.streamDeregister(77);
+        library.bufDeregister(memory.address());
         assertThat(fake.calls())
                 .contains("cuFileStreamRegister(77, 15)", "cuFileReadAsync(77)", "cuFileWriteAsync(77)")
                 .contains("cuFileStreamDeregister(77)");
