@@ -163,6 +163,38 @@ class IoCommandTest {
     }
 
     @Test
+    void threadsThatShareAFileAreToldHowFairItWas() {
+        writePattern();
+
+        assertThat(onFile("-i 64K -w 4 --json").json().get("fairness").asDouble()).isBetween(0.0, 1.0);
+        assertThat(onFile("-i 64K --json").json().get("fairness").isNull()).isTrue();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"--policy auto", "--policy direct", "--policy buffered -O 1", "--mixed", "--mixed --drop -O 1",
+                    "--cold --drop", "-x 6 -B 8 --io-uring --policy direct"})
+    void whateverThePageCacheHoldsAndMayServeTheBytesAreTheSame(String options) {
+        writePattern();
+
+        GdsRun run = onFile("-i 64K -V --json " + options);
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("ioPaths").propertyStream().mapToLong(path -> path.getValue().asLong()).sum())
+                .isEqualTo(SIZE);
+        String ring = run.json().get("ioUring").asText();
+        assertThat(ring).matches(options.contains("io-uring") ? "on|refused: .*" : "off");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--policy fast", "--cold --mixed", "--hot --mixed", "--cold --hot"})
+    void statesAndPoliciesThatCannotBeAreWrongUsage(String options) {
+        writePattern();
+
+        assertThat(onFile("-i 64K " + options).status()).isEqualTo(2);
+    }
+
+    @Test
     void aFilePerThreadIsWrittenInAFolder() {
         GdsRun run = io("-D", folder.toString(), "-w", "3", "-s", "256K", "-i", "64K", "-I", "1", "-V", "--json");
 
