@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
@@ -19,6 +20,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -209,6 +212,11 @@ class CudaStreamTest {
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> reads = new ArrayList<>();
             List<Long> moved = new ArrayList<>();
+            CountDownLatch allWait = new CountDownLatch(sizes.length);
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(() -> {
+                allWait.countDown();
+                await(allWait);
+            });
             try (CuFileHandle handle = rig.open(file)) {
                 for (int i = 0; i < sizes.length; i++) {
                     registered.add(rig.driver().stream(stream(), Set.of()));
@@ -250,6 +258,14 @@ class CudaStreamTest {
                 cuda.streamSynchronize(raw);
             }
             assertThat(reads).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(30, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 
