@@ -3,21 +3,17 @@ package io.gds4j.samples;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.jcuda.JCudaNatives;
-import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
-import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
 
 /** JCuda in the primary context of a GPU, which is the one that gds4j uses; current on this thread until it is closed. */
 final class GpuContext implements AutoCloseable {
     private final CUdevice device;
-    private final int ordinal;
 
-    private GpuContext(CUdevice device, int ordinal) {
+    private GpuContext(CUdevice device) {
         this.device = device;
-        this.ordinal = ordinal;
     }
 
     /** Loads JCuda and makes the context current. */
@@ -29,34 +25,13 @@ final class GpuContext implements AutoCloseable {
         CUcontext context = new CUcontext();
         check("cuDevicePrimaryCtxRetain", JCudaDriver.cuDevicePrimaryCtxRetain(context, device));
         check("cuCtxPushCurrent", JCudaDriver.cuCtxPushCurrent(context));
-        return new GpuContext(device, gpu);
-    }
-
-    /** Number of the GPU. */
-    int ordinal() {
-        return ordinal;
+        return new GpuContext(device);
     }
 
     /** JCuda answers with codes. */
     static void check(String function, int result) {
         if (result != CUresult.CUDA_SUCCESS) {
             throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, function, CUresult.stringFor(result));
-        }
-    }
-
-    /** The number behind a pointer of JCuda's, also of addresses that nothing is mapped to yet. */
-    static long address(CUdeviceptr pointer) {
-        return new Address(pointer).value();
-    }
-
-    /** A subclass may read what JCuda keeps to itself. */
-    private static final class Address extends Pointer {
-        Address(Pointer pointer) {
-            super(pointer);
-        }
-
-        long value() {
-            return getNativePointer() + getByteOffset();
         }
     }
 

@@ -9,12 +9,11 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 
 /**
  * Memory that grows while a file is read into it: registered anew after each step (topic 23), as a vector that grows in place
@@ -86,43 +85,43 @@ public final class GrowingMemory {
         memory.close();
     }
 
+    /** Virtual memory management: the address stays, and what was read stays where it is. */
     private void inPlace() {
-        try (GpuContext gpu = GpuContext.enter(arguments.gpu())) {
-            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(driver, gpu.ordinal(), data.length, STEP)) {
-                for (int step = 0; step < STEPS; step++) {
-                    MemoryRange grown = vector.grow();
-                    try (CuFileBuffer whole = driver.registerBuffer(vector.range())) {
-                        bytes += file.read(whole, STEP, (long) step * STEP, grown.address() - whole.range().address());
-                    }
+        try (GrowableMemory vector = driver.allocator().growable(data.length, arguments.gpu())) {
+            for (long step = 0; step < STEPS; step++) {
+                try (CuFileBuffer buffer = driver.registerBuffer(grown(vector, (step + 1) * STEP))) {
+                    bytes += file.read(buffer, STEP, step * STEP, step * STEP);
+                } // what is registered cannot grow
+            }
+            check("grown in place, registered anew", grown(vector, data.length).slice(0, data.length));
+        }
+        try (GrowableMemory vector = driver.allocator().growable(data.length, arguments.gpu())) {
+            inAdvance(vector);
+            for (long step = 0; step < STEPS; step++) {
+                MemoryRange part = grown(vector, (step + 1) * STEP).slice(step * STEP, STEP);
+                try (CuFileBuffer buffer = driver.registerBuffer(part)) {
+                    bytes += file.read(buffer, STEP, step * STEP, 0);
                 }
-                check("grown in place, registered anew", vector.range().slice(0, data.length));
             }
-            try (GrowingDeviceMemory vector = new GrowingDeviceMemory(driver, gpu.ordinal(), data.length, STEP)) {
-                ahead(vector);
-            }
+            check("grown in place, each step registered once", grown(vector, data.length).slice(0, data.length));
         }
     }
 
-    /** Registers what is not there yet where the backend lets it; else each step as it comes. */
-    private void ahead(GrowingDeviceMemory vector) {
-        List<CuFileBuffer> registered = new ArrayList<>();
-        try {
-            registered.add(driver.registerBuffer(vector.reserved()));
-            arguments.say("the whole future range is registered in advance");
+    /** It begins with a page of the GPU, which may be as much as was asked for. */
+    private static MemoryRange grown(GrowableMemory vector, long bytes) {
+        MemoryRange now = vector.allocation().range();
+        return now.length() >= bytes ? now : vector.grow(bytes).range();
+    }
+
+    /** Addresses are there before the memory is; whether they can be registered is the backend's answer. */
+    private void inAdvance(GrowableMemory vector) {
+        long address = vector.allocation().range().address();
+        MemoryRange future = MemoryRange.ofAddress(address, data.length, MemoryKind.CUDA_VMM, arguments.gpu());
+        try (CuFileBuffer buffer = driver.registerBuffer(future)) {
+            arguments.say("in advance: %d bytes are registered before they are there", buffer.range().length());
         } catch (CuFileException e) {
-            arguments.say("in advance: %s; each step is registered as it comes", e.getMessage());
+            arguments.say("in advance: %s", e.getMessage());
         }
-        boolean whole = !registered.isEmpty();
-        for (int step = 0; step < STEPS; step++) {
-            MemoryRange grown = vector.grow();
-            if (!whole) {
-                registered.add(driver.registerBuffer(grown));
-            }
-            IoMemory memory = registered.getLast();
-            bytes += file.read(memory, STEP, (long) step * STEP, grown.address() - memory.range().address());
-        }
-        registered.forEach(CuFileBuffer::close);
-        check("grown in place, registered once", vector.range().slice(0, data.length));
     }
 
     private void check(String how, MemoryRange memory) {
