@@ -16,6 +16,8 @@ final class Transfers {
     /** Between pieces of this size the interrupt flag is looked at; the library cannot be interrupted. */
     private static final long PIECE = 1L << 30;
     private static final long PAGE = 4096;
+    /** GPU memory at odd offsets in larger pieces than the library's largest slab fails with INVALID_MAPPING_RANGE. */
+    private static final long ODD_PIECE = 4L << 20;
 
     private final CuFileLibrary library;
     private final CudaContexts contexts;
@@ -107,6 +109,9 @@ final class Transfers {
                         .buildInterrupted();
             }
             long piece = Math.min(size - done, PIECE);
+            if (piece > ODD_PIECE && !base.kind().isHost() && !isPageAligned((fileOffset + done) | piece)) {
+                piece = ODD_PIECE;
+            }
             if (writesBehind) {
                 piece = beforeTheEnd(file, fileOffset + done, piece);
             }

@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class FakeTransfers {
     private static final long PAGE = 4096;
     private static final byte STALE = 0x5a;
+    private static final long ODD_LIMIT = 16L << 20;
 
     private final FakeCuFile fake;
     private final Cuda cuda;
@@ -237,6 +238,10 @@ final class FakeTransfers {
         if (fileOffset < 0 || bufferOffset < 0) {
             fake.violated("a negative offset");
             return failed(-1, fileOffset < 0 ? 5022 : Errno.EIO);
+        }
+        boolean gpu = cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, base) == Cuda.SUCCESS;
+        if (gpu && size >= ODD_LIMIT && ((fileOffset | size) & (PAGE - 1)) != 0) {
+            return failed(-1, 5017);
         }
         if (registered != null && bufferOffset + size > registered) {
             return failed(-1, 5017);

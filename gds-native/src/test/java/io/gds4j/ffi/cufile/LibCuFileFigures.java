@@ -149,6 +149,9 @@ final class LibCuFileFigures {
             Path file = Files.createTempFile("sites", ".jfr");
             recording.dump(file);
             for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
+                if (event.getStackTrace() == null) {
+                    continue;
+                }
                 List<RecordedFrame> frames = event.getStackTrace().getFrames();
                 found.merge(
                         event.getClass("objectClass").getName() + " at "

@@ -173,6 +173,17 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
+    void largeTransferAtAnOddOffsetGoesInPiecesThatTheLibraryTakes() {
+        int size = 20 << 20;
+        BackendFile file = file();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size);
+        backend.allocator().fill(memory.range(), (byte) 3);
+        assertThat(backend.write(file, memory.range(), size, 1, 0)).isEqualTo(size);
+        assertThat(file.size()).isEqualTo(size + 1L);
+        assertThat(backend.read(file, memory.range(), size, 1, 0)).isEqualTo(size);
+    }
+
+    @Test
     void statisticsOfLevelZeroNeverReachTheLibrary() {
         backend.setStatsLevel(0);
         backend.statsStart();
