@@ -83,7 +83,7 @@ class GpuSoakTest {
     private void soak(MemoryKind kind, long seconds) throws Exception {
         List<GuardedMemory> memories = new ArrayList<>();
         try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), CompatBackend.NAME)) {
-            SoakWorker.Ground ground = new Ground(driver, memories);
+            SoakWorker.Ground ground = new Ground(driver, memories, kind);
             GuardedFile shared = file(kind, "shared");
             List<SoakWorker> workers = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
@@ -104,10 +104,12 @@ class GpuSoakTest {
     private final class Ground implements SoakWorker.Ground {
         private final CuFileDriver driver;
         private final List<GuardedMemory> memories;
+        private final MemoryKind kind;
 
-        Ground(CuFileDriver driver, List<GuardedMemory> memories) {
+        Ground(CuFileDriver driver, List<GuardedMemory> memories, MemoryKind kind) {
             this.driver = driver;
             this.memories = memories;
+            this.kind = kind;
         }
 
         @Override
@@ -130,7 +132,8 @@ class GpuSoakTest {
 
         @Override
         public SoakWorker.Ordered stream() {
-            return new OnGpu();
+            // Copies of managed memory wait for streams that wait for words, whoever makes them.
+            return kind == MemoryKind.CUDA_MANAGED ? SoakTest.onHost() : new OnGpu();
         }
     }
 
