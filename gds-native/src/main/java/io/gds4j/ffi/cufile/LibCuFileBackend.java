@@ -160,7 +160,8 @@ final class LibCuFileBackend implements CuFileBackend {
     private LibraryFile enter(String function, BackendFile file) {
         LibraryFile ours = own(function, file);
         if (!ours.enter()) {
-            throw ours.refused(function);
+            // The driver may have closed between the two looks.
+            throw session == ours.session() ? ours.refused(function) : LibCuFileSession.closed(function);
         }
         return ours;
     }
