@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 final class FlightEvents {
     /**
      * Asked before each request whether anybody records; made once, because a request allocates nothing. They stand apart
-     * from the event classes: the recorder initialises a class's parents while it loads the class.
+     * from the event classes: the recorder initialises a class's parents while it loads the class. All that makes events stands
+     * here, so that a process that never records loads none of the event classes.
      */
     private static final class Prototypes {
         static final ReadEvent READ = new ReadEvent();
@@ -19,6 +20,24 @@ final class FlightEvents {
 
         private Prototypes() {
         }
+
+        static @Nullable TransferEvent transfer(boolean write) {
+            if (write ? !WRITE.isEnabled() : !READ.isEnabled()) {
+                return null;
+            }
+            TransferEvent event = write ? new WriteEvent() : new ReadEvent();
+            event.begin();
+            return event;
+        }
+
+        static @Nullable BatchEntryEvent batchEntry() {
+            if (!BATCH_ENTRY.isEnabled()) {
+                return null;
+            }
+            BatchEntryEvent event = new BatchEntryEvent();
+            event.begin();
+            return event;
+        }
     }
 
     private FlightEvents() {
@@ -26,24 +45,11 @@ final class FlightEvents {
 
     /** Begins the event of a read or write; null unless somebody records. */
     static @Nullable TransferEvent transfer(boolean write) {
-        if (!FlightRecorder.isInitialized()) {
-            return null;
-        }
-        if (write ? !Prototypes.WRITE.isEnabled() : !Prototypes.READ.isEnabled()) {
-            return null;
-        }
-        TransferEvent event = write ? new WriteEvent() : new ReadEvent();
-        event.begin();
-        return event;
+        return FlightRecorder.isInitialized() ? Prototypes.transfer(write) : null;
     }
 
     /** Begins the event of a batch entry; null unless somebody records. */
     static @Nullable BatchEntryEvent batchEntry() {
-        if (!FlightRecorder.isInitialized() || !Prototypes.BATCH_ENTRY.isEnabled()) {
-            return null;
-        }
-        BatchEntryEvent event = new BatchEntryEvent();
-        event.begin();
-        return event;
+        return FlightRecorder.isInitialized() ? Prototypes.batchEntry() : null;
     }
 }

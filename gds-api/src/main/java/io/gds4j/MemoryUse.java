@@ -4,9 +4,11 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.RegisteredMemory;
 
-/** Keeps a request's memory, and its registration if it has one, while the request needs it. */
+/**
+ * Keeps a request's memory, and its registration if it has one, while the request needs it. By instanceof, not by pattern
+ * switches: each of those makes a class when it is first met, in the time of a program's first request.
+ */
 final class MemoryUse {
     private static final String FUNCTION = "IoMemory";
 
@@ -25,70 +27,89 @@ final class MemoryUse {
 
     /** Whether the memory may be written to a file, or else a file be read into it. */
     static boolean allows(IoMemory memory, boolean write) {
-        return switch (memory) {
-            case CuFileBuffer buffer -> buffer.allows(write);
-            case BufferWindow window -> window.allows(write);
-            case MemoryRange range -> write || range.isWritable();
-            case RegisteredMemory foreign -> write || foreign.range().isWritable();
-        };
+        if (memory instanceof CuFileBuffer buffer) {
+            return buffer.allows(write);
+        }
+        if (memory instanceof BufferWindow window) {
+            return window.allows(write);
+        }
+        return write || memory.range().isWritable();
     }
 
     /** For the time of a call of this thread. */
     static void enter(Session session, IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.enter(session);
-            case BufferWindow window -> window.enter(session);
-            case MemoryRange range -> range.enter();
-            case RegisteredMemory foreign -> throw foreign(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.enter(session);
+        } else if (memory instanceof BufferWindow window) {
+            window.enter(session);
+        } else if (memory instanceof MemoryRange range) {
+            range.enter();
+        } else {
+            throw foreign(memory);
         }
     }
 
     static void exit(IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.exit();
-            case BufferWindow window -> window.exit();
-            case MemoryRange range -> range.exit();
-            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.exit();
+        } else if (memory instanceof BufferWindow window) {
+            window.exit();
+        } else if (memory instanceof MemoryRange range) {
+            range.exit();
+        } else {
+            throw new AssertionError(memory);
         }
     }
 
     /** Until some thread of ours is done with it; closing waits for that. */
     static void hold(Session session, IoMemory memory) {
         requireOutlivesCall(memory);
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.hold(session);
-            case BufferWindow window -> window.hold(session);
-            case MemoryRange range -> range.retain();
-            case RegisteredMemory foreign -> throw foreign(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.hold(session);
+        } else if (memory instanceof BufferWindow window) {
+            window.hold(session);
+        } else if (memory instanceof MemoryRange range) {
+            range.retain();
+        } else {
+            throw foreign(memory);
         }
     }
 
     static void letGo(IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.letGo();
-            case BufferWindow window -> window.letGo();
-            case MemoryRange range -> range.release();
-            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.letGo();
+        } else if (memory instanceof BufferWindow window) {
+            window.letGo();
+        } else if (memory instanceof MemoryRange range) {
+            range.release();
+        } else {
+            throw new AssertionError(memory);
         }
     }
 
     /** Until a completion is taken, on whichever thread. */
     static void claim(Session session, IoMemory memory) {
         requireOutlivesCall(memory);
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.claim(session);
-            case BufferWindow window -> window.claim(session);
-            case MemoryRange range -> range.claim();
-            case RegisteredMemory foreign -> throw foreign(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.claim(session);
+        } else if (memory instanceof BufferWindow window) {
+            window.claim(session);
+        } else if (memory instanceof MemoryRange range) {
+            range.claim();
+        } else {
+            throw foreign(memory);
         }
     }
 
     static void unclaim(IoMemory memory) {
-        switch (memory) {
-            case CuFileBuffer buffer -> buffer.unclaim();
-            case BufferWindow window -> window.unclaim();
-            case MemoryRange range -> range.unclaim();
-            case RegisteredMemory foreign -> throw new AssertionError(foreign);
+        if (memory instanceof CuFileBuffer buffer) {
+            buffer.unclaim();
+        } else if (memory instanceof BufferWindow window) {
+            window.unclaim();
+        } else if (memory instanceof MemoryRange range) {
+            range.unclaim();
+        } else {
+            throw new AssertionError(memory);
         }
     }
 
@@ -103,7 +124,7 @@ final class MemoryUse {
         }
     }
 
-    private static CuFileException foreign(RegisteredMemory memory) {
+    private static CuFileException foreign(IoMemory memory) {
         return CuFileException.of(
                 CuFileError.MEMORY_NOT_REGISTERED, FUNCTION,
                 "not a buffer of this driver: " + memory.getClass().getName());

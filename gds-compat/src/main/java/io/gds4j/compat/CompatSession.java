@@ -168,14 +168,13 @@ final class CompatSession {
     }
 
     CompatFile register(FileSource source) {
-        return switch (source) {
-            case FileSource.Named named -> {
-                FilePair pair = descriptors.open(named);
-                yield add(new CompatFile(this, posix, pair, Optional.of(named.path()), policy.isDirect(named.direct()),
-                        named.drop(), -1));
-            }
-            case FileSource.Descriptor descriptor -> register(descriptor);
-        };
+        // By instanceof: a pattern switch would make a class in the time of a program's first file.
+        if (source instanceof FileSource.Named named) {
+            FilePair pair = descriptors.open(named);
+            return add(new CompatFile(this, posix, pair, Optional.of(named.path()), policy.isDirect(named.direct()),
+                    named.drop(), -1));
+        }
+        return register((FileSource.Descriptor) source);
     }
 
     private CompatFile register(FileSource.Descriptor source) {

@@ -46,6 +46,16 @@ final class FilePair {
 
     /** A file, how it is open, and which synchronisation its writes ask for. */
     record Key(FileKey file, int accessMode, int syncFlags) {
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Key key && file.equals(key.file) && accessMode == key.accessMode
+                    && syncFlags == key.syncFlags;
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * (31 * file.hashCode() + accessMode) + syncFlags;
+        }
     }
 
     FilePair(Posix posix, Key key, FileTraits traits, int buffered, int mode, RangeLocks locks) {

@@ -10,6 +10,12 @@ final class RequestPlanner {
     /** Of requests below this size each piece is asked for when it is read. */
     private static final long ASKED_WHOLE = 512 << 10;
 
+    /** Larger requests are looked at as a whole: they may be too large for the page cache. */
+    private static final long MOST_SAMPLED = 1L << 30;
+
+    /** 64 MiB leave the page cache in some 10 ms. */
+    private static final long LARGEST_CACHED_PIECE = 64L << 20;
+
     /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
     private static final long MAY_FLOOD = 64L << 20;
 
@@ -67,13 +73,16 @@ final class RequestPlanner {
             direct = ((fileOffset | size) & (alignment - 1)) == 0;
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
-        boolean cached = pair.traits().inMemory() || write && !direct || chooses && isCached(pair, fileOffset, size);
+        boolean bypasses = direct || file.leavesCacheAlone() || size > MOST_SAMPLED;
+        boolean cached = pair.traits().inMemory() || write && !direct
+                || chooses && isCached(pair, fileOffset, size, bypasses);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past =
                 (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
         long largest = largestPiece();
         int threads = engine.threads(size, largest, cached);
-        long pieceSize = engine.pieceSize(size, threads, largest, memory.kind().isCuda());
+        boolean alone = threads == 1 && !memory.kind().isCuda();
+        long pieceSize = alone ? pieceAlone(cached && !past) : engine.pieceSize(size, threads, largest);
         if (past) {
             long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
             plan.direct(fileOffset, size, pieceSize, alignment, limit);
@@ -92,8 +101,20 @@ final class RequestPlanner {
         return threads;
     }
 
-    private boolean isCached(FilePair pair, long offset, long size) {
-        return size > ASKED_WHOLE && pair.tellsResidency() && residency.isWhollyCached(pair, offset, size);
+    /** A thread alone that stages nothing gains nothing from pieces; only an interrupt waits for the end of one. */
+    private long pieceAlone(boolean fromMemory) {
+        return fromMemory ? Math.max(LARGEST_CACHED_PIECE, limits.largestPiece()) : limits.largestPiece();
+    }
+
+    /**
+     * @param exactly every byte counts, because the others shall not go through the page cache; else it only tells how many
+     *        threads serve best, and some parts stand for all: a look at 4 GiB in small folios takes 25 ms
+     */
+    private boolean isCached(FilePair pair, long offset, long size, boolean exactly) {
+        if (size <= ASKED_WHOLE || !pair.tellsResidency()) {
+            return false;
+        }
+        return exactly ? residency.isWhollyCached(pair, offset, size) : residency.seemsCached(pair, offset, size);
     }
 
     /** Larger than half of what the machine could still hold: it would evict what others have in the page cache. */

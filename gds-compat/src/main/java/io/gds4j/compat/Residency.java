@@ -32,6 +32,16 @@ final class Residency {
         return cached > last - (offset >> PAGE_SHIFT);
     }
 
+    /** True if the beginning, the middle and the end of a range of three grains or more are in the page cache. */
+    boolean seemsCached(FilePair pair, long offset, long length) {
+        if (length <= 3 * GRAIN) {
+            return isWhollyCached(pair, offset, length);
+        }
+        return isWhollyCached(pair, offset, GRAIN)
+                && isWhollyCached(pair, offset + length - GRAIN, GRAIN)
+                && isWhollyCached(pair, offset + length / 2, GRAIN);
+    }
+
     /** True if the kernel says that no byte of the range is in the page cache. */
     boolean isWhollyCold(FilePair pair, long offset, long length) {
         return pair.tellsResidency() && posix.cachedPages(pair.bufferedDescriptor(), offset, length) == 0;

@@ -86,13 +86,12 @@ final class TransferEngine {
 
     /**
      * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
-     * pays.
+     * pays. A single thread, too, profits from pieces: one is copied while the next is read.
      *
      * @param largest what a slab holds, a power of two
-     * @param staged a single thread, too, profits from pieces: one is copied while the next is read
      */
-    long pieceSize(long size, int threads, long largest, boolean staged) {
-        if (!mayShare(size, largest) || threads == 1 && !staged) {
+    long pieceSize(long size, int threads, long largest) {
+        if (!mayShare(size, largest)) {
             return largest;
         }
         long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / (2L * threads)));

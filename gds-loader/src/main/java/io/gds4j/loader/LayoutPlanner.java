@@ -34,7 +34,6 @@ final class LayoutPlanner {
     private static final long READ_THROUGH = 64 << 10;
 
     private final LoadOptions options;
-    private final long requestSize;
     private final long directMinimum;
     private final List<CheckpointFile> files = new ArrayList<>();
     private final List<SlabSpec> slabs = new ArrayList<>();
@@ -43,10 +42,12 @@ final class LayoutPlanner {
 
     /** Bytes given away of the caller's destination, if it is one for all. */
     private long intoUsed;
+    /** Tensor bytes that no request brings yet. */
+    private long left;
 
     private LayoutPlanner(LoadOptions options, long bytes) {
         this.options = options;
-        this.requestSize = options.requestSize(bytes);
+        this.left = bytes;
         this.directMinimum = Math.min(DIRECT_MINIMUM, options.gatherBytes() / 2);
     }
 
@@ -174,13 +175,12 @@ final class LayoutPlanner {
             }
         }
         long begin = run.begin - head;
-        long length = run.end - begin;
-        long count = Math.ceilDiv(length, requestSize);
-        long share = alignUp(Math.ceilDiv(length, count), PAGE);
         int first = run.first;
         for (long at = begin; at < run.end;) {
-            // requests after the first begin at page boundaries of the file too
-            long end = Math.min(run.end, (at & -PAGE) + share);
+            // equal parts of what is left of the run; requests after the first begin at page boundaries of the file too
+            long length = run.end - at;
+            long count = Math.ceilDiv(length, options.requestSize(left));
+            long end = Math.min(run.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
             while (placed.get(first).tensor().fileEnd() <= at) {
                 first++;
             }
@@ -190,6 +190,7 @@ final class LayoutPlanner {
             }
             long tensorBytes = end - Math.max(at, run.begin);
             work.add(new Direct(file, at, end - at, first, last, tensorBytes, slabIndex, start + at - begin));
+            left -= tensorBytes;
             at = end;
         }
     }

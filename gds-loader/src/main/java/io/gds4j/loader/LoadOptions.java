@@ -19,7 +19,7 @@ record LoadOptions(
         int requestsInFlight,
         boolean direct) {
 
-    private static final long LEAST_AUTOMATIC_REQUEST = 64L << 20;
+    private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
     private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 
     static final LoadOptions DEFAULTS = new LoadOptions(
@@ -109,12 +109,17 @@ record LoadOptions(
                 newDirect);
     }
 
-    /** Bytes of one request at most: as asked, or by the size of the load, so that it neither drains often nor seems to stand. */
-    long requestSize(long planBytes) {
+    /**
+     * Bytes of the next request at most: as asked, or large while much is left and smaller towards the end, so that threads
+     * seldom pause between requests and still end together (guided self-scheduling).
+     *
+     * @param left bytes of the load that no request brings yet
+     */
+    long requestSize(long left) {
         if (requestSize > 0) {
             return requestSize;
         }
-        return Math.clamp(planBytes / 64, LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+        return Math.clamp(left / (2L * requestsInFlight), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
     }
 
     /** Bytes that one gathering read may hold in host memory, twice: as read, and as placed. */
