@@ -9,6 +9,8 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,11 +43,15 @@ class RequestPlannerTest {
 
     /** A file of whose pages so many are said to be in the cache. */
     private static CompatFile file(Posix posix) {
+        return file(posix, false);
+    }
+
+    private static CompatFile file(Posix posix, boolean direct) {
         FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
         FilePair pair = new FilePair(
                 posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
                 new RangeLocks());
-        return new CompatFile(new Object(), posix, pair, Optional.empty(), false, false, -1);
+        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, -1);
     }
 
     private static Posix caching(long bytes) {
@@ -88,6 +94,42 @@ class RequestPlannerTest {
             assertThat(planner(cold, engine, GIB).plan(plan, file(cold), memory(size), size, 0, 0, false))
                     .isEqualTo(4);
         }
+        engine.close();
+    }
+
+    @Test
+    void ofABufferedFileSomePartsTellForAllAndOfADirectOneAllIsLookedAt() {
+        List<Long> asked = new ArrayList<>();
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
+            case "cachedPages" -> {
+                asked.add((Long) arguments[2]);
+                yield (Object) ((Long) arguments[2] / 4096 + 1);
+            }
+            case "open" -> 4;
+            default -> kernel.call();
+        });
+        TransferEngine engine = engine(3);
+        long size = 512 * MIB;
+        planner(posix, engine, 16 * GIB)
+                .plan(new RequestPlan(), file(posix, false), memory(size), size, 0, 0, false);
+        assertThat(asked).containsExactly(256L << 10, 256L << 10, 256L << 10);
+        asked.clear();
+        planner(posix, engine, 16 * GIB)
+                .plan(new RequestPlan(), file(posix, true), memory(size), size, 0, 0, false);
+        assertThat(asked).containsExactly(size);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 8", "false, 32"})
+    void aCallerAloneReadsHostMemoryInLongPiecesLongerOnesFromMemoryThanFromADisk(boolean cached, long pieces) {
+        long size = 512 * MIB;
+        Posix posix = caching(cached ? size : 0);
+        TransferEngine engine = engine(0);
+        RequestPlan plan = new RequestPlan();
+        int threads = planner(posix, engine, 16 * GIB).plan(plan, file(posix), memory(size), size, 0, 0, false);
+        assertThat(threads).isOne();
+        assertThat(plan.pieces()).isEqualTo(pieces);
         engine.close();
     }
 }

@@ -153,7 +153,8 @@ public final class LoadPlan {
     /**
      * Bytes of one read at most.
      *
-     * @param bytes 1 MiB or more, rounded down to a multiple of 4096; by default a 64th of the load, from 64 to 256 MiB
+     * @param bytes 1 MiB or more, rounded down to a multiple of 4096; by default what is left of the load divided by twice the
+     *        requests in flight, from 32 to 256 MiB: large while much is left, smaller towards the end
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan requestSize(long bytes) {

@@ -455,12 +455,22 @@ class LoadTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1000000000, 15", "16000000000, 65", "1000000000000, 3726"})
-    void requestsGrowWithTheLoad(long bytes, int requests) {
+    @CsvSource({"1000000000, 20", "16000000000, 78", "1000000000000, 3744"})
+    void requestsShrinkTowardsTheEndOfTheLoad(long bytes, int requests) {
         writer("sparse.safetensors").tensor("a", DType.U8, bytes).writeSparse();
-        assertThat(Checkpoint.open(folder.resolve("sparse.safetensors")).plan().requests())
+        List<LoadRequest> planned =
+                Checkpoint.open(folder.resolve("sparse.safetensors")).plan().requests();
+        assertThat(planned)
                 .hasSize(requests)
-                .allSatisfy(request -> assertThat(request.length()).isBetween(1L << 20, 256L << 20));
+                .allSatisfy(request -> assertThat(request.length()).isBetween(16L << 20, 256L << 20));
+        assertThat(planned.getFirst().length()).isGreaterThan(100L << 20);
+        assertThat(planned.getLast().length()).isLessThan(32L << 20);
+        assertThat(planned).extracting(LoadRequest::length).isSortedAccordingTo(LoadTest::largerFirstButForAPage);
+    }
+
+    /** Parts of equal length differ by their rounding to pages, at both ends. */
+    private static int largerFirstButForAPage(long one, long other) {
+        return Math.abs(one - other) <= 8192 ? 0 : Long.compare(other, one);
     }
 
     @Test
