@@ -57,11 +57,14 @@ final class BouncePool {
     private int pinningNow;
 
     private final AtomicInteger waiting = new AtomicInteger();
-    /** Streams that wait for us: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
+    /** Operations that streams wait for: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
     private volatile int parked;
 
+    /** Streams that wait. Under the lock. */
+    private volatile int parkedStreams;
+
     /** Streams may come to wait for us: what was made for them, and all else, stays. Under the lock. */
-    private boolean filled;
+    private volatile boolean filled;
 
     /** Looks after idle memory while there is any. Under the lock. */
     private @Nullable Thread trimmer;
@@ -358,25 +361,41 @@ final class BouncePool {
         }
     }
 
-    /** A stream is going to wait for us: from now until {@link #unpark} the pool stays as it is. */
-    void park() {
+    /**
+     * A stream is going to wait for us: from now until {@link #unpark} the pool stays as it is.
+     *
+     * @param first the stream waits for nothing else of ours yet
+     */
+    void park(boolean first) {
         lock.lock();
         try {
             parked++;
+            parkedStreams += first ? 1 : 0;
             awaitPinning();
         } finally {
             lock.unlock();
         }
     }
 
-    void unpark() {
+    /**
+     * Ends what {@link #park} began.
+     *
+     * @param last the stream waits for nothing of ours any more
+     */
+    void unpark(boolean last) {
         lock.lock();
         try {
             parked--;
+            parkedStreams -= last ? 1 : 0;
             returned.signalAll();
         } finally {
             lock.unlock();
         }
+    }
+
+    /** True if streams may come to wait for us. */
+    boolean mayBeParked() {
+        return filled;
     }
 
     /** True while a stream waits for us. */
@@ -386,7 +405,7 @@ final class BouncePool {
 
     /** True while so many streams wait for us that a GPU's channels may all be taken: then what is new to CUDA waits for them. */
     boolean areManyParked() {
-        return parked > FEW_PARKED;
+        return parkedStreams > FEW_PARKED;
     }
 
     /** Waits for a time when only a few do. */

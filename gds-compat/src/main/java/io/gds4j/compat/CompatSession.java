@@ -13,6 +13,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.InFlight;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
@@ -43,6 +44,7 @@ final class CompatSession {
     private final PathCounters counters;
     private final IoPolicy policy;
     private final boolean allowSystemMemory;
+    private final Optional<CudaContexts> contexts;
     private final DescriptorTable descriptors;
     private final BufferTable buffers;
     private final BouncePool pool;
@@ -61,6 +63,7 @@ final class CompatSession {
         this.posix = posix;
         this.log = SessionLog.open(config);
         this.counters = counters;
+        this.contexts = contexts;
         this.policy = IoPolicy.of(config);
         this.allowSystemMemory = config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY);
         this.descriptors = new DescriptorTable(posix);
@@ -355,12 +358,27 @@ final class CompatSession {
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, function, "there is no CUDA driver for " + memory);
         }
         GpuContext context = contexts.of(memory);
+        boolean byProcessor = copiesByProcessor(memory);
         if (write) {
-            lane.deviceWrite().source(context, memory.address() + bufferOffset);
+            lane.deviceWrite().source(context, memory.address() + bufferOffset, byProcessor);
             return lane.deviceWrite();
         }
-        lane.deviceRead().target(context, memory.address() + bufferOffset);
+        lane.deviceRead().target(context, memory.address() + bufferOffset, byProcessor);
         return lane.deviceRead();
+    }
+
+    /**
+     * True for managed memory while streams may wait for us: the driver's copies of it wait for all streams first, and those in
+     * turn might wait for the copy.
+     */
+    boolean copiesByProcessor(MemoryRange memory) {
+        return memory.kind() == MemoryKind.CUDA_MANAGED && pool.mayBeParked() && sharesManaged(memory);
+    }
+
+    /** True unless it is managed memory that processors may not touch while its GPU works. */
+    boolean sharesManaged(MemoryRange memory) {
+        return memory.kind() != MemoryKind.CUDA_MANAGED
+                || contexts.isPresent() && contexts.get().sharesManagedMemory(memory.device());
     }
 
     /** Small reads that are done together; those that are not stay {@link DeviceReadGroup#UNDONE}. */

@@ -51,6 +51,10 @@ final class CudaOrder implements StreamOrder {
     private final Deque<Long> idleEvents = new ArrayDeque<>();
     private @Nullable Thread worker;
     private long pending;
+
+    /** Operations for which the pool counts the stream as waiting. Under the lock. */
+    private int waits;
+
     private boolean closed;
 
     /** An operation for which the stream waits. */
@@ -152,7 +156,7 @@ final class CudaOrder implements StreamOrder {
         }
         long event = event();
         boolean parked = false;
-        pool.park();
+        pool.park(countWait());
         try {
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
             int turn = word.next();
@@ -177,8 +181,28 @@ final class CudaOrder implements StreamOrder {
                 lock.unlock();
             }
             if (!parked) {
-                pool.unpark();
+                pool.unpark(uncountWait());
             }
+        }
+    }
+
+    /** True if it is the only one. */
+    private boolean countWait() {
+        lock.lock();
+        try {
+            return waits++ == 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** True if it was the last one. */
+    private boolean uncountWait() {
+        lock.lock();
+        try {
+            return --waits == 0;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -224,7 +248,7 @@ final class CudaOrder implements StreamOrder {
             }
         } finally {
             word.release(parked.turn());
-            pool.unpark();
+            pool.unpark(uncountWait());
             lock.lock();
             try {
                 idleEvents.push(parked.event());

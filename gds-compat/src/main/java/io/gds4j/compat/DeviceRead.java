@@ -7,6 +7,7 @@ final class DeviceRead extends Transfer {
     private final PieceIo io;
     private @Nullable GpuContext context;
     private long target;
+    private boolean byProcessor;
 
     DeviceRead(PieceIo io) {
         this.io = io;
@@ -17,8 +18,10 @@ final class DeviceRead extends Transfer {
      *
      * @param memoryContext the context of the memory
      * @param address address of the request's first byte
+     * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void target(GpuContext memoryContext, long address) {
+    void target(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+        byProcessor = copiedByProcessor;
         context = memoryContext;
         target = address;
     }
@@ -39,6 +42,7 @@ final class DeviceRead extends Transfer {
         if (!ring.enter(this, lane, bytes)) {
             return;
         }
+        ring.copyByProcessor(byProcessor);
         try {
             long piece = claim(lane);
             while (piece >= 0) {

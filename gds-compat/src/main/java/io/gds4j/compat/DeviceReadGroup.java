@@ -158,7 +158,9 @@ final class DeviceReadGroup {
             while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
                 to++;
             }
-            copy(ring, entries.subList(from, to), start, host, read, failed, results, offset + from);
+            copy(
+                    ring, session.copiesByProcessor(entries.get(from).memory()), entries.subList(from, to), start, host,
+                    read, failed, results, offset + from);
             from = to;
         }
         return RequestPlan.roundUp(host + (end - start), PAGE);
@@ -172,6 +174,7 @@ final class DeviceReadGroup {
     /** Begins to copy entries that follow each other in file and memory. */
     private static void copy(
             GpuRing ring,
+            boolean byProcessor,
             List<BatchRequest> entries,
             long start,
             long host,
@@ -193,6 +196,7 @@ final class DeviceReadGroup {
         }
         long from = host + (first.fileOffset() - start);
         long to = first.memory().address() + first.bufferOffset();
+        ring.copyByProcessor(byProcessor);
         if (bytes > 0 && ring.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
             Arrays.fill(results, offset, offset + done, UNDONE);
         }

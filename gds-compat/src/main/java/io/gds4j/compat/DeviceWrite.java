@@ -7,6 +7,7 @@ final class DeviceWrite extends Transfer {
     private final PieceIo io;
     private @Nullable GpuContext context;
     private long source;
+    private boolean byProcessor;
 
     DeviceWrite(PieceIo io) {
         this.io = io;
@@ -17,8 +18,10 @@ final class DeviceWrite extends Transfer {
      *
      * @param memoryContext the context of the memory
      * @param address address of the request's first byte
+     * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void source(GpuContext memoryContext, long address) {
+    void source(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+        byProcessor = copiedByProcessor;
         context = memoryContext;
         source = address;
     }
@@ -39,6 +42,7 @@ final class DeviceWrite extends Transfer {
         if (!ring.enter(this, lane, bytes)) {
             return;
         }
+        ring.copyByProcessor(byProcessor);
         try {
             boolean ahead = pieces() > 1 && ring.hasTwo(bytes);
             long piece = claim(lane);

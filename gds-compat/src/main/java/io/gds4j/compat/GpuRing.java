@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.memory.HostMemoryViews;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +45,7 @@ final class GpuRing {
     private boolean ready;
     private int turn;
     private int held;
+    private boolean byProcessor;
 
     /** A slab, and the copy that may be using it. */
     static final class Slot {
@@ -159,10 +162,29 @@ final class GpuRing {
     }
 
     /**
+     * Says how the copies that follow are made.
+     *
+     * @param value by this thread, and complete at once: of managed memory, which the driver's copies may not touch while streams
+     *        wait for us, since the driver waits for them first
+     */
+    void copyByProcessor(boolean value) {
+        byProcessor = value;
+    }
+
+    private static void copy(long to, long from, long bytes) {
+        MemorySegment.copy(
+                HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);
+    }
+
+    /**
      * Starts a copy. A small one goes row by row while streams wait for us: what is put into the queue of commands gets nowhere
      * once waiting streams stand in all of the GPU's few channels, and they would wait for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
+        if (byProcessor) {
+            copy(to, from, bytes);
+            return Cuda.SUCCESS;
+        }
         if (bytes >= COPY_ENGINE_BYTES || !pool.isParked()) {
             return cuda.memcpyHtoDAsync(to, from, bytes, stream);
         }
@@ -302,7 +324,12 @@ final class GpuRing {
 
     /** Starts copying from the GPU to a slab, on behalf of a piece. */
     void copyOut(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
-        int result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
+        int result = Cuda.SUCCESS;
+        if (byProcessor) {
+            copy(to, from, bytes);
+        } else {
+            result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
+        }
         begun(transfer, slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
 
@@ -310,6 +337,8 @@ final class GpuRing {
         slot.piece = piece;
         if (copied != Cuda.SUCCESS) {
             failed(transfer, slot, call, copied);
+        } else if (byProcessor) {
+            slot.busy = false;
         } else if (bytes <= SPIN_BYTES && transfer.pieces() == 1) {
             int done = cuda.streamSynchronize(stream);
             if (done != Cuda.SUCCESS) {

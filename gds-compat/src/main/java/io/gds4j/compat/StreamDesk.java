@@ -104,6 +104,13 @@ final class StreamDesk {
         }
         CompatFile file = CompatFile.own(session, request.file(), function);
         checkCells(function, request);
+        if (!session.sharesManaged(request.memory()) && HostStream.find(request.stream()).isEmpty()) {
+            throw CuFileException.of(
+                    CuFileError.ASYNC_NOT_SUPPORTED,
+                    function,
+                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
+                            + " streams");
+        }
         StreamOrder order;
         synchronized (this) {
             order = orders.get(request.stream());

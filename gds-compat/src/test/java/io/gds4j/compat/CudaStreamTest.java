@@ -200,6 +200,46 @@ class CudaStreamTest {
     }
 
     @Test
+    void managedMemoryIsMovedWhileOtherStreamsWait() {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            int count = 8;
+            GuardedFile source = rig.file(count * SIZE);
+            GuardedFile target = rig.file(count * SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_MANAGED, count * SIZE);
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            CountDownLatch allWait = new CountDownLatch(count);
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(() -> {
+                allWait.countDown();
+                await(allWait);
+            });
+            try (CuFileHandle from = rig.open(source);
+                    CuFileHandle to = rig.open(target)) {
+                for (int i = 0; i < count; i++) {
+                    registered.add(rig.driver().stream(stream(), Set.of()));
+                }
+                for (int i = 0; i < count; i++) {
+                    CuFileStream.Cells read = cells(SIZE, (long) i * SIZE, (long) i * SIZE);
+                    CuFileStream.Cells write = cells(SIZE, (long) i * SIZE, (long) i * SIZE);
+                    all.add(read);
+                    all.add(write);
+                    registered.get(i).read(from, memory.range(), read);
+                    registered.get(i).write(to, memory.range(), write);
+                }
+                streams.forEach(cuda::streamSynchronize);
+                assertThat(all).extracting(CudaStreamTest::result).containsOnly((long) SIZE);
+            } finally {
+                registered.forEach(CuFileStream::close);
+            }
+            memory.expect(0, source.expected(0, count * SIZE));
+            memory.verify();
+            target.expectWrite(0, source.expected(0, count * SIZE));
+            target.verify();
+        }
+    }
+
+    @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void copiesDoNotQueueBehindTheStreamsThatWaitForThem() {
         try (Current current = new Current()) {

@@ -150,7 +150,11 @@ class GpuStreamTest {
         }
 
         GuardedMemory memory(int size) {
-            return GuardedMemory.allocate(driver.allocator(), MemoryKind.CUDA_DEVICE, size);
+            return memory(MemoryKind.CUDA_DEVICE, size);
+        }
+
+        GuardedMemory memory(MemoryKind kind, int size) {
+            return GuardedMemory.allocate(driver.allocator(), kind, size);
         }
 
         CuFileHandle open(GuardedFile file) {
@@ -263,6 +267,50 @@ class GpuStreamTest {
             streams.forEach(CuFileStream::close);
             check(JCudaDriver.cuEventDestroy(spun));
         }
+    }
+
+    @Test
+    void managedMemoryIsMovedBetweenKernelsOnManyStreams() throws IOException {
+        int count = 16;
+        int part = 300_000;
+        GuardedFile source = file("managed", count * part);
+        GuardedFile target = file("managed-target", count * part);
+        try (Machine machine = new Machine();
+                CuFileHandle from = machine.open(source);
+                CuFileHandle to = machine.open(target)) {
+            List<CUstream> raws = new ArrayList<>();
+            List<CuFileStream> streams = new ArrayList<>();
+            List<GuardedMemory> memories = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                raws.add(machine.stream());
+                streams.add(machine.driver.stream(JCudaInterop.stream(raws.get(i)), Set.of()));
+                memories.add(machine.memory(MemoryKind.CUDA_MANAGED, part));
+            }
+            for (int round = 0; round < 3; round++) {
+                for (int i = 0; i < count; i++) {
+                    CuFileStream.Cells read = cells(part, (long) i * part, 0);
+                    CuFileStream.Cells write = cells(part, (long) i * part, 0);
+                    machine.spin(SECOND / 100, raws.get(i));
+                    streams.get(i).read(from, memories.get(i).range(), read);
+                    machine.add(memories.get(i), part, raws.get(i));
+                    streams.get(i).write(to, memories.get(i).range(), write);
+                    machine.add(memories.get(i), part, raws.get(i));
+                    all.add(read);
+                    all.add(write);
+                }
+            }
+            raws.forEach(raw -> check(JCudaDriver.cuStreamSynchronize(raw)));
+            assertThat(all).extracting(GpuStreamTest::result).containsOnly((long) part);
+            streams.forEach(CuFileStream::close);
+            for (int i = 0; i < count; i++) {
+                memories.get(i).expect(0, plus(source.expected((long) i * part, part), 2));
+                memories.get(i).verify();
+                memories.get(i).close();
+                target.expectWrite((long) i * part, plus(source.expected((long) i * part, part), 1));
+            }
+        }
+        target.verify();
     }
 
     @Test

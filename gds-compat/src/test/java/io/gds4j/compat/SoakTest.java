@@ -41,7 +41,7 @@ class SoakTest {
             for (int i = 0; i < THREADS; i++) {
                 workers.add(new SoakWorker(ground(rig), kind, shared, rig.file(SoakWorker.BYTES), SEED + i));
             }
-            run(workers, SECONDS);
+            run(workers, Duration.ofSeconds(SECONDS));
             assertThat(rig.driver().statistics().engine().queueDepth()).as("requests left").isZero();
             assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
         }
@@ -75,7 +75,7 @@ class SoakTest {
     }
 
     /** A stream that needs no GPU. */
-    static SoakWorker.Ordered onHost() {
+    private static SoakWorker.Ordered onHost() {
         HostStream stream = HostStream.create();
         return new SoakWorker.Ordered() {
             @Override
@@ -95,9 +95,9 @@ class SoakTest {
         };
     }
 
-    /** All workers at once for so many seconds, then what they moved is compared. */
-    static void run(List<SoakWorker> workers, long seconds) throws Exception {
-        long end = System.nanoTime() + Duration.ofSeconds(seconds).toNanos();
+    /** All workers at once for so long, then what they moved is compared. */
+    static void run(List<SoakWorker> workers, Duration length) throws Exception {
+        long end = System.nanoTime() + length.toNanos();
         try (ExecutorService threads = Executors.newFixedThreadPool(workers.size())) {
             List<Future<?>> running = new ArrayList<>();
             workers.forEach(worker -> running.add(threads.submit(() -> worker.runUntil(end))));

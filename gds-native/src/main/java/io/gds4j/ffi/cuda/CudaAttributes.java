@@ -26,6 +26,8 @@ public final class CudaAttributes {
     public static final int DEVICE_COMPUTE_CAPABILITY_MAJOR = 75;
     public static final int DEVICE_COMPUTE_CAPABILITY_MINOR = 76;
     public static final int DEVICE_MANAGED_MEMORY = 83;
+    /** Processors may touch managed memory while kernels run. */
+    public static final int DEVICE_CONCURRENT_MANAGED_ACCESS = 89;
     public static final int DEVICE_VIRTUAL_MEMORY_MANAGEMENT = 102;
     public static final int DEVICE_MEMORY_POOLS = 115;
     public static final int DEVICE_GPU_DIRECT_RDMA = 116;

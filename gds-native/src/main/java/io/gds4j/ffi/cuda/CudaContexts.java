@@ -17,6 +17,7 @@ import java.util.function.IntSupplier;
 public final class CudaContexts {
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
+    private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
     private final ThreadLocal<long[]> answers = ThreadLocal.withInitial(() -> new long[1]);
 
     /** Over an initialised driver. */
@@ -78,6 +79,21 @@ public final class CudaContexts {
      */
     public boolean isRetained(long context) {
         return primaries.containsValue(context);
+    }
+
+    /** True if processors may touch managed memory of a GPU at any time, also while the GPU works. */
+    public boolean sharesManagedMemory(int ordinal) {
+        Boolean known = sharesManaged.get(ordinal);
+        return known != null ? known : sharesManaged.computeIfAbsent(ordinal, this::asksManagedMemory);
+    }
+
+    private boolean asksManagedMemory(int ordinal) {
+        int[] device = new int[1];
+        int[] value = new int[1];
+        return cuda.deviceGet(device, ordinal) == Cuda.SUCCESS
+                && cuda.deviceGetAttribute(
+                        value, CudaAttributes.DEVICE_CONCURRENT_MANAGED_ACCESS, device[0]) == Cuda.SUCCESS
+                && value[0] == 1;
     }
 
     /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */

@@ -17,6 +17,7 @@ import java.util.function.IntSupplier;
  * more.
  * <li>A call without a current context is INVALID_CONTEXT; a stream, an event or a pointer of {@code cuMemAlloc} that belongs
  * to another context than the current one is refused and noted in {@link #violations()}, as is the NULL stream.
+ * <li>Copies of managed memory get nowhere while any stream waits for a word.
  * <li>{@link #fail}, {@link #failDeferred}, {@link #refusePinning} and {@link #deinitialize} inject failures.
  * <li>{@link #leaks()} tells what is alive.
  * </ul>
@@ -245,7 +246,9 @@ public final class FakeCuda extends FakeSharing {
                 return ERROR_NOT_READY;
             }
             stream[0] = handle();
-            streams.put(stream[0], new FakeStream(stream[0], context).behind(this::channelsAreTaken));
+            streams.put(stream[0], new FakeStream(stream[0], context)
+                    .behind(this::channelsAreTaken)
+                    .besides(() -> streams.values().stream().anyMatch(FakeStream::parked)));
             return SUCCESS;
         }));
     }

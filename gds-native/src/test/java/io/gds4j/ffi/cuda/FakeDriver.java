@@ -331,7 +331,14 @@ abstract class FakeDriver implements Cuda {
                 MemorySegment.ofAddress(to).reinterpret(bytes),
                 0,
                 bytes));
-        stream.enqueue(inChannel ? new FakeStream.InChannel(copy) : copy);
+        FakeBlock target = blocks.around(to);
+        FakeBlock source = blocks.around(from);
+        if (target != null && target.kind == FakeBlock.Kind.MANAGED
+                || source != null && source.kind == FakeBlock.Kind.MANAGED) {
+            stream.enqueue(new FakeStream.OfManaged(copy));
+        } else {
+            stream.enqueue(inChannel ? new FakeStream.InChannel(copy) : copy);
+        }
         return SUCCESS;
     }
 

@@ -11,12 +11,21 @@ final class FakeStream {
     final FakeContext context;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
     private BooleanSupplier channelsTaken = () -> false;
+    private BooleanSupplier anyParked = () -> false;
     private int error;
     /** A graph is being captured from it. */
     boolean capturing;
 
     /** Work that goes through the channel that others may stand in. */
     record InChannel(IntSupplier work) implements IntSupplier {
+        @Override
+        public int getAsInt() {
+            return work.getAsInt();
+        }
+    }
+
+    /** A copy of managed memory, for which the driver waits for all streams first. */
+    record OfManaged(IntSupplier work) implements IntSupplier {
         @Override
         public int getAsInt() {
             return work.getAsInt();
@@ -42,6 +51,12 @@ final class FakeStream {
         return this;
     }
 
+    /** Says when a stream waits for a word, which copies of managed memory wait for. */
+    FakeStream besides(BooleanSupplier parked) {
+        anyParked = parked;
+        return this;
+    }
+
     void enqueue(IntSupplier work) {
         pending.add(work);
     }
@@ -62,7 +77,9 @@ final class FakeStream {
 
     /** Does the oldest piece of work; false if there is none, or none that can be done. */
     boolean runOne() {
-        if (parked() || pending.peek() instanceof InChannel && channelsTaken.getAsBoolean()) {
+        if (parked()
+                || pending.peek() instanceof InChannel && channelsTaken.getAsBoolean()
+                || pending.peek() instanceof OfManaged && anyParked.getAsBoolean()) {
             return false;
         }
         IntSupplier work = pending.poll();
