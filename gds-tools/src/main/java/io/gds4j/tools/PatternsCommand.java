@@ -38,6 +38,9 @@ final class PatternsCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
     @Option(names = {"-p", "--patterns"}, paramLabel = "N", split = ",",
             description = "Numbers of the patterns. Default: 1,2,3.")
     private List<Integer> patterns = List.of(1, 2, 3);
@@ -95,6 +98,7 @@ final class PatternsCommand implements Callable<Integer> {
         }
         PatternsArguments arguments =
                 new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
-        return new PatternsRun(arguments, terminal, output.manner(), Schemas.of("patterns")).run().code();
+        return new PatternsRun(arguments, terminal, statistics.with(output.manner()), Schemas.of("patterns")).run()
+                .code();
     }
 }

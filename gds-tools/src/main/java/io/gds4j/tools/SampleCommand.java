@@ -37,6 +37,9 @@ final class SampleCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
     @Parameters(arity = "0..*", paramLabel = "NAME", description = "Samples to run.")
     private List<String> names = new ArrayList<>();
 
@@ -83,7 +86,7 @@ final class SampleCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
-        return new SampleRun(selection, terminal, output.manner(), Schemas.of("sample")).run().code();
+        return new SampleRun(selection, terminal, statistics.with(output.manner()), Schemas.of("sample")).run().code();
     }
 
     private List<String> options() {

@@ -46,6 +46,21 @@ class PatternsCommandTest {
     }
 
     @Test
+    void statisticsAreOfAllRunsOfAPattern() {
+        String[] line = {"patterns", "-p", "1,2", "--memory", "host", "-s", "256K", "-i", "64K", "-r", "2", "--dir",
+                folder.toString(), "--stats"};
+        GdsRun run = gds(line);
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out()).contains("SESSION of pattern-1 (compat)", "SESSION of pattern-2 (compat)",
+                // three runs with the warm-up, each of two rounds of four requests
+                "\nRead: ok = 24 err = 0", "\nBufRegister: ok = 24 err = 0", "\nBufRegister: ok = 3 err = 0");
+        assertThat(gds("patterns", "-p", "2", "--memory", "host", "-s", "64K", "-i", "64K", "-r", "1", "--dir",
+                folder.toString(), "--stats", "--json").json().get("stats").get("pattern-2").get("read_ops").get("ok")
+                .asLong()).isEqualTo(4);
+    }
+
+    @Test
     void anEarlierResultIsShownAndDrawnElsewhere() throws IOException {
         String printed = gds("patterns", "-p", "2,3", "--memory", "host", "-s", "128K", "-i", "16K:64K:*4", "-r", "1",
                 "--dir", folder.toString(), "--json").out();

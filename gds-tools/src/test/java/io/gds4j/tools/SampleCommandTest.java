@@ -9,6 +9,7 @@ import io.gds4j.samples.Samples;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -60,6 +61,27 @@ class SampleCommandTest {
 
         assertThat(json.get("verified").asBoolean()).isTrue();
         assertThat(json.get("samples")).hasSize(2);
+    }
+
+    @Test
+    void statisticsOfASampleFollowItAndAreInTheObject() throws IOException {
+        String[] line = {"sample", "pattern-1", "driver-settings", "--memory", "host", "--size", "256K", "--io", "64K",
+                "--dir", folder.toString(), "--stats"};
+        GdsRun run = gds(line);
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out()).contains(
+                "  SESSION of pattern-1 (compat), statistics level 3", "  Read: ok = 8 err = 0", // with the warm-up
+                "  BufRegister: ok = 8 err = 0", "  HandleDeregister: ok = 1 err = 0",
+                "  SESSION of driver-settings (compat), statistics level 3");
+        String[] asJson = Arrays.copyOf(line, line.length + 1);
+        asJson[line.length] = "--json";
+        JsonNode samples = gds(asJson).json().get("samples");
+        assertThat(samples.get(0).get("stats").get("buf_register_ops").get("ok").asLong()).isEqualTo(8);
+        assertThat(samples.get(0).get("stats").get("read_bytes").asLong()).isEqualTo(2 * samples.get(0).get("bytes")
+                .asLong());
+        assertThat(samples.get(1).get("stats").get("write_ops").get("ok").asLong()).isEqualTo(1);
+        assertThat(Files.list(folder)).isEmpty();
     }
 
     @ParameterizedTest

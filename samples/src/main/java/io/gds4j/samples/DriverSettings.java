@@ -31,7 +31,7 @@ public final class DriverSettings {
         CuFileConfig config = CuFileConfig.load();
         arguments.say("max_direct_io_size_kb = %d, from %s", config.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB),
                 config.source(CuFileKeys.MAX_DIRECT_IO_SIZE_KB));
-        try (CuFileDriver driver = CuFileDriver.open(config, arguments.backend())) {
+        try (CuFileDriver driver = arguments.openDriver()) {
             print(arguments, "as opened", driver.properties());
             driver.setPollMode(true, 32768);
             driver.setMaxPinnedMemSize(512);

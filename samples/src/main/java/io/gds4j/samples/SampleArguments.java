@@ -24,6 +24,7 @@ import java.util.function.Consumer;
  * @param gpu ordinal of the GPU
  * @param backend {@code auto}, {@code compat} or {@code libcufile}
  * @param listener takes the lines that the sample prints
+ * @param shared a driver that is open already, for a caller who counts what the sample does; empty for one of its own
  */
 public record SampleArguments(
         Path folder,
@@ -33,7 +34,8 @@ public record SampleArguments(
         Optional<MemoryKind> memory,
         int gpu,
         String backend,
-        Consumer<String> listener) {
+        Consumer<String> listener,
+        Optional<CuFileDriver> shared) {
 
     private static final int KIB = 1024;
     private static final int MOST_BYTES = 512 << 20;
@@ -58,7 +60,8 @@ public record SampleArguments(
      */
     public static SampleArguments read(Path folder, Consumer<String> listener, String... options) {
         SampleArguments read =
-                new SampleArguments(folder, 64 << 20, 4 << 20, 4, Optional.empty(), 0, "auto", listener);
+                new SampleArguments(folder, 64 << 20, 4 << 20, 4, Optional.empty(), 0, "auto", listener,
+                        Optional.empty());
         for (int i = 0; i < options.length; i += 2) {
             if (i + 1 == options.length) {
                 throw new IllegalArgumentException(options[i] + " needs a value");
@@ -73,11 +76,14 @@ public record SampleArguments(
             case "--size" -> sized(bytes(name, value), ioSize);
             case "--io" -> sized(size, bytes(name, value));
             case "--threads" ->
-                new SampleArguments(folder, size, ioSize, number(name, value), memory, gpu, backend, listener);
-            case "--memory" -> new SampleArguments(folder, size, ioSize, threads, kind(value), gpu, backend, listener);
+                new SampleArguments(folder, size, ioSize, number(name, value), memory, gpu, backend, listener, shared);
+            case "--memory" ->
+                new SampleArguments(folder, size, ioSize, threads, kind(value), gpu, backend, listener, shared);
             case "--gpu" ->
-                new SampleArguments(folder, size, ioSize, threads, memory, number(name, value), backend, listener);
-            case "--backend" -> new SampleArguments(folder, size, ioSize, threads, memory, gpu, value, listener);
+                new SampleArguments(folder, size, ioSize, threads, memory, number(name, value), backend, listener,
+                        shared);
+            case "--backend" ->
+                new SampleArguments(folder, size, ioSize, threads, memory, gpu, value, listener, shared);
             default -> throw new IllegalArgumentException(
                     "unknown option " + name + ": --size, --io, --threads, --memory, --gpu and --backend are known");
         };
@@ -91,12 +97,22 @@ public record SampleArguments(
      * @return the arguments
      */
     public SampleArguments sized(int bytes, int requestBytes) {
-        return new SampleArguments(folder, bytes, requestBytes, threads, memory, gpu, backend, listener);
+        return new SampleArguments(folder, bytes, requestBytes, threads, memory, gpu, backend, listener, shared);
     }
 
-    /** {@return a driver of the configuration that holds here, with the backend that was asked for} */
+    /**
+     * The same with a driver of the caller's, which stays open.
+     *
+     * @param driver an open driver
+     * @return the arguments
+     */
+    public SampleArguments sharing(CuFileDriver driver) {
+        return new SampleArguments(folder, size, ioSize, threads, memory, gpu, backend, listener, Optional.of(driver));
+    }
+
+    /** {@return a driver of the configuration that holds here, with the backend that was asked for; to be closed} */
     public CuFileDriver openDriver() {
-        return CuFileDriver.open(CuFileConfig.load(), backend);
+        return shared.map(CuFileDriver::share).orElseGet(() -> CuFileDriver.open(CuFileConfig.load(), backend));
     }
 
     /**

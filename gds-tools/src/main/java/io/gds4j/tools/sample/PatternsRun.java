@@ -66,7 +66,13 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.isSvg(arguments.output()); // what cannot be drawn need not be measured
         }
-        PatternsResult result = arguments.from() == null ? measured() : PatternsResult.read(arguments.from());
+        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), manner)) {
+            return run(drivers);
+        }
+    }
+
+    private ExitStatus run(CountingDrivers drivers) throws IOException, InterruptedException {
+        PatternsResult result = arguments.from() == null ? measured(drivers) : PatternsResult.read(arguments.from());
         if (arguments.output() != null) {
             ChartFile.write(arguments.output(), result::chart);
         }
@@ -75,18 +81,22 @@ public final class PatternsRun {
             object.put("schema", schema);
             object.putAll(result.fields());
             object.put("chart", arguments.output() == null ? null : arguments.output().toString());
+            if (manner.statistics()) {
+                object.put("stats", drivers.objects());
+            }
             terminal.out().println(Json.line(object));
         } else if (manner.table()) {
             result.table().forEach(terminal.out()::println);
             if (arguments.output() != null) {
                 terminal.out().println("  chart: " + arguments.output());
             }
+            drivers.lines().forEach(terminal.out()::println);
         }
         return result.verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
     }
 
-    private PatternsResult measured() throws IOException, InterruptedException {
-        measure();
+    private PatternsResult measured(CountingDrivers drivers) throws IOException, InterruptedException {
+        measure(drivers);
         List<PatternsResult.Point> points = new ArrayList<>();
         for (NamedSample pattern : patterns) {
             for (long ioSize : arguments.ioSizes()) {
@@ -99,7 +109,7 @@ public final class PatternsRun {
                 arguments.size(), arguments.rounds(), paths.stream().map(IoPath::name).toList(), verified, points);
     }
 
-    private void measure() throws IOException, InterruptedException {
+    private void measure(CountingDrivers drivers) throws IOException, InterruptedException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         long runs = (long) arguments.ioSizes().size() * arguments.rounds() * patterns.size();
         try (Progress progress = manner.start(terminal, "patterns", runs * arguments.size())) {
@@ -107,7 +117,7 @@ public final class PatternsRun {
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {
                     for (NamedSample pattern : patterns) {
-                        measure(parent, pattern, ioSize, round > 0);
+                        measure(drivers, parent, pattern, ioSize, round > 0);
                         done += round > 0 ? arguments.size() : 0; // the first round warms the JVM up
                         progress.advanceTo(done);
                     }
@@ -116,7 +126,8 @@ public final class PatternsRun {
         }
     }
 
-    private void measure(Path parent, NamedSample pattern, long ioSize, boolean counts)
+    private void measure(
+            CountingDrivers drivers, Path parent, NamedSample pattern, long ioSize, boolean counts)
             throws IOException, InterruptedException {
         List<String> options = new ArrayList<>(arguments.options());
         options.addAll(List.of("--size", Long.toString(arguments.size()), "--io", Long.toString(ioSize)));
@@ -128,7 +139,7 @@ public final class PatternsRun {
             } catch (IllegalArgumentException e) {
                 throw CommandFailure.usage(e.getMessage());
             }
-            SampleResult result = pattern.sample().run(read);
+            SampleResult result = pattern.sample().run(drivers.with(pattern, read));
             verified &= result.verified();
             if (counts) {
                 result.paths().forEach((path, moved) -> {

@@ -88,18 +88,20 @@ public final class SampleRun {
         }
         List<String> lines = new ArrayList<>();
         SampleOutcome outcome;
-        try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-")) {
-            SampleResult result = sample.sample().run(arguments(folder.path(), lines));
-            outcome = new SampleOutcome(sample, lines, result, null);
+        try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-");
+                CountingDrivers drivers = new CountingDrivers(terminal.environment(), manner)) {
+            SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
+            outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
             if (manner.table()) {
                 Samples.lines(result).forEach(line -> terminal.out().println("  " + line));
+                drivers.lines().forEach(line -> terminal.out().println(line.isEmpty() ? line : "  " + line));
             }
         } catch (RuntimeException e) {
             ErrorReport report = ErrorReport.of(e);
             if (!selection.all() || report.status() == ExitStatus.INTERNAL_ERROR) {
                 throw e;
             }
-            outcome = new SampleOutcome(sample, lines, null, report);
+            outcome = new SampleOutcome(sample, lines, Map.of(), null, report);
             terminal.err().println("gds: " + sample.name() + ": " + report.message());
         }
         if (manner.table()) {
@@ -196,6 +198,7 @@ public final class SampleRun {
             fields.put("lesson", result.lesson());
         }
         fields.put("lines", outcome.lines());
+        outcome.counted().values().forEach(stats -> fields.put("stats", stats));
         if (outcome.failure() != null) {
             fields.put("error", outcome.failure().message());
         }

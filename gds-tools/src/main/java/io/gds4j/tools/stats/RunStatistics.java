@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** What a command has counted of itself, where {@code --stats} asks for it. */
 public final class RunStatistics {
     private static final int LEVEL = 3;
+    private static final String COMMAND = "of this command";
 
     private RunStatistics() {
     }
@@ -22,8 +23,13 @@ public final class RunStatistics {
     /** Adds the field {@code stats} to a command's object. */
     public static void add(Map<String, @Nullable Object> object, CuFileDriver driver, Manner manner) {
         if (manner.statistics()) {
-            object.put("stats", StatsRun.object(SessionStatistics.of(driver)));
+            object.put("stats", object(COMMAND, driver));
         }
+    }
+
+    /** The counters as an object of JSON. */
+    public static Map<String, @Nullable Object> object(String session, CuFileDriver driver) {
+        return StatsRun.object(SessionStatistics.of(session, driver));
     }
 
     /** The blocks of gds_stats, after an empty line; none if they are not asked for. */
@@ -31,7 +37,12 @@ public final class RunStatistics {
         if (!manner.statistics()) {
             return List.of();
         }
-        List<String> lines = StatsText.lines(SessionStatistics.of(driver));
+        return lines(COMMAND, driver);
+    }
+
+    /** The same of one session of several. */
+    public static List<String> lines(String session, CuFileDriver driver) {
+        List<String> lines = StatsText.lines(SessionStatistics.of(session, driver));
         lines.addFirst("");
         return lines;
     }

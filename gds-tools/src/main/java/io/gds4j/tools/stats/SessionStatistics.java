@@ -14,7 +14,7 @@ import java.util.TreeMap;
 /**
  * What one driver session has counted.
  *
- * @param number its number in its process
+ * @param number its number in its process, or what else tells it from others
  * @param backend what serves it
  * @param level what is counted, 1 to 3
  * @param level1 calls and bytes
@@ -42,14 +42,14 @@ record SessionStatistics(
         String ioUring) {
 
     /** Of a session of this process, which counts at level 3. */
-    static SessionStatistics of(CuFileDriver driver) {
+    static SessionStatistics of(String name, CuFileDriver driver) {
         CuFileStatistics statistics = driver.statistics();
         StatisticsLevel3 all = statistics.level3();
         EngineStatistics engine = statistics.engine();
         Map<String, Long> paths = new TreeMap<>();
         engine.bytesByPath().forEach((path, bytes) -> paths.put(path.name(), bytes));
         return new SessionStatistics(
-                "of this command",
+                name,
                 driver.backendName(),
                 statistics.level(),
                 all.detailed().basic(),

@@ -1,0 +1,55 @@
+package io.gds4j.tools.sample;
+
+import io.gds4j.samples.NamedSample;
+import io.gds4j.samples.SampleArguments;
+import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.Manner;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Under {@code --stats} all runs of a sample share a driver, which outlives them and has counted what they did. Without it each
+ * run opens its own.
+ */
+final class CountingDrivers implements AutoCloseable {
+    private final Map<String, String> environment;
+    private final Manner manner;
+    private final Map<String, OpenedDriver> bySample = new LinkedHashMap<>();
+
+    CountingDrivers(Map<String, String> environment, Manner manner) {
+        this.environment = environment;
+        this.manner = manner;
+    }
+
+    /** The arguments with which to run a sample. */
+    SampleArguments with(NamedSample sample, SampleArguments arguments) {
+        if (!manner.statistics()) {
+            return arguments;
+        }
+        return arguments.sharing(bySample.computeIfAbsent(
+                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, manner)).driver());
+    }
+
+    /** What each sample's driver has counted, in the blocks of gds_stats. */
+    List<String> lines() {
+        List<String> lines = new ArrayList<>();
+        bySample.forEach((name, opened) -> lines.addAll(RunStatistics.lines("of " + name, opened.driver())));
+        return lines;
+    }
+
+    /** The same by sample, for JSON. */
+    Map<String, @Nullable Object> objects() {
+        Map<String, @Nullable Object> objects = new LinkedHashMap<>();
+        bySample.forEach((name, opened) -> objects.put(name, RunStatistics.object("of " + name, opened.driver())));
+        return objects;
+    }
+
+    @Override
+    public void close() {
+        bySample.values().forEach(OpenedDriver::close);
+    }
+}
