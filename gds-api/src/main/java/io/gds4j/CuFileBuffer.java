@@ -7,6 +7,7 @@ import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
+import io.gds4j.spi.CuFileBackend;
 import java.util.EnumSet;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -124,18 +125,24 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         boolean registered = false;
         cache.giveWay(range.address());
         try {
-            session.backend().bufRegister(range, flags);
-            registered = true;
-        } catch (CuFileException e) {
-            if (!RegistrationCache.isShortOfRoom(e) || !cache.evictIdle()) {
-                throw e;
-            }
-            session.backend().bufRegister(range, flags);
+            registerBesides(cache, session.backend(), range, flags);
             registered = true;
         } finally {
             if (!registered) {
                 cache.takeBack(range.address());
             }
+        }
+    }
+
+    /** What a cache holds makes room; where that does not do, the backend decides as it does without a cache. */
+    private static void registerBesides(RegistrationCache cache, CuFileBackend backend, MemoryRange range, int flags) {
+        try {
+            backend.bufRegisterNow(range, flags);
+        } catch (CuFileException e) {
+            if (RegistrationCache.isShortOfRoom(e)) {
+                cache.evictIdle();
+            }
+            backend.bufRegister(range, flags);
         }
     }
 

@@ -276,17 +276,12 @@ final class RegistrationCache {
         return true;
     }
 
-    /**
-     * Gives up all that is idle, for a registration that the program wants and the backend has no room for.
-     *
-     * @return whether something went
-     */
-    synchronized boolean evictIdle() {
-        boolean some = false;
-        while (evictOne(-1)) {
-            some = true;
-        }
-        return some;
+    /** Gives up all that is idle, for a registration that the program wants and the backend has no room for. */
+    synchronized void evictIdle() {
+        boolean evicted;
+        do {
+            evicted = evictOne(-1);
+        } while (evicted);
     }
 
     /** Makes way for a registration of the program's own at this address; waits for I/O that uses ours. */

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
  */
 class RegistrationCachePropertyTest {
     private static final long SEED = Long.getLong("gds4j.cache.seed", System.nanoTime());
-    private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("gds4j.cache.seconds", 3));
+    private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("gds4j.cache.seconds", 20));
     private static final int SLOTS = 12;
     private static final long PAGE = 64 << 10;
     private static final long BUDGET = 40 * PAGE;

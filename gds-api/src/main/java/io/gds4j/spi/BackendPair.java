@@ -175,15 +175,20 @@ final class BackendPair {
         return open;
     }
 
-    synchronized void register(MemoryRange range, int flags) {
+    /** Which of the ways to register. */
+    interface Registration {
+        void run(CuFileBackend backend, MemoryRange range, int flags);
+    }
+
+    synchronized void register(MemoryRange range, int flags, Registration way) {
         openImplicitly();
         if (firstIsOpen) {
-            first.bufRegister(range, flags);
+            way.run(first, range, flags);
         }
         CuFileBackend other = openSecond;
         if (other != null) {
             try {
-                other.bufRegister(range, flags);
+                way.run(other, range, flags);
             } catch (CuFileException e) {
                 if (firstIsOpen) {
                     first.bufDeregister(range);

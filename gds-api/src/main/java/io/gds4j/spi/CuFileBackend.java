@@ -91,6 +91,20 @@ public interface CuFileBackend {
     void bufRegister(MemoryRange range, int flags);
 
     /**
+     * {@code cuFileBufRegister} without delay: where {@link #bufRegister} puts the call to a library off until I/O needs it, and
+     * uses unregistered what the library then refuses, the refusal comes from here. A cache asks this way, since it can make
+     * room.
+     *
+     * @param range the memory
+     * @param flags bits of the C call
+     * @throws CuFileException as {@link #bufRegister} does, and INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED or NOMEM_ERROR
+     *         where there is no room to pin it; nothing is registered then
+     */
+    default void bufRegisterNow(MemoryRange range, int flags) {
+        bufRegister(range, flags);
+    }
+
+    /**
      * {@code cuFileBufDeregister}: by the exact base address.
      *
      * @param range the memory

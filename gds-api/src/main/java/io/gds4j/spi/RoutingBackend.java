@@ -360,7 +360,12 @@ public final class RoutingBackend extends DriverFunctions {
 
     @Override
     public void bufRegister(MemoryRange range, int flags) {
-        pair.register(range, flags);
+        pair.register(range, flags, CuFileBackend::bufRegister);
+    }
+
+    @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        pair.register(range, flags, CuFileBackend::bufRegisterNow);
     }
 
     @Override

@@ -8,6 +8,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -24,7 +25,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * }</pre>
  *
  * <p>
- * Reads, writes and registrations are numbered from 1 on in the order in which they begin. Thread-safe.
+ * Reads, writes and registrations of files and of memory are numbered from 1 on in the order in which they begin. Thread-safe.
  *
  * @since 0.1
  */
@@ -32,6 +33,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     private final Calls reads = new Calls();
     private final Calls writes = new Calls();
     private final Calls registrations = new Calls();
+    private final Calls buffers = new Calls();
 
     /** Serves through {@code delegate}. */
     public FaultInjectingBackend(CuFileBackend delegate) {
@@ -45,7 +47,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     /** The {@code nth} read moves {@code bytes} bytes (or what there is) and then fails with this errno. */
     public void failRead(long nth, int errno, long bytes) {
-        reads.plan(nth, new Failure(errno, bytes));
+        reads.plan(nth, ofErrno(errno, bytes));
     }
 
     /** The {@code nth} write fails with this errno before it moves a byte. */
@@ -55,12 +57,20 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     /** The {@code nth} write moves {@code bytes} bytes and then fails with this errno. */
     public void failWrite(long nth, int errno, long bytes) {
-        writes.plan(nth, new Failure(errno, bytes));
+        writes.plan(nth, ofErrno(errno, bytes));
     }
 
     /** The {@code nth} file registration fails with this errno. */
     public void failRegistration(long nth, int errno) {
-        registrations.plan(nth, new Failure(errno, 0));
+        registrations.plan(nth, ofErrno(errno, 0));
+    }
+
+    /**
+     * The {@code nth} registration of memory fails with this code, as a driver's does that has no room for it
+     * (INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED, NOMEM_ERROR) or another reason.
+     */
+    public void failBufferRegistration(long nth, CuFileError error) {
+        buffers.plan(nth, new Failure(Objects.requireNonNull(error, "error"), 0, 0));
     }
 
     /** The {@code nth} read waits at the gate that is returned, before it moves a byte. */
@@ -88,19 +98,43 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         return registrations.count.get();
     }
 
+    /** Registrations of memory that have begun. */
+    public long bufferRegistrationCount() {
+        return buffers.count.get();
+    }
+
     @Override
     public BackendFile handleRegister(FileSource source) {
         Failure failure = registrations.next();
-        if (failure.errno != 0) {
+        if (failure != Failure.NONE) {
             throw failure.exception("cuFileHandleRegister", -1, -1, 0).build();
         }
         return super.handleRegister(source);
     }
 
     @Override
+    public void bufRegister(MemoryRange range, int flags) {
+        failBufferRegistration(range);
+        super.bufRegister(range, flags);
+    }
+
+    @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        failBufferRegistration(range);
+        super.bufRegisterNow(range, flags);
+    }
+
+    private void failBufferRegistration(MemoryRange range) {
+        Failure failure = buffers.next();
+        if (failure != Failure.NONE) {
+            throw failure.exception("cuFileBufRegister", -1, range.length(), 0).build();
+        }
+    }
+
+    @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Failure failure = reads.next();
-        if (failure.errno == 0) {
+        if (failure == Failure.NONE) {
             return super.read(file, base, size, fileOffset, bufferOffset);
         }
         long part = Math.min(size, failure.bytes);
@@ -111,7 +145,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Failure failure = writes.next();
-        if (failure.errno == 0) {
+        if (failure == Failure.NONE) {
             return super.write(file, base, size, fileOffset, bufferOffset);
         }
         long part = Math.min(size, failure.bytes);
@@ -119,19 +153,24 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         throw failure.exception("cuFileWrite", fileOffset, size, moved).path(file.path()).build();
     }
 
-    private record Failure(int errno, long bytes) {
+    private record Failure(CuFileError code, int errno, long bytes) {
+
         static final Failure NONE = new Failure(0, 0);
 
+        Failure(int errno, long bytes) {
+            this(code(errno), errno, bytes);
+        }
+
         CuFileException.Builder exception(String function, long fileOffset, long size, long moved) {
-            return CuFileException.builder(function)
-                    .error(code())
-                    .errno(errno)
+            CuFileException.Builder failure = CuFileException.builder(function)
+                    .error(code)
                     .range(fileOffset, size)
                     .transferred(moved)
                     .detail("injected by FaultInjectingBackend");
+            return errno == 0 ? failure : failure.errno(errno);
         }
 
-        private CuFileError code() {
+        private static CuFileError code(int errno) {
             return switch (errno) {
                 case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
                 case Errno.EINVAL, Errno.ENOENT -> CuFileError.INVALID_VALUE;
@@ -142,6 +181,13 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         }
     }
 
+    private static Failure ofErrno(int errno, long bytes) {
+        if (errno <= 0 || bytes < 0) {
+            throw new IllegalArgumentException("errno %d, bytes %d".formatted(errno, bytes));
+        }
+        return new Failure(errno, bytes);
+    }
+
     private static final class Calls {
         private final AtomicLong count = new AtomicLong();
         private final Map<Long, Failure> failures = new ConcurrentHashMap<>();
@@ -149,10 +195,6 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
         void plan(long nth, Failure failure) {
             checkFuture(nth);
-            if (failure.errno <= 0 || failure.bytes < 0) {
-                throw new IllegalArgumentException(
-                        "errno %d, bytes %d".formatted(failure.errno, failure.bytes));
-            }
             failures.put(nth, failure);
         }
 

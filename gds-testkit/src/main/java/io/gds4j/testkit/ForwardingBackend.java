@@ -87,6 +87,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        delegate.bufRegisterNow(range, flags);
+    }
+
+    @Override
     public void bufDeregister(MemoryRange range) {
         delegate.bufDeregister(range);
     }

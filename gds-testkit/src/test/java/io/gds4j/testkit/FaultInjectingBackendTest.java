@@ -79,6 +79,16 @@ class FaultInjectingBackendTest {
     }
 
     @Test
+    void failsARegistrationOfMemory() {
+        backend.failBufferRegistration(1, CuFileError.GPU_MEMORY_PINNING_FAILED);
+        CuFileException failure = Failures.expect(
+                CuFileError.GPU_MEMORY_PINNING_FAILED, () -> driver.registerBuffer(memory.range()));
+        assertThat(failure.function()).isEqualTo("cuFileBufRegister");
+        driver.registerBuffer(memory.range()).close();
+        assertThat(backend.bufferRegistrationCount()).isEqualTo(2);
+    }
+
+    @Test
     void holdsAReadUntilTheGateOpens() throws InterruptedException {
         Gate gate = backend.holdRead(1);
         try (CuFileHandle handle = handle()) {

@@ -5,6 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.spi.BatchStatus;
 import java.lang.foreign.MemoryLayout;
@@ -53,9 +54,10 @@ final class CuFileResults {
     static CuFileException.Builder failure(CuFileFunction function, long status) {
         int error = error(status);
         if (error == CuFileError.CUDA_DRIVER_ERROR.code()) {
-            return CuFileException.builder(function.cName())
+            CuFileException.Builder failure = CuFileException.builder(function.cName())
                     .error(CuFileError.CUDA_DRIVER_ERROR)
                     .detail("libcufile met CUDA error " + cudaResult(status));
+            return cudaResult(status) == Cuda.ERROR_OUT_OF_MEMORY ? failure.errno(Errno.ENOMEM) : failure;
         }
         return error < 0 ? failure(function.cName(), error) : ofCode(function.cName(), error);
     }

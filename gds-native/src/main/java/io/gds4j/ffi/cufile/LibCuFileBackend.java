@@ -120,6 +120,11 @@ final class LibCuFileBackend implements CuFileBackend {
     }
 
     @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        openImplicitly().registerNow(range, flags);
+    }
+
+    @Override
     public void bufDeregister(MemoryRange range) {
         LibCuFileSession open = session;
         if (open == null) {

@@ -165,6 +165,24 @@ final class LibCuFileSession {
         buffers.register(range, flags);
     }
 
+    /** The same without waiting for a transfer. */
+    void registerNow(MemoryRange range, int flags) {
+        Guards.withinAllocation(contexts.cuda(), range);
+        checkOpen("cuFileBufRegister");
+        if (Thread.currentThread().isVirtual()) {
+            onPlatformThread(() -> shown(range, flags));
+        } else {
+            shown(range, flags);
+        }
+    }
+
+    private long shown(MemoryRange range, int flags) {
+        return CurrentContext.with(contexts.cuda(), transfers.contextOf(range), () -> {
+            buffers.registerNow(range, flags);
+            return range.length();
+        });
+    }
+
     void deregister(MemoryRange range) {
         streams.settle(range.address());
         buffers.deregister(range);

@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.InFlight;
 import java.lang.System.Logger.Level;
@@ -68,28 +69,37 @@ final class Registrations {
     /**
      * Registers a range, or counts one more owner of what is registered at its base. The memory's CUDA context is current.
      *
-     * @return null if the library refuses, or knows a shorter range at this base: then it is used unregistered
+     * @throws CuFileException as the library refuses; MEMORY_ALREADY_REGISTERED if it knows a shorter range at this base
      */
-    synchronized @Nullable Registration acquire(long base, long length, int flags) {
+    synchronized Registration acquire(long base, long length, int flags) {
         Registration known = find(base);
         if (known != null) {
             if (known.length < length) {
-                return null;
+                throw CuFileException.of(
+                        CuFileError.MEMORY_ALREADY_REGISTERED,
+                        "cuFileBufRegister",
+                        "%d bytes are registered at 0x%x already".formatted(known.length, base));
             }
             known.owners++;
             return known;
         }
+        library.bufRegister(base, length, flags);
+        Registration made = new Registration(base, length);
+        insert(made);
+        return made;
+    }
+
+    /** The same; null if the memory has to be used unregistered. */
+    @Nullable
+    Registration tryAcquire(long base, long length, int flags) {
         try {
-            library.bufRegister(base, length, flags);
+            return acquire(base, length, flags);
         } catch (CuFileException e) {
             System.getLogger("io.gds4j.libcufile")
                     .log(Level.DEBUG, "memory stays unregistered: address=0x{0}, length={1}: {2}",
                             Long.toHexString(base), length, e.getMessage());
             return null;
         }
-        Registration made = new Registration(base, length);
-        insert(made);
-        return made;
     }
 
     /** One owner fewer; the last one waits for the transfers and takes it back. */

@@ -5,11 +5,13 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that a session has registered. The library hears of it at the first transfer: a registration costs it host memory of
- * the same size, which would be wasted on files that it does not serve. What it refuses is used unregistered.
+ * the same size, which would be wasted on files that it does not serve. What it refuses is used unregistered, unless somebody
+ * wants to hear of it: then the library is asked at once.
  */
 final class SessionBuffers {
     private static final String REGISTER = "cuFileBufRegister";
@@ -63,6 +65,30 @@ final class SessionBuffers {
         waiting = true;
     }
 
+    /**
+     * The same, and the library hears of it now; its context is current.
+     *
+     * @throws CuFileException also as the library refuses; then it is not registered
+     */
+    synchronized void registerNow(MemoryRange range, int flags) {
+        register(range, flags);
+        Buffer buffer = Objects.requireNonNull(byBase.get(range.address()));
+        buffer.tried = true;
+        try {
+            buffer.registration = registrations.acquire(range.address(), range.length(), flags);
+        } catch (CuFileException e) {
+            byBase.remove(range.address());
+            deviceBytes -= deviceBytes(range);
+            throw e;
+        } finally {
+            waitForOthers();
+        }
+    }
+
+    private void waitForOthers() {
+        waiting = byBase.values().stream().anyMatch(other -> !other.tried);
+    }
+
     private static long deviceBytes(MemoryRange range) {
         return range.kind().isCuda() ? range.length() : 0;
     }
@@ -100,8 +126,8 @@ final class SessionBuffers {
         Buffer buffer = byBase.get(base);
         if (buffer != null && !buffer.tried) {
             buffer.tried = true;
-            buffer.registration = registrations.acquire(base, buffer.range.length(), buffer.flags);
-            waiting = byBase.values().stream().anyMatch(other -> !other.tried);
+            buffer.registration = registrations.tryAcquire(base, buffer.range.length(), buffer.flags);
+            waitForOthers();
         }
     }
 

@@ -38,6 +38,8 @@ final class FakeTransfers {
     private long nextHandle = 0x7f0000001000L;
     private int refuseFiles;
     private int refuseBuffers;
+    private long room = Long.MAX_VALUE;
+    private long noRoom;
     private volatile Runnable during = () -> {
     };
 
@@ -71,6 +73,12 @@ final class FakeTransfers {
 
     synchronized void refuseBuffers(int code) {
         refuseBuffers = code;
+    }
+
+    /** Registrations that would make more bytes than this answer a status: a CUDA result in the upper half. */
+    synchronized void refuseBuffersBeyond(long bytes, long status) {
+        room = bytes;
+        noRoom = status;
     }
 
     /** Runs inside every transfer. */
@@ -172,6 +180,9 @@ final class FakeTransfers {
         }
         if (refuseBuffers != 0) {
             return refuseBuffers;
+        }
+        if (length > room - buffers.values().stream().mapToLong(Long::longValue).sum()) {
+            return noRoom;
         }
         checkContext(base);
         return buffers.putIfAbsent(base, length) == null ? 0 : 5023;

@@ -16,6 +16,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.StandardOpenOption;
@@ -128,6 +129,67 @@ public abstract class CacheContract extends BackendContract {
                 assertThat(buffer.isOpen()).as("nothing of the cache is left").isTrue();
             }
         }
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void whereTheBackendHasNoRoomOthersGoAndItIsTriedOnceMore(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        for (CuFileError lack : List.of(
+                CuFileError.INVALID_MAPPING_SIZE, CuFileError.GPU_MEMORY_PINNING_FAILED, CuFileError.NOMEM_ERROR)) {
+            FaultInjectingBackend full =
+                    new FaultInjectingBackend(backend().createBackend(backend().config()));
+            try (CuFileDriver driver = CuFileDriver.open(full);
+                    CuFileHandle handle = driver.openFile(file.path());
+                    GuardedMemory first = memory(kind, LENGTH);
+                    GuardedMemory second = memory(kind, LENGTH)) {
+                driver.setRegistrationPolicy(RegistrationPolicy.CACHED);
+                full.failBufferRegistration(2, lack);
+                readAll(handle, first, file);
+                readAll(handle, second, file);
+                RegistrationStatistics retried = driver.registrationStatistics();
+                assertThat(full.bufferRegistrationCount()).as("after %s", lack).isEqualTo(3);
+                assertThat(retried.evictions()).isOne();
+                assertThat(retried.refused()).isZero();
+                assertThat(retried.registrations()).isOne();
+
+                full.failBufferRegistration(4, lack);
+                full.failBufferRegistration(5, lack);
+                readAll(handle, first, file);
+                RegistrationStatistics without = driver.registrationStatistics();
+                assertThat(full.bufferRegistrationCount()).as("after %s twice", lack).isEqualTo(5);
+                assertThat(without.refused()).isOne();
+                assertThat(without.evictions()).isEqualTo(2);
+                assertThat(without.bytesPinned()).isZero();
+            }
+        }
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
+    void whatTheBackendRefusesForAnotherReasonGoesUnregisteredAndNothingIsGivenUp(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        FaultInjectingBackend picky = new FaultInjectingBackend(backend().createBackend(backend().config()));
+        try (CuFileDriver driver = CuFileDriver.open(picky);
+                CuFileHandle handle = driver.openFile(file.path());
+                GuardedMemory first = memory(kind, LENGTH);
+                GuardedMemory second = memory(kind, LENGTH)) {
+            driver.setRegistrationPolicy(RegistrationPolicy.CACHED);
+            picky.failBufferRegistration(2, CuFileError.INTERNAL_ERROR);
+            readAll(handle, first, file);
+            readAll(handle, second, file);
+            assertThat(picky.bufferRegistrationCount()).isEqualTo(2);
+            assertThat(driver.registrationStatistics().refused()).isOne();
+            assertThat(driver.registrationStatistics().evictions()).isZero();
+            readAll(handle, second, file);
+            assertThat(driver.registrationStatistics().registrations()).isEqualTo(2);
+        }
+    }
+
+    private static void readAll(CuFileHandle handle, GuardedMemory memory, GuardedFile file) {
+        assertThat(handle.read(memory.range(), 0)).isEqualTo(LENGTH);
+        memory.expect(0, file.expected(0, LENGTH));
+        memory.verify();
     }
 
     @ParameterizedTest(allowZeroInvocations = true)
