@@ -22,7 +22,7 @@ fi
 java=java
 [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
 export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
-groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
+groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
 one() { # name of the backend, class, group
     mkdir -p "$reports/$1/$3"
     timeout -s KILL "$SECONDS_EACH" "$java" -cp "$class_path" --enable-native-access=ALL-UNNAMED \

@@ -30,6 +30,8 @@ import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Registrations of memory that a program allocates by itself, on a GPU: what is freed is noticed. */
 @Tag("gpu")
@@ -84,9 +86,10 @@ class GpuRegistrationTest {
         assertThat(bytes).isEqualTo(RandomBytes.of(seed, SIZE));
     }
 
-    @Test
-    void memoryThatCameBackToItsAddressIsNoticedByTheCache() throws IOException {
-        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+    @ParameterizedTest
+    @ValueSource(strings = {"compat", "libcufile"})
+    void memoryThatCameBackToItsAddressIsNoticedByTheCache(String backend) throws IOException {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), backend);
                 CuFileHandle first = driver.openFile(file(1));
                 CuFileHandle second = driver.openFile(file(2))) {
             driver.setRegistrationPolicy(RegistrationPolicy.CACHED);
@@ -98,7 +101,7 @@ class GpuRegistrationTest {
             assertThat(second.read(range(pointer), 0)).isEqualTo(SIZE);
             expect(driver, range(pointer), 2);
             RegistrationStatistics done = driver.registrationStatistics();
-            System.out.println("registrations: " + before + ", then " + done);
+            System.out.println("registrations of " + backend + ": " + before + ", then " + done);
             assertThat(done.staleHits()).isEqualTo(before.staleHits() + 1);
             assertThat(done.misses()).isEqualTo(before.misses() + 1);
             assertThat(done.hits()).isEqualTo(before.hits());
@@ -107,9 +110,10 @@ class GpuRegistrationTest {
         }
     }
 
-    @Test
-    void aRegistrationOfTheProgramsOwnDoesNotOutliveItsMemory() throws IOException {
-        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+    @ParameterizedTest
+    @ValueSource(strings = {"compat", "libcufile"})
+    void aRegistrationOfTheProgramsOwnDoesNotOutliveItsMemory(String backend) throws IOException {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), backend);
                 CuFileHandle handle = driver.openFile(file(3))) {
             List<CuFileBuffer> buffers = new ArrayList<>();
             long pointer = comesBack(allocated -> {

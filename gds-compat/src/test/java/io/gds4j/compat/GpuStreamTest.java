@@ -2,6 +2,9 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.BufferRight;
+import io.gds4j.BufferWindow;
+import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
@@ -23,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import jcuda.Pointer;
@@ -229,6 +233,41 @@ class GpuStreamTest {
             }
         }
         target.verify();
+    }
+
+    @Test
+    void aWindowHoldsTransfersOfAStreamToItsRightsItsEndAndItsKey() throws IOException {
+        GuardedFile file = file("window", SIZE);
+        try (Machine machine = new Machine()) {
+            CUstream raw = machine.stream();
+            try (CuFileHandle handle = machine.open(file);
+                    GuardedMemory memory = machine.memory(SIZE);
+                    CuFileBuffer buffer = machine.driver.registerBuffer(memory.range());
+                    CuFileStream stream = machine.driver.stream(JCudaInterop.stream(raw), Set.of())) {
+                BufferWindow window = buffer.window(5000, 1000, Set.of(BufferRight.READ_INTO));
+                Failures.expect(
+                        CuFileError.PERMISSION_DENIED, () -> stream.write(handle, window, cells(10, 0, 0)));
+                CuFileStream.Cells inside = cells(600, 5, 400);
+                CuFileStream.Cells past = cells(601, 5, 400);
+                stream.read(handle, window, inside);
+                stream.read(handle, window, past);
+                BufferWindow next = window.rebind(0, 10, Set.of(BufferRight.READ_INTO));
+                Failures.expect(
+                        CuFileError.MEMORY_NOT_REGISTERED, () -> stream.read(handle, window, cells(10, 0, 0)));
+                machine.add(memory, 5500, raw);
+                check(JCudaDriver.cuStreamSynchronize(raw));
+                next.close();
+                assertThat(result(inside)).isEqualTo(600);
+                assertThat(result(past)).isNegative();
+                byte[] all = memory.expected(0, SIZE);
+                System.arraycopy(file.expected(5, 600), 0, all, 5400, 600);
+                byte[] head = plus(Arrays.copyOf(all, 5500), 1);
+                System.arraycopy(head, 0, all, 0, head.length);
+                memory.expect(0, all);
+                memory.verify();
+            }
+        }
+        file.verify();
     }
 
     @Test
