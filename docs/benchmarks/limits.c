@@ -15,6 +15,7 @@
 //          latency  hot sequential reads by one thread, mean            us      (limit: pread, copy, synchronise)
 //          batch    128 reads submitted together, hot, in order         us each (limit: 128 times pread and copy, synchronise once)
 //          cbatch   the same with O_DIRECT, file not in the page cache  us each (limit: preads by that many threads, no copy)
+//          sbatch   the same anywhere in the file                       us each
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
 // Each case runs once uncounted before it counts. One line each: name value
@@ -180,12 +181,18 @@ static void one_request(struct worker *w, size_t at, size_t length) {
         transfer(w->write, w->fd, w->pinned, length, job->offset + at);
 }
 
-static int is_batch(const struct job *job) { return is(job, "batch") || is(job, "cbatch"); }
+static int is_cold_batch(const struct job *job) { return is(job, "cbatch") || is(job, "sbatch"); }
+static int is_batch(const struct job *job) { return is(job, "batch") || is_cold_batch(job); }
+
+// Where the file is read: in order, or each place once in an order that no read-ahead follows (places: a power of two).
+static size_t batch_offset(const struct job *job, size_t index) {
+    size_t places = job->bytes / job->request;
+    return (is(job, "sbatch") ? index * 2654435761u : index) % places * job->request;
+}
 
 // Batches of BATCH reads, one after the other through the file.
 static void batches(struct worker *w) {
     const struct job *job = w->job;
-    size_t places = job->bytes / job->request;
     int rounds = w->ops / BATCH;
 #ifdef CUFILE
     if (use_cufile) {
@@ -201,7 +208,7 @@ static void batches(struct worker *w) {
                 entries[i].fh = w->fd == direct ? direct_handle : buffered_handle;
                 entries[i].u.batch.devPtr_base = (void *)device;
                 entries[i].u.batch.devPtr_offset = (off_t)i * job->request;
-                entries[i].u.batch.file_offset = job->offset + ((size_t)round * BATCH + i) % places * job->request;
+                entries[i].u.batch.file_offset = job->offset + batch_offset(job, (size_t)round * BATCH + i);
                 entries[i].u.batch.size = job->request;
                 entries[i].opcode = CUFILE_READ;
                 entries[i].cookie = (void *)(size_t)i;
@@ -222,8 +229,8 @@ static void batches(struct worker *w) {
     }
 #endif
     for (int round = 0; round < rounds; round++) {
-        for (int i = is(job, "cbatch") ? w->id : 0; i < BATCH; i += is(job, "cbatch") ? job->threads : 1) {
-            size_t at = ((size_t)round * BATCH + i) % places * job->request;
+        for (int i = is_cold_batch(job) ? w->id : 0; i < BATCH; i += is_cold_batch(job) ? job->threads : 1) {
+            size_t at = batch_offset(job, (size_t)round * BATCH + i);
             transfer(0, w->fd, w->pinned + i * job->request, job->request, job->offset + at);
 #ifdef GPU
             if (on_gpu && is(job, "batch"))
@@ -392,7 +399,7 @@ static void run(const struct job *asked) {
         half.offset = asked->offset + asked->bytes / 2;
         job = &half;
     }
-    int write = job->kind[0] == 'w', past = is(job, "cold") || is(job, "cbatch") || is(job, "wdirect");
+    int write = job->kind[0] == 'w', past = is(job, "cold") || is_cold_batch(job) || is(job, "wdirect");
     if (buffered < 0) {
         buffered = open(path, O_RDWR);
         if (buffered < 0) die(path, 0);
@@ -446,7 +453,7 @@ static void run(const struct job *asked) {
     int ops = is(job, "random") ? 4000 : job->request >= 1 << 20 ? 400 : 8000;
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
-    if (is(job, "cold") || is(job, "cbatch")) {
+    if (is(job, "cold") || is_cold_batch(job)) {
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
     } else {

@@ -67,7 +67,8 @@ final class BatchDesk {
             }
             List<BatchRequest> entries = List.copyOf(requests);
             entries.forEach(this::check);
-            runners.run(ours.enter(entries.size(), into -> new Submission(into, entries, this::run)));
+            runners.run(ours.enter(entries.size(),
+                    into -> new Submission(into, entries, waitsForDisk(entries), this::run)));
             well = true;
             session.log().log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
         } catch (CuFileException e) {
@@ -84,6 +85,17 @@ final class BatchDesk {
                         System.nanoTime());
             }
         }
+    }
+
+    /** As far as the first and the last entry tell. */
+    private boolean waitsForDisk(List<BatchRequest> entries) {
+        return waitsForDisk(entries.getFirst()) || waitsForDisk(entries.getLast());
+    }
+
+    private boolean waitsForDisk(BatchRequest entry) {
+        return session.planner()
+                .waitsForDisk(
+                        CompatFile.own(session, entry.file(), SUBMIT), entry.fileOffset(), entry.size(), entry.write());
     }
 
     private static long bytes(List<BatchRequest> requests, boolean write) {

@@ -106,6 +106,18 @@ final class RequestPlanner {
         return fromMemory ? Math.max(LARGEST_CACHED_PIECE, limits.largestPiece()) : limits.largestPiece();
     }
 
+    /** True if a request is likely to sleep until a disk answers, so that others had better be at work beside it. */
+    boolean waitsForDisk(CompatFile file, long fileOffset, long size, boolean write) {
+        FilePair pair = file.pair();
+        if (pair.traits().inMemory()) {
+            return false;
+        }
+        if (write || policy != IoPolicy.AUTO) {
+            return file.isDirect();
+        }
+        return pair.tellsResidency() && !residency.isWhollyCached(pair, fileOffset, Math.max(1, size));
+    }
+
     /**
      * @param exactly every byte counts, because the others shall not go through the page cache; else it only tells how many
      *        threads serve best, and some parts stand for all: a look at 4 GiB in small folios takes 25 ms

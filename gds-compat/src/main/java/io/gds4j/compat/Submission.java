@@ -17,14 +17,33 @@ final class Submission {
     private final List<BatchRequest> entries;
     private final EntryIo io;
     private final boolean small;
+    private final boolean spread;
     private final long submitted = System.nanoTime();
     private final AtomicInteger next = new AtomicInteger();
 
-    Submission(CompatBatch batch, List<BatchRequest> entries, EntryIo io) {
+    /**
+     * Nothing runs yet.
+     *
+     * @param waitsForDisk whether threads will sleep until a disk answers
+     */
+    Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk, EntryIo io) {
         this.batch = batch;
         this.entries = List.copyOf(entries);
         this.io = io;
         this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
+        this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
+    }
+
+    /** Entries that go on where the one before them ends: these a thread had better read at once. */
+    private static int followers(List<BatchRequest> entries) {
+        int count = 0;
+        for (int i = 1; i < entries.size(); i++) {
+            BatchRequest before = entries.get(i - 1);
+            boolean follows = entries.get(i).file() == before.file()
+                    && entries.get(i).fileOffset() == before.fileOffset() + before.size();
+            count += follows ? 1 : 0;
+        }
+        return count;
     }
 
     /** Moves the bytes of entries that one thread has claimed. */
@@ -42,6 +61,11 @@ final class Submission {
 
     boolean isSmall() {
         return small;
+    }
+
+    /** True if its small entries are best served by as many threads as there are: each sleeps most of the time. */
+    boolean isSpread() {
+        return spread;
     }
 
     private boolean isSmall(int entry) {

@@ -6,6 +6,7 @@ import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -21,6 +22,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Small reads of one submission into GPU memory share slabs, system calls, copies and waits; their errors they do not share. */
@@ -96,6 +99,33 @@ class SmallBatchesTest {
                 }
             }
             memory.verify();
+        }
+    }
+
+    @Test
+    void readsAnywhereOnADiskWaitForItSideBySide() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(64L, 64L)))) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            CountDownLatch sideBySide = new CountDownLatch(24);
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(() -> {
+                sideBySide.countDown();
+                await(sideBySide);
+            });
+            try (CuFileHandle handle = rig.open(file)) {
+                assertThat(submit(rig, neighbours(handle, memory).reversed())).allMatch(Completion::isComplete);
+            }
+            assertThat(sideBySide.getCount()).as("reads missing").isZero();
+            memory.expect(0, file.expected(0, COUNT * SMALL));
+            memory.verify();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await(2, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
