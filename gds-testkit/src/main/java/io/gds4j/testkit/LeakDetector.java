@@ -45,7 +45,7 @@ public final class LeakDetector implements MemoryAllocator {
             StringBuilder text = new StringBuilder(
                     "%d bytes of %s at 0x%x, allocated".formatted(range.length(), range.kind(), range.address()));
             Arrays.stream(stack)
-                    .filter(frame -> !frame.getClassName().equals(LeakDetector.class.getName()))
+                    .filter(frame -> !(frame.getClassName() + '$').startsWith(LeakDetector.class.getName() + '$'))
                     .filter(frame -> !frame.getClassName().startsWith("java.lang.Thread"))
                     .limit(FRAMES)
                     .forEach(frame -> text.append("\n        at ").append(frame));
@@ -77,12 +77,19 @@ public final class LeakDetector implements MemoryAllocator {
     }
 
     private MemoryAllocation watch(MemoryAllocation allocation) {
-        MemoryRange range = allocation.range();
-        // Without the owner: whoever forgets it must not be kept from finding that out otherwise.
-        MemoryRange bare = MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());
-        alive.put(range.address(), new Site(bare, Thread.currentThread().getStackTrace()));
+        alive.put(allocation.range().address(), site(allocation));
         allocation.beforeFree(alive::remove);
         return allocation;
+    }
+
+    private static Site site(MemoryAllocation allocation) {
+        return new Site(bare(allocation), Thread.currentThread().getStackTrace());
+    }
+
+    /** Without the owner: whoever forgets it must not be kept from finding that out otherwise. */
+    private static MemoryRange bare(MemoryAllocation allocation) {
+        MemoryRange range = allocation.range();
+        return MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());
     }
 
     @Override
@@ -95,10 +102,62 @@ public final class LeakDetector implements MemoryAllocator {
         return watch(delegate.pin(segment));
     }
 
-    /** {@inheritDoc} Not watched. */
     @Override
     public GrowableMemory growable(long maximum, int device) {
-        return delegate.growable(maximum, device);
+        return new Growable(delegate.growable(maximum, device));
+    }
+
+    /** Alive from its making to its closing, whatever allocations it has between. */
+    private final class Growable implements GrowableMemory {
+        private final GrowableMemory memory;
+        private final long address;
+        private Site site;
+
+        Growable(GrowableMemory memory) {
+            this.memory = memory;
+            this.address = memory.allocation().range().address();
+            this.site = site(memory.allocation());
+            alive.put(address, site);
+        }
+
+        @Override
+        public MemoryAllocation allocation() {
+            return memory.allocation();
+        }
+
+        @Override
+        public long maximum() {
+            return memory.maximum();
+        }
+
+        @Override
+        public synchronized MemoryAllocation grow(long bytes) {
+            MemoryAllocation grown = memory.grow(bytes);
+            Site larger = new Site(bare(grown), site.stack());
+            alive.replace(address, site, larger);
+            site = larger;
+            return grown;
+        }
+
+        @Override
+        public synchronized void close() {
+            // Before: once it is free, somebody else may get the address.
+            boolean known = alive.remove(address, site);
+            boolean closed = false;
+            try {
+                memory.close();
+                closed = true;
+            } finally {
+                if (known && !closed) {
+                    alive.put(address, site);
+                }
+            }
+        }
+
+        @Override
+        public String toString() {
+            return memory.toString();
+        }
     }
 
     @Override

@@ -3,28 +3,44 @@ package io.gds4j.ffi.memory;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.GrowableMemory;
+import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.lang.ref.Reference;
 import java.util.function.UnaryOperator;
 
-/** Mapped memory whose reservation is larger than what is mapped. */
+/**
+ * Mapped memory whose reservation is larger than what is mapped. Forgotten, it is logged and freed once neither it nor its
+ * allocation of the moment is within reach.
+ */
 final class GrowableDeviceMemory implements GrowableMemory {
     private static final String GROW = "GrowableMemory.grow";
 
-    private final MappedDeviceMemory memory;
+    private final Mapping mapping;
     private final int device;
     private final long maximum;
     private final UnaryOperator<MemoryAllocation> book;
     private MemoryAllocation allocation;
     private boolean closed;
 
+    /** What lives as long as somebody has the memory that grows, or an allocation of it. */
+    private static final class Mapping {
+        final MappedDeviceMemory memory;
+        final Lifetime lifetime;
+
+        Mapping(MappedDeviceMemory memory, long maximum) {
+            this.memory = memory;
+            this.lifetime = Lifetime.of(this, "memory that grows to " + maximum + " bytes", memory::free);
+        }
+    }
+
     /**
      * @param memory with something mapped
      * @param book keeps the accounts
      */
     GrowableDeviceMemory(MappedDeviceMemory memory, int device, long maximum, UnaryOperator<MemoryAllocation> book) {
-        this.memory = memory;
+        this.mapping = new Mapping(memory, maximum);
         this.device = device;
         this.maximum = maximum;
         this.book = book;
@@ -33,11 +49,11 @@ final class GrowableDeviceMemory implements GrowableMemory {
 
     /** The memory as it is; closing it frees nothing. */
     private MemoryAllocation lease() {
+        Mapping kept = mapping;
         MemoryRange raw = MemoryRange.ofAddress(
-                memory.address(), Math.min(memory.mapped(), maximum), MemoryKind.CUDA_VMM, device);
-        return book.apply(MemoryAllocation.of(raw, () -> {
-            // the next one goes on with the memory
-        }));
+                kept.memory.address(), Math.min(kept.memory.mapped(), maximum), MemoryKind.CUDA_VMM, device);
+        // The next one goes on with the memory.
+        return book.apply(MemoryAllocation.of(raw, () -> Reference.reachabilityFence(kept)));
     }
 
     @Override
@@ -64,7 +80,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
         }
         allocation.close();
         try {
-            memory.grow(bytes);
+            mapping.memory.grow(bytes);
         } finally {
             allocation = lease();
         }
@@ -76,7 +92,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
         if (!closed) {
             allocation.close();
             closed = true;
-            memory.free();
+            mapping.lifetime.close("GrowableMemory.close");
         }
     }
 
