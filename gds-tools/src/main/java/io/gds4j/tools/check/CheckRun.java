@@ -108,7 +108,8 @@ public final class CheckRun {
         for (Gpu gpu : gpus) {
             for (PciDevices.Endpoint device : devices) {
                 gpu.pciId().flatMap(id -> pci.distance(id, device.pciId())).ifPresent(
-                        distance -> links.add(new PciLink(gpu.index(), device.name(), device.pciId(), distance)));
+                        distance -> links.add(new PciLink(
+                                gpu.index(), device.name(), device.pciId(), pci.numaNode(device.pciId()), distance)));
             }
         }
         return links;

@@ -9,10 +9,15 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 
 /** The report as a person reads it. */
 final class CheckText {
+    /** So many rows stand under the others; more are a table. */
+    private static final int FEW_ROWS = 4;
+
     private final CheckReport report;
     private final boolean verbose;
     private final List<String> lines = new ArrayList<>();
@@ -99,44 +104,66 @@ final class CheckText {
         if (verbose) {
             library.searched().forEach(folder -> row("", "looked in " + folder));
         }
+        section("Backends");
         for (Backend backend : report.backends()) {
-            String text = backend.describe();
-            // Where something was looked for is many folders.
-            row(backend.name(), verbose ? text : text.replaceFirst(", looked in [^;]*", ""));
+            // Where something was looked for is many folders; the library's rows list them.
+            row(backend.name(), backend.describe().replaceFirst(", looked in [^;]*", ""));
         }
     }
 
     private void storage() {
         Storage storage = report.storage();
         section("Ways to storage");
+        List<List<String>> rows = new ArrayList<>();
         if (verbose || storage.support().stream().anyMatch(StorageSupport::direct)) {
-            List<List<String>> rows = new ArrayList<>();
             for (StorageSupport support : storage.support()) {
                 rows.add(
                         List.of(support.storage(), support.ways().isEmpty() ? "-" : String.join(", ", support.ways())));
             }
-            lines.addAll(Text.table(rows, false, false));
         } else {
-            row("all kinds", "compat (the POSIX engine); -v lists them");
+            rows.add(List.of("all kinds", "compat (the POSIX engine); -v lists them"));
         }
         Rdma rdma = storage.rdma();
-        row("RDMA", "%s, %s, library %s".formatted(
+        rows.add(List.of("RDMA", "%s, %s, library %s".formatted(
                 rdma.devices().isEmpty() ? "no adapter" : String.join(", ", rdma.devices()),
                 rdma.devices().isEmpty()
                         ? "no port"
                         : "%d ports up, %d down".formatted(rdma.portsUp(), rdma.portsDown()),
-                rdma.library().map(Object::toString).orElse("not found")));
-        row("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded"));
+                rdma.library().map(Object::toString).orElse("not found"))));
+        rows.add(List.of("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded")));
         NvidiaFs nvidiaFs = storage.nvidiaFs();
         if (nvidiaFs.isLoaded()) {
-            row("nvidia-fs", nvidiaFs.storage().isEmpty()
+            rows.add(List.of("nvidia-fs", nvidiaFs.storage().isEmpty()
                     ? "no storage module registered"
-                    : "serves " + String.join(", ", nvidiaFs.storage().keySet()));
+                    : "serves " + String.join(", ", nvidiaFs.storage().keySet())));
         }
-        if (verbose) {
-            nvidiaFs.parameters().forEach((name, value) -> row("", "parameter %s = %s".formatted(name, value)));
-            nvidiaFs.statistics().forEach((name, values) -> row("", name + ": " + values));
+        if (rows.size() > FEW_ROWS) {
+            lines.addAll(Text.table(rows, false, false));
+        } else {
+            rows.forEach(row -> row(row.getFirst(), row.getLast()));
         }
+        if (verbose && nvidiaFs.isLoaded()) {
+            counters(nvidiaFs);
+        }
+    }
+
+    /** What nvidia-fs shows of itself. */
+    private void counters(NvidiaFs nvidiaFs) {
+        section("nvidia-fs");
+        nvidiaFs.parameters().forEach((name, value) -> lines.add("  parameter %s = %s".formatted(name, value)));
+        nvidiaFs.statistics().forEach((name, values) -> lines.add("  %s: %s".formatted(name, named(values))));
+        for (NvidiaFs.Peer peer : nvidiaFs.peers()) {
+            lines.add("  GPU %s to %s: %s".formatted(peer.gpu(), peer.peer(), named(peer.columns())));
+        }
+        for (NvidiaFs.Traffic gpu : nvidiaFs.traffic()) {
+            lines.add("  GPU %s: %d transfers, %d of them through the root complex".formatted(
+                    gpu.gpu(), gpu.transfers(), gpu.throughRoot()));
+        }
+    }
+
+    private static String named(Map<String, String> values) {
+        return values.entrySet().stream().map(value -> value.getKey() + "=" + value.getValue())
+                .collect(Collectors.joining(" "));
     }
 
     private void bus() {
@@ -153,8 +180,13 @@ final class CheckText {
             row("booted with", String.join(" ", kernel.commandLine()));
         }
         for (PciLink link : report.storage().links()) {
-            row("gpu:" + link.gpu(), "%s (%s) behind %s (%s)".formatted(
-                    link.device(), link.pciId(), link.distance().words(), link.distance().symbol()));
+            row("gpu:" + link.gpu(), "%s (%s%s) behind %s (%s)".formatted(
+                    link.device(), link.pciId(),
+                    link.numaNode().isPresent() ? ", NUMA node " + link.numaNode().getAsInt() : "",
+                    link.distance().words(), link.distance().symbol()));
+        }
+        if (report.storage().links().isEmpty() && !report.gpus().isEmpty()) {
+            row("near GPUs", "neither an NVMe drive nor an RDMA adapter is on the bus");
         }
     }
 

@@ -64,6 +64,13 @@ final class Doctor {
                     "nvidia-fs is loaded, but no storage module has registered with it",
                     "load nvidia-fs after NVIDIA's build of the storage modules (MLNX_OFED, DOCA), or use p2pdma");
         }
+        boolean drives = storage.links().stream().anyMatch(PciLink::isDrive);
+        if (drives && !storage.nvidiaFs().storage().isEmpty() && !storage.nvidiaFs().storage().containsKey("nvme")) {
+            say(
+                    "nvidia-fs is loaded, but the nvme module has not registered with it: bytes of NVMe drives go through"
+                            + " host memory",
+                    "use the nvme module of NVIDIA's build (MLNX_OFED, DOCA) that fits this nvidia-fs, or p2pdma");
+        }
         boolean wantsP2pdma = report.config().get(CuFileKeys.USE_PCI_P2PDMA);
         if (wantsP2pdma && !storage.kernel().p2pdma().orElse(true)) {
             say("properties.use_pci_p2pdma is true, but the kernel has no PCI peer-to-peer DMA",

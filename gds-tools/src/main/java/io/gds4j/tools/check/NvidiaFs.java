@@ -1,6 +1,8 @@
 package io.gds4j.tools.check;
 
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +20,7 @@ import java.util.regex.Pattern;
  * @param storage kernel modules of storage that registered with it, with their versions
  * @param bridges PCI switches that it found with ACS on
  * @param peers distances between GPUs and other devices
+ * @param traffic transfers of each GPU by distance; empty while {@code peer_stats_enabled} is off
  * @param statistics counters: row, then name, then value
  * @param parameters of the module
  */
@@ -27,6 +30,7 @@ public record NvidiaFs(
         Map<String, String> storage,
         List<String> bridges,
         List<Peer> peers,
+        List<Traffic> traffic,
         Map<String, Map<String, String>> statistics,
         Map<String, String> parameters) {
 
@@ -40,7 +44,9 @@ public record NvidiaFs(
     private static final Pattern LABEL = Pattern.compile("([^:,]+):\\s*([^,]+)");
     private static final Pattern PCI = Pattern.compile("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
     private static final String GENERAL = "general";
-    private static final int PEER_COLUMNS = 7;
+    private static final int LEAST_PEER_COLUMNS = 3;
+    /** {@code GPU :0000:c1:00.0 :0 0 799606 0}: a count for each distance from 1 on. */
+    private static final Pattern TRAFFIC = Pattern.compile("GPU\\s*:\\s*(" + PCI + ")\\s*:\\s*(\\d[\\d ]*)");
 
     /**
      * A row of {@code peer_distance}.
@@ -50,9 +56,32 @@ public record NvidiaFs(
      * @param columns all others by their heading
      */
     public record Peer(String gpu, String peer, Map<String, String> columns) {
-        /** Copies the map. */
+        /** Copies the map, in its order. */
         public Peer {
-            columns = Map.copyOf(columns);
+            columns = Collections.unmodifiableMap(new LinkedHashMap<>(columns));
+        }
+    }
+
+    /**
+     * A row of {@code peer_affinity}.
+     *
+     * @param gpu PCI address
+     * @param byDistance transfers over 1, 2, … bridges; the last count is of all through the root complex
+     */
+    public record Traffic(String gpu, List<Long> byDistance) {
+        /** Copies the list. */
+        public Traffic {
+            byDistance = List.copyOf(byDistance);
+        }
+
+        /** Transfers in all. */
+        public long transfers() {
+            return byDistance.stream().mapToLong(Long::longValue).sum();
+        }
+
+        /** Those that went up to the root complex. */
+        public long throughRoot() {
+            return byDistance.getLast();
         }
     }
 
@@ -68,6 +97,7 @@ public record NvidiaFs(
                 files.lines(PROC + "/bridges").stream().map(String::strip).filter(line -> PCI.matcher(line).matches())
                         .toList(),
                 peers(files.lines(PROC + "/peer_distance")),
+                traffic(files.lines(PROC + "/peer_affinity")),
                 statistics(files.lines(PROC + "/stats")),
                 parameters);
     }
@@ -93,13 +123,13 @@ public record NvidiaFs(
         return modules;
     }
 
-    /** The first line names the columns; a later version may have more. */
+    /** The first line names the columns: five in old versions, nine today. */
     private static List<Peer> peers(List<String> lines) {
         List<Peer> peers = new ArrayList<>();
         List<String> heading = lines.isEmpty() ? List.of() : List.of(lines.getFirst().strip().split("\\s+"));
         for (String line : lines) {
             String[] cells = line.strip().split("\\s+");
-            if (cells.length < PEER_COLUMNS || !PCI.matcher(cells[0]).matches() || !PCI.matcher(cells[1]).matches()) {
+            if (cells.length < LEAST_PEER_COLUMNS || !PCI.matcher(cells[0]).matches() || !PCI.matcher(cells[1]).matches()) {
                 continue;
             }
             Map<String, String> columns = new LinkedHashMap<>();
@@ -109,6 +139,18 @@ public record NvidiaFs(
             peers.add(new Peer(cells[0], cells[1], columns));
         }
         return peers;
+    }
+
+    private static List<Traffic> traffic(List<String> lines) {
+        List<Traffic> traffic = new ArrayList<>();
+        for (String line : lines) {
+            Matcher row = TRAFFIC.matcher(line.strip());
+            if (row.matches()) {
+                traffic.add(new Traffic(
+                        row.group(1), Arrays.stream(row.group(2).split(" +")).map(Long::parseUnsignedLong).toList()));
+            }
+        }
+        return traffic;
     }
 
     private static Map<String, Map<String, String>> statistics(List<String> lines) {

@@ -27,6 +27,7 @@ final class StorageJson {
             one.put("gpu", link.gpu());
             one.put("device", link.device());
             one.put("pciId", link.pciId());
+            one.put("numaNode", link.numaNode().isPresent() ? (Integer) link.numaNode().getAsInt() : null);
             one.put("distance", link.distance().symbol());
             links.add(one);
         }
@@ -51,6 +52,16 @@ final class StorageJson {
             peers.add(one);
         }
         fields.put("peers", peers);
+        List<Map<String, @Nullable Object>> traffic = new ArrayList<>();
+        for (NvidiaFs.Traffic gpu : nvidiaFs.traffic()) {
+            Map<String, @Nullable Object> one = new LinkedHashMap<>();
+            one.put("gpu", gpu.gpu());
+            one.put("transfers", gpu.transfers());
+            one.put("throughRoot", gpu.throughRoot());
+            one.put("byDistance", gpu.byDistance());
+            traffic.add(one);
+        }
+        fields.put("traffic", traffic);
         fields.put("statistics", nvidiaFs.statistics());
         fields.put("parameters", nvidiaFs.parameters());
         return fields;

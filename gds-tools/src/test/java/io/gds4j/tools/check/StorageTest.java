@@ -58,6 +58,7 @@ class StorageTest {
         write(PROC + "modules", captured("modules.txt"));
         write(PROC + "bridges", "0000:c0:01.0\nnonsense\n0000:c0:03.1\n");
         write(PROC + "peer_distance", captured("peer_distance.txt"));
+        write(PROC + "peer_affinity", captured("peer_affinity.txt"));
         write(PROC + "stats", captured("stats-2.28.txt"));
         write("/sys/module/nvidia_fs/parameters/rw_stats_enabled", "1\n");
     }
@@ -87,13 +88,54 @@ class StorageTest {
         assertThat(read.version()).contains("2.28");
         assertThat(read.devices()).hasValue(1);
         assertThat(read.storage()).containsExactly(
-                Map.entry("nvme", "2.28"), Map.entry("nvme_rdma", "2.28"), Map.entry("lnet", "2.15.3"));
+                Map.entry("nvme", "1.0"), Map.entry("nvme_rdma", "1.0"), Map.entry("lnet", "2.15.3"),
+                Map.entry("wekafsio", "1"));
         assertThat(read.bridges()).containsExactly("0000:c0:01.0", "0000:c0:03.1");
         assertThat(read.parameters()).containsEntry("rw_stats_enabled", "1");
         assertThat(read.peers()).hasSize(2);
         assertThat(read.peers().getFirst().peer()).isEqualTo("0000:c2:00.0");
         assertThat(read.peers().getFirst().columns())
                 .containsEntry("p2pdist", "0x0003").containsEntry("np2p", "799606").containsEntry("class", "nvme");
+        assertThat(read.traffic()).extracting(NvidiaFs.Traffic::gpu).containsExactly("0000:c1:00.0", "0000:65:00.0");
+        assertThat(read.traffic()).extracting(NvidiaFs.Traffic::transfers).containsExactly(799606L, 42L);
+        assertThat(read.traffic()).extracting(NvidiaFs.Traffic::throughRoot).containsExactly(0L, 30L);
+    }
+
+    @Test
+    void distancesOfOldVersionsHaveFewerColumns() throws IOException {
+        write(PROC + "peer_distance", captured("peer_distance-old.txt") + "0000:be:00.0\nnonsense\n");
+
+        assertThat(NvidiaFs.read(files).peers()).containsExactly(
+                new NvidiaFs.Peer(
+                        "0000:be:00.0", "0000:58:00.1", Map.of("p2pdist", "138", "np2p", "0", "class", "network")),
+                new NvidiaFs.Peer(
+                        "0000:be:00.0", "0000:bd:00.1", Map.of("p2pdist", "3", "np2p", "4082933", "class", "network")));
+    }
+
+    @Test
+    void trafficThatNobodyCountsIsAbsent() throws IOException {
+        write(PROC + "version", "version: 2.28\n");
+        write(PROC + "peer_affinity", "");
+
+        assertThat(NvidiaFs.read(files).traffic()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            general      | NVFS Driver version | 2:3:1
+            Reads        | Avg-Latency(usec)   | 977
+            Bar1-map     | active              | 12
+            Error        | dma-map             | 0
+            Ops          | Write               | 0
+            GPU 0000:e7:00.0 uuid:16fd2706-8baf-433b-82eb-8c7fada847da | cross_root_port(%) | 3
+            """)
+    void countersOfOldVersionsAreFound(String row, String name, String value) throws IOException {
+        write(PROC + "stats", captured("stats-2.3.txt"));
+
+        Map<String, Map<String, String>> statistics = NvidiaFs.read(files).statistics();
+        assertThat(statistics.get(row)).containsEntry(name, value);
+        assertThat(statistics).doesNotContainKey("Batches");
+        assertThat(statistics.get("Ops")).doesNotContainKey("BatchIO");
     }
 
     @ParameterizedTest
@@ -128,6 +170,8 @@ class StorageTest {
 
         assertThat(statistics.get("Reads")).containsEntry("err", "0").doesNotContainKey("n").containsKey("later");
         assertThat(statistics).doesNotContainKey("Batches");
+        assertThat(statistics.get("GPU 0000:c1:00.0 uuid:1b4e28ba-2fa1-11d2-883f-0016d3cca427"))
+                .containsEntry("max_pinned_MiB", "64").doesNotContainKey("cross_root_port(%)");
     }
 
     @Test
@@ -174,13 +218,41 @@ class StorageTest {
         CheckReport report = report(CuFileConfig.defaults(), List.of(GPU));
 
         assertThat(report.storage().links())
-                .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", PciDistance.ACROSS_NODES));
+                .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
         assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1));
         assertThat(CheckText.lines(report, false))
-                .anyMatch(line -> line.contains("nvme0 (0000:81:00.0) behind the link between NUMA nodes (SYS)"))
+                .anyMatch(line -> line.contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
                 .anyMatch(line -> line.contains("mlx5_0, 1 ports up, 1 down"));
         assertThat(Doctor.examine(report)).extracting(Advice::what)
                 .anyMatch(what -> what.contains("between gpu:0 and nvme0 lies the link"));
+    }
+
+    @Test
+    void aDriveWhoseModuleHasNotRegisteredIsNamed() throws IOException {
+        device("pci0000:c0/0000:c0:01.0/0000:c1:00.0", "0");
+        device("pci0000:c0/0000:c0:02.0/0000:c2:00.0", "0");
+        Files.createDirectories(files.at("/sys/class/nvme/nvme0"));
+        Files.createSymbolicLink(
+                files.at("/sys/class/nvme/nvme0/device"), files.at("/sys/bus/pci/devices/0000:c2:00.0"));
+        loadNvidiaFs();
+        assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(GPU)))).extracting(Advice::what)
+                .noneMatch(what -> what.contains("the nvme module"));
+
+        write(PROC + "modules", "wekafsio: 1\n");
+        assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(GPU)))).extracting(Advice::what)
+                .anyMatch(what -> what.contains("the nvme module has not registered"));
+    }
+
+    @Test
+    void allThatNvidiaFsShowsIsListedOnRequest() throws IOException {
+        loadNvidiaFs();
+
+        assertThat(CheckText.lines(report(CuFileConfig.defaults(), List.of(GPU)), true)).contains(
+                "  parameter rw_stats_enabled = 1",
+                "  Batches: n=12 ok=12 err=0 Avg-Submit-Latency(usec)=41",
+                "  GPU 0000:c1:00.0 to 0000:c2:00.0: peerrank=0x000300ef p2pdist=0x0003 link=0x04 gen=0x04 numa=0x00"
+                        + " np2p=799606 class=nvme",
+                "  GPU 0000:65:00.0: 42 transfers, 30 of them through the root complex");
     }
 
     @Test
