@@ -43,6 +43,7 @@ public record NvidiaFs(
     private static final Pattern VERSION = Pattern.compile("(.+?)\\((?:ver|version): *([^)]+)\\)");
     private static final Pattern LABEL = Pattern.compile("([^:,]+):\\s*([^,]+)");
     private static final Pattern PCI = Pattern.compile("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
+    private static final String WEKA = "wekafsio";
     private static final String GENERAL = "general";
     private static final int LEAST_PEER_COLUMNS = 3;
     /** {@code GPU :0000:c1:00.0 :0 0 799606 0}: a count for each distance from 1 on. */
@@ -93,7 +94,7 @@ public record NvidiaFs(
         return new NvidiaFs(
                 files.firstLine(PROC + "/version").map(line -> line.replaceFirst("^version:\\s*", "")),
                 number(files.firstLine(PROC + "/devcount")),
-                storage(files.lines(PROC + "/modules")),
+                storage(files.lines(PROC + "/modules"), files.exists("/sys/module/" + WEKA)),
                 files.lines(PROC + "/bridges").stream().map(String::strip).filter(line -> PCI.matcher(line).matches())
                         .toList(),
                 peers(files.lines(PROC + "/peer_distance")),
@@ -112,13 +113,17 @@ public record NvidiaFs(
                 .orElseGet(OptionalInt::empty);
     }
 
-    private static Map<String, String> storage(List<String> lines) {
+    /** It lists WekaFS's module always, whether that is loaded or not. */
+    private static Map<String, String> storage(List<String> lines, boolean weka) {
         Map<String, String> modules = new LinkedHashMap<>();
         for (String line : lines) {
             int colon = line.indexOf(':');
             if (colon > 0) {
                 modules.put(line.substring(0, colon).strip(), line.substring(colon + 1).strip());
             }
+        }
+        if (!weka) {
+            modules.remove(WEKA);
         }
         return modules;
     }
@@ -129,7 +134,8 @@ public record NvidiaFs(
         List<String> heading = lines.isEmpty() ? List.of() : List.of(lines.getFirst().strip().split("\\s+"));
         for (String line : lines) {
             String[] cells = line.strip().split("\\s+");
-            if (cells.length < LEAST_PEER_COLUMNS || !PCI.matcher(cells[0]).matches() || !PCI.matcher(cells[1]).matches()) {
+            if (cells.length < LEAST_PEER_COLUMNS || !PCI.matcher(cells[0]).matches()
+                    || !PCI.matcher(cells[1]).matches()) {
                 continue;
             }
             Map<String, String> columns = new LinkedHashMap<>();

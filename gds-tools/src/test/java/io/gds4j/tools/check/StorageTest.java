@@ -88,8 +88,7 @@ class StorageTest {
         assertThat(read.version()).contains("2.28");
         assertThat(read.devices()).hasValue(1);
         assertThat(read.storage()).containsExactly(
-                Map.entry("nvme", "1.0"), Map.entry("nvme_rdma", "1.0"), Map.entry("lnet", "2.15.3"),
-                Map.entry("wekafsio", "1"));
+                Map.entry("nvme", "1.0"), Map.entry("nvme_rdma", "1.0"), Map.entry("lnet", "2.15.3"));
         assertThat(read.bridges()).containsExactly("0000:c0:01.0", "0000:c0:03.1");
         assertThat(read.parameters()).containsEntry("rw_stats_enabled", "1");
         assertThat(read.peers()).hasSize(2);
@@ -99,6 +98,18 @@ class StorageTest {
         assertThat(read.traffic()).extracting(NvidiaFs.Traffic::gpu).containsExactly("0000:c1:00.0", "0000:65:00.0");
         assertThat(read.traffic()).extracting(NvidiaFs.Traffic::transfers).containsExactly(799606L, 42L);
         assertThat(read.traffic()).extracting(NvidiaFs.Traffic::throughRoot).containsExactly(0L, 30L);
+    }
+
+    @Test
+    void theModuleThatIsListedAlwaysCountsWhereItIsLoaded() throws IOException {
+        write(PROC + "version", "version: 2.29\n");
+        write(PROC + "modules", "wekafsio: 1\n");
+        assertThat(NvidiaFs.read(files).storage()).isEmpty();
+        assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(GPU)))).extracting(Advice::what)
+                .contains("nvidia-fs is loaded, but no storage module has registered with it");
+
+        Files.createDirectories(files.at("/sys/module/wekafsio"));
+        assertThat(NvidiaFs.read(files).storage()).containsExactly(Map.entry("wekafsio", "1"));
     }
 
     @Test
@@ -221,7 +232,8 @@ class StorageTest {
                 .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
         assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1));
         assertThat(CheckText.lines(report, false))
-                .anyMatch(line -> line.contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
+                .anyMatch(line -> line
+                        .contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
                 .anyMatch(line -> line.contains("mlx5_0, 1 ports up, 1 down"));
         assertThat(Doctor.examine(report)).extracting(Advice::what)
                 .anyMatch(what -> what.contains("between gpu:0 and nvme0 lies the link"));
@@ -238,7 +250,7 @@ class StorageTest {
         assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(GPU)))).extracting(Advice::what)
                 .noneMatch(what -> what.contains("the nvme module"));
 
-        write(PROC + "modules", "wekafsio: 1\n");
+        write(PROC + "modules", "lnet: 2.15.3\n");
         assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(GPU)))).extracting(Advice::what)
                 .anyMatch(what -> what.contains("the nvme module has not registered"));
     }
