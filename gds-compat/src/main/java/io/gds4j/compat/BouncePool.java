@@ -5,6 +5,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import java.time.Duration;
@@ -34,9 +35,6 @@ final class BouncePool {
 
     private static final long BYTES_FOR_PARKING = 64L << 20;
 
-    /** Half of the channels that CUDA gives a process by default. */
-    private static final int FEW_PARKED = 4;
-
     /** Between two looks at what is no longer used: memory that lay idle for one to two of them is given back. */
     private static final Duration IDLE = Duration.ofSeconds(10);
 
@@ -46,6 +44,7 @@ final class BouncePool {
 
     private final Posix posix;
     private final Pinning pinning;
+    private final StreamWaits waits;
     private final List<SlabClass> classes = new ArrayList<>();
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
@@ -57,12 +56,6 @@ final class BouncePool {
     private int pinningNow;
 
     private final AtomicInteger waiting = new AtomicInteger();
-    /** Operations that streams wait for: meanwhile nothing is mapped or pinned, which would wait for them. Under the lock. */
-    private volatile int parked;
-
-    /** Streams that wait. Under the lock. */
-    private volatile int parkedStreams;
-
     /** Streams may come to wait for us: what was made for them, and all else, stays. Under the lock. */
     private volatile boolean filled;
 
@@ -74,8 +67,18 @@ final class BouncePool {
     private final AtomicLong peakBytes = new AtomicLong();
 
     BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
+        this(posix, pinning, config, new StreamWaits());
+    }
+
+    /**
+     * Nothing is mapped yet.
+     *
+     * @param waits streams that wait for us: meanwhile nothing is mapped or pinned
+     */
+    BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits) {
         this.posix = posix;
         this.pinning = pinning;
+        this.waits = waits;
         List<Long> sizes = config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB);
         List<Long> counts = config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT);
         for (int i = 0; i < sizes.size(); i++) {
@@ -134,22 +137,36 @@ final class BouncePool {
         waiting.incrementAndGet();
         try {
             while (true) {
+                boolean mayNotMap = waits.any();
                 Slab slab = takeOrMap(bytes);
                 if (slab != null) {
                     return slab;
                 }
-                if (!someWillReturn(bytes)) {
+                if (someWillReturn(bytes)) {
+                    returned.awaitUninterruptibly();
+                } else if (mayNotMap) {
+                    awaitNoneParked();
+                } else {
                     throw CuFileException.builder("bounce buffer")
                             .error(CuFileError.NOMEM_ERROR)
                             .errno(Errno.ENOMEM)
                             .detail("no memory for a bounce buffer of " + bytes + " bytes")
                             .build();
                 }
-                returned.awaitUninterruptibly();
             }
         } finally {
             waiting.decrementAndGet();
             lock.unlock();
+        }
+    }
+
+    /** Streams of another session wait, and this one has no slab yet. */
+    private void awaitNoneParked() {
+        lock.unlock();
+        try {
+            waits.awaitNone();
+        } finally {
+            lock.lock();
         }
     }
 
@@ -209,14 +226,8 @@ final class BouncePool {
      * the pages for each of them on its own processor.
      */
     private void settlePinning(Slab slab) {
-        lock.lock();
-        try {
-            if (parked > 0) {
-                return;
-            }
-            pinningNow++;
-        } finally {
-            lock.unlock();
+        if (!beginPinning()) {
+            return;
         }
         try {
             posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
@@ -249,7 +260,7 @@ final class BouncePool {
             SlabClass slabs = classes.get(i);
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
-                if (slab == null && slabs.mayGrow() && parked == 0 && map(slabs)) {
+                if (slab == null && slabs.mayGrow() && !waits.any() && map(slabs)) {
                     slab = slabs.take();
                 }
                 if (slab != null) {
@@ -325,12 +336,11 @@ final class BouncePool {
         List<SlabBlock> unused = new ArrayList<>();
         lock.lock();
         try {
-            if (parked > 0 || filled) {
+            if (filled || !beginPinning()) {
                 return;
             }
             classes.forEach(slabs -> unused.addAll(slabs.removeUnused()));
             blocks.removeAll(unused);
-            pinningNow++;
             returned.signalAll();
         } finally {
             lock.unlock();
@@ -343,7 +353,20 @@ final class BouncePool {
         endPinning();
     }
 
+    /** False if a stream waits for us; else {@link #endPinning} must follow. */
+    private boolean beginPinning() {
+        lock.lock();
+        try {
+            boolean begun = waits.tryEnterCall();
+            pinningNow += begun ? 1 : 0;
+            return begun;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void endPinning() {
+        waits.leaveCall();
         lock.lock();
         try {
             pinningNow--;
@@ -361,76 +384,14 @@ final class BouncePool {
         }
     }
 
-    /**
-     * A stream is going to wait for us: from now until {@link #unpark} the pool stays as it is.
-     *
-     * @param first the stream waits for nothing else of ours yet
-     */
-    void park(boolean first) {
-        lock.lock();
-        try {
-            parked++;
-            parkedStreams += first ? 1 : 0;
-            awaitPinning();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /**
-     * Ends what {@link #park} began.
-     *
-     * @param last the stream waits for nothing of ours any more
-     */
-    void unpark(boolean last) {
-        lock.lock();
-        try {
-            parked--;
-            parkedStreams -= last ? 1 : 0;
-            returned.signalAll();
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /** True if streams may come to wait for us. */
     boolean mayBeParked() {
         return filled;
     }
 
-    /** True while a stream waits for us. */
-    boolean isParked() {
-        return parked > 0;
-    }
-
-    /** True while so many streams wait for us that a GPU's channels may all be taken: then what is new to CUDA waits for them. */
-    boolean areManyParked() {
-        return parkedStreams > FEW_PARKED;
-    }
-
-    /** Waits for a time when only a few do. */
-    void awaitFewParked() {
-        lock.lock();
-        try {
-            while (areManyParked()) {
-                returned.awaitUninterruptibly();
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Does what waits for all streams, at a time when none waits for us; until then it waits itself. */
-    void whileNoneParked(Runnable action) {
-        lock.lock();
-        try {
-            while (parked > 0) {
-                returned.awaitUninterruptibly();
-            }
-            action.run();
-        } finally {
-            lock.unlock();
-        }
+    /** The streams that wait for us: meanwhile the pool stays as it is. */
+    StreamWaits waits() {
+        return waits;
     }
 
     /** Makes slabs for streams that will wait for us, before any does. */
@@ -462,6 +423,15 @@ final class BouncePool {
             closed = true;
             closing.signalAll();
             awaitPinning();
+        } finally {
+            lock.unlock();
+        }
+        waits.whileNone(this::unmapAll);
+    }
+
+    private void unmapAll() {
+        lock.lock();
+        try {
             for (SlabBlock block : blocks) {
                 block.unpin(pinning);
                 posix.munmap(block.address(), block.size());

@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.ffi.memory.AvailableHostMemory;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -70,7 +71,8 @@ final class CompatSession {
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log)).orElse(BouncePool.Pinning.NONE);
-        this.pool = new BouncePool(posix, pinning, config);
+        this.pool = new BouncePool(
+                posix, pinning, config, contexts.map(CudaContexts::streamWaits).orElseGet(StreamWaits::new));
         PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
@@ -334,7 +336,7 @@ final class CompatSession {
      * copy then would have to wait for them.
      */
     private void execute(Transfer transfer, Lane lane) {
-        if (transfer.usesGpu() && !lane.heedsInterrupts() && pool.areManyParked()) {
+        if (transfer.usesGpu() && !lane.heedsInterrupts() && pool.waits().many()) {
             transfer.run(lane);
         } else {
             engine.execute(transfer, lane);
@@ -372,7 +374,8 @@ final class CompatSession {
      * turn might wait for the copy.
      */
     boolean copiesByProcessor(MemoryRange memory) {
-        return memory.kind() == MemoryKind.CUDA_MANAGED && pool.mayBeParked() && sharesManaged(memory);
+        return memory.kind() == MemoryKind.CUDA_MANAGED && (pool.mayBeParked() || pool.waits().any())
+                && sharesManaged(memory);
     }
 
     /** True unless it is managed memory that processors may not touch while its GPU works. */

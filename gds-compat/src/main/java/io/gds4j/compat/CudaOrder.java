@@ -52,7 +52,7 @@ final class CudaOrder implements StreamOrder {
     private @Nullable Thread worker;
     private long pending;
 
-    /** Operations for which the pool counts the stream as waiting. Under the lock. */
+    /** Operations for which the stream counts as waiting. Under the lock. */
     private int waits;
 
     private boolean closed;
@@ -156,7 +156,7 @@ final class CudaOrder implements StreamOrder {
         }
         long event = event();
         boolean parked = false;
-        pool.park(countWait());
+        pool.waits().begin(countWait());
         try {
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
             int turn = word.next();
@@ -181,7 +181,7 @@ final class CudaOrder implements StreamOrder {
                 lock.unlock();
             }
             if (!parked) {
-                pool.unpark(uncountWait());
+                pool.waits().end(uncountWait());
             }
         }
     }
@@ -248,7 +248,7 @@ final class CudaOrder implements StreamOrder {
             }
         } finally {
             word.release(parked.turn());
-            pool.unpark(uncountWait());
+            pool.waits().end(uncountWait());
             lock.lock();
             try {
                 idleEvents.push(parked.event());

@@ -185,7 +185,7 @@ final class GpuRing {
             copy(to, from, bytes);
             return Cuda.SUCCESS;
         }
-        if (bytes >= COPY_ENGINE_BYTES || !pool.isParked()) {
+        if (bytes >= COPY_ENGINE_BYTES || !pool.waits().any()) {
             return cuda.memcpyHtoDAsync(to, from, bytes, stream);
         }
         long width = Math.max(1, bytes / 2);

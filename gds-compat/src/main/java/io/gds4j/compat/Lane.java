@@ -109,7 +109,7 @@ final class Lane {
         if (contextCache != null) {
             GpuRing ring = ring(contextCache.of(context));
             if (!ring.isPrepared()) {
-                waiting.awaitFewParked();
+                waiting.waits().awaitFew();
                 ring.prepareAhead();
             }
         }

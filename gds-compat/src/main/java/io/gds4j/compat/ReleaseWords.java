@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -19,13 +20,13 @@ final class ReleaseWords {
     private static final int STRIDE = 64;
 
     private final CudaContexts contexts;
-    private final BouncePool pool;
+    private final StreamWaits waits;
     private final Deque<ReleaseWord> idle = new ArrayDeque<>();
     private final List<Long> blocks = new ArrayList<>();
 
-    ReleaseWords(CudaContexts contexts, BouncePool pool) {
+    ReleaseWords(CudaContexts contexts) {
         this.contexts = contexts;
-        this.pool = pool;
+        this.waits = contexts.streamWaits();
     }
 
     /**
@@ -35,7 +36,7 @@ final class ReleaseWords {
      */
     synchronized ReleaseWord take() {
         if (idle.isEmpty()) {
-            pool.whileNoneParked(this::allocate);
+            waits.whileNone(this::allocate);
         }
         return idle.pop();
     }
@@ -60,11 +61,17 @@ final class ReleaseWords {
 
     /** Frees all; every stream has passed or is gone. */
     synchronized void close() {
+        if (!blocks.isEmpty()) {
+            waits.whileNone(this::free);
+        }
+        idle.clear();
+    }
+
+    private void free() {
         Cuda cuda = contexts.cuda();
         for (long block : blocks) {
             contexts.in(contexts.primary(0), () -> cuda.memFreeHost(block));
         }
         blocks.clear();
-        idle.clear();
     }
 }

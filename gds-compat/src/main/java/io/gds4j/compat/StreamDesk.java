@@ -47,7 +47,7 @@ final class StreamDesk {
         this.engine = engine;
         this.pool = pool;
         this.parallel = parallel;
-        this.words = contexts.map(known -> new ReleaseWords(known, pool));
+        this.words = contexts.map(known -> new ReleaseWords(known));
     }
 
     synchronized void register(long stream, int flags) {

@@ -2,6 +2,7 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.config.CuFileKeys;
@@ -17,11 +18,13 @@ import io.gds4j.testkit.GuardedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -196,6 +199,64 @@ class CudaStreamTest {
                 cuda.streamSynchronize(first);
                 assertThat(result(late)).isEqualTo(Rig.PAGE);
             }
+        }
+    }
+
+    @Test
+    void anotherSessionNeitherPinsNorUnpinsWhileAStreamIsParked() throws Exception {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            GuardedMemory others = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            long raw = stream();
+            MemorySegment gate = arena.allocate(4, 4);
+            CuFileDriver another = rig.another();
+            CuFileHandle theirs = another.openFile(file.path(), StandardOpenOption.READ);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                park(raw, gate, 1, stream, handle, memory);
+                long before = pinnings();
+                AtomicLong read = new AtomicLong();
+                Thread reader = Thread.ofPlatform().start(() -> read.set(theirs.read(others.range(), Rig.PAGE, 0, 0)));
+                awaitWaiting(reader);
+                assertThat(pinnings()).isEqualTo(before);
+                release(raw, gate, 1);
+                reader.join();
+                assertThat(read.get()).isEqualTo(Rig.PAGE);
+                assertThat(pinnings()).isGreaterThan(before);
+                others.expect(0, file.expected(0, Rig.PAGE));
+                others.verify();
+
+                theirs.close();
+                park(raw, gate, 2, stream, handle, memory);
+                long unpinned = cuda.calls(CudaFunction.MEM_HOST_UNREGISTER);
+                Thread closer = Thread.ofPlatform().start(another::close);
+                awaitWaiting(closer);
+                assertThat(cuda.calls(CudaFunction.MEM_HOST_UNREGISTER)).isEqualTo(unpinned);
+                release(raw, gate, 2);
+                closer.join();
+                assertThat(cuda.calls(CudaFunction.MEM_HOST_UNREGISTER)).isGreaterThan(unpinned);
+            }
+        }
+    }
+
+    /** A read for which the stream waits and that waits itself, for a word of the program's. */
+    private void park(
+            long raw, MemorySegment gate, int value, CuFileStream stream, CuFileHandle handle, GuardedMemory memory) {
+        cuda.streamWaitValue32(raw, gate.address(), value, Cuda.STREAM_WAIT_VALUE_GEQ);
+        stream.read(handle, memory.range(), cells(Rig.PAGE, 0, 0));
+    }
+
+    private void release(long raw, MemorySegment gate, int value) {
+        gate.set(ValueLayout.JAVA_INT, 0, value);
+        cuda.streamSynchronize(raw);
+    }
+
+    private static void awaitWaiting(Thread thread) {
+        while (thread.getState() != Thread.State.WAITING) {
+            assertThat(thread.isAlive()).as("still waiting").isTrue();
+            Thread.onSpinWait();
         }
     }
 

@@ -36,6 +36,8 @@ final class Rig implements AutoCloseable {
 
     private final FaultyPosix posix;
     private final FakeCuda cuda = new FakeCuda();
+    private final CuFileConfig config;
+    private final CudaAvailability availability;
     private final CuFileDriver driver;
     private final List<Path> files = new ArrayList<>();
     private final List<GuardedMemory> memories = new ArrayList<>();
@@ -46,8 +48,8 @@ final class Rig implements AutoCloseable {
 
     private Rig(CuFileConfig config, FaultyPosix faulty, boolean gpu) {
         this.posix = faulty;
-        CudaAvailability availability =
-                gpu ? cuda.available() : new CudaAvailability.Unavailable("no driver in this test", "none");
+        this.config = config;
+        this.availability = gpu ? cuda.available() : new CudaAvailability.Unavailable("no driver in this test", "none");
         this.driver = CuFileDriver.open(new CompatBackend(config, posix, availability));
     }
 
@@ -112,6 +114,11 @@ final class Rig implements AutoCloseable {
 
     static Rig onGpu(Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), FfmPosix.instance(), true);
+    }
+
+    /** Another session over the same machine; to be closed by the test. */
+    CuFileDriver another() {
+        return CuFileDriver.open(new CompatBackend(config, posix, availability));
     }
 
     FaultyPosix posix() {

@@ -18,6 +18,7 @@ public final class CudaContexts {
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
+    private final StreamWaits streamWaits = new StreamWaits();
     private final ThreadLocal<long[]> answers = ThreadLocal.withInitial(() -> new long[1]);
 
     /** Over an initialised driver. */
@@ -28,6 +29,11 @@ public final class CudaContexts {
     /** The driver. */
     public Cuda cuda() {
         return cuda;
+    }
+
+    /** Which streams wait for us, of all sessions over this driver. */
+    public StreamWaits streamWaits() {
+        return streamWaits;
     }
 
     /**
