@@ -1,6 +1,6 @@
 package io.gds4j.ffi.cuda;
 
-/** Asks the driver about raw addresses. Thread-safe; needs no current context. */
+/** Asks the driver about raw addresses. Thread-safe; needs no current context but where it says so. */
 public final class CudaPointers {
     private final Cuda cuda;
 
@@ -27,6 +27,21 @@ public final class CudaPointers {
         return new CudaPointer(
                 address, type(found[0], found[1] != 0), (int) found[2], found[3], found[4], found[5], found[6],
                 found[7]);
+    }
+
+    /**
+     * Makes synchronous copies from and to an allocation wait for their end from now on, since another device may look at what
+     * they wrote (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). Once per allocation: it is expensive and stays. The memory's context is
+     * current.
+     *
+     * @return {@code CUresult}
+     */
+    public int synchronise(long address) {
+        long[] value = new long[1];
+        int asked = cuda.pointerGetAttribute(value, CudaAttributes.POINTER_SYNC_MEMOPS, address);
+        return asked == Cuda.SUCCESS && value[0] != 0
+                ? Cuda.SUCCESS
+                : cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, address);
     }
 
     private static CudaPointer unknown(long address) {

@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.CudaAttributes;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -20,11 +21,13 @@ final class DmaBufExports {
     private final Posix posix;
     private final CudaContexts contexts;
     private final Cuda cuda;
+    private final CudaPointers pointers;
 
     DmaBufExports(Posix posix, CudaContexts contexts) {
         this.posix = posix;
         this.contexts = contexts;
         this.cuda = contexts.cuda();
+        this.pointers = new CudaPointers(cuda);
     }
 
     /** The pages of the host around a range; what cannot be exported is refused before the driver is asked. */
@@ -41,7 +44,7 @@ final class DmaBufExports {
         checkPages(range, context, start);
         int[] fd = new int[1];
         int result = contexts.in(context, () -> {
-            int synced = synchronise(range.address());
+            int synced = pointers.synchronise(range.address());
             return synced != Cuda.SUCCESS && synced != Cuda.ERROR_NOT_SUPPORTED
                     ? synced
                     : cuda.memGetDmaBuf(fd, start, size);
@@ -53,18 +56,6 @@ final class DmaBufExports {
             throw CudaErrors.failure(cuda, EXPORT, result).range(-1, size).build();
         }
         return checked(fd[0], range.address() - start, range, size);
-    }
-
-    /**
-     * Synchronous copies must wait for their end from now on: another device may look at what they wrote. Once per allocation,
-     * since it is expensive and stays.
-     */
-    private int synchronise(long address) {
-        long[] value = new long[1];
-        int asked = cuda.pointerGetAttribute(value, CudaAttributes.POINTER_SYNC_MEMOPS, address);
-        return asked == Cuda.SUCCESS && value[0] != 0
-                ? Cuda.SUCCESS
-                : cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, address);
     }
 
     private static void checkKind(MemoryRange range) {

@@ -2,10 +2,17 @@ package io.gds4j.ffi.verbs;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.Lifetime;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /**
  * A protection domain of an open RDMA device: regions of one domain only work with its own queue pairs. Cannot be closed while
@@ -15,11 +22,14 @@ import java.util.Set;
  */
 public final class ProtectionDomain implements AutoCloseable {
     private final VerbsCalls calls;
+    private final Supplier<CudaAvailability> cuda;
     private final long handle;
     private final Lifetime lifetime;
 
-    private ProtectionDomain(VerbsCalls calls, String device, long context, long handle) {
+    private ProtectionDomain(
+            VerbsCalls calls, Supplier<CudaAvailability> cuda, String device, long context, long handle) {
         this.calls = calls;
+        this.cuda = cuda;
         this.handle = handle;
         this.lifetime = Lifetime.of(this, "ProtectionDomain of " + device, () -> {
             try {
@@ -31,10 +41,12 @@ public final class ProtectionDomain implements AutoCloseable {
     }
 
     /** Takes the open device over, also if it fails. */
-    static ProtectionDomain on(VerbsCalls calls, String device, long context) {
+    static ProtectionDomain on(
+            VerbsCalls calls, Supplier<CudaAvailability> cuda, String device, long context) {
         boolean made = false;
         try {
-            ProtectionDomain domain = new ProtectionDomain(calls, device, context, calls.allocPd(context));
+            ProtectionDomain domain =
+                    new ProtectionDomain(calls, cuda, device, context, calls.allocPd(context));
             made = true;
             return domain;
         } finally {
@@ -46,14 +58,16 @@ public final class ProtectionDomain implements AutoCloseable {
 
     /**
      * Registers memory by its address ({@code ibv_reg_mr}): host memory, or GPU memory where the module nvidia-peermem is
-     * loaded. The memory cannot be freed before the region is closed.
+     * loaded. The memory cannot be freed before the region is closed. Synchronous CUDA copies from and to GPU memory return
+     * when they are complete from then on (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS).
      *
      * @param memory the memory, of any alignment
      * @param rights what may be done with it
      * @return the region, to be closed before the domain
      * @throws CuFileException INVALID_VALUE for empty memory or rights that contradict each other, PERMISSION_DENIED for
      *         LOCAL_WRITE to a read-only segment, MEMORY_NOT_REGISTERED if the domain is closed, NOMEM_ERROR or
-     *         GPU_MEMORY_PINNING_FAILED with the errno where verbs refused
+     *         GPU_MEMORY_PINNING_FAILED with the errno where verbs refused, CUDA_MEMORY_TYPE_INVALID for managed memory, which
+     *         migrates, CUDA_POINTER_INVALID for GPU memory that the driver does not know
      */
     public MemoryRegion register(MemoryRange memory, Set<RdmaAccess> rights) {
         int bits = RdmaAccess.toBits(rights);
@@ -62,9 +76,18 @@ public final class ProtectionDomain implements AutoCloseable {
             throw CuFileException.of(
                     CuFileError.PERMISSION_DENIED, "ibv_reg_mr", "LOCAL_WRITE to a segment that is read-only");
         }
+        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    "ibv_reg_mr",
+                    "managed memory migrates: no device can hold on to it");
+        }
         memory.claim();
         return region(
-                () -> calls.regMr(handle, memory.address(), memory.length(), bits),
+                () -> {
+                    synchronise(memory);
+                    return calls.regMr(handle, memory.address(), memory.length(), bits);
+                },
                 "MemoryRegion of " + memory,
                 memory::unclaim);
     }
@@ -95,6 +118,21 @@ public final class ProtectionDomain implements AutoCloseable {
                 () -> calls.regDmaBufMr(handle, buffer.offset(), buffer.length(), address, buffer.fd(), bits),
                 "MemoryRegion of " + buffer,
                 buffer::unclaim);
+    }
+
+    /** The device may look at what synchronous copies wrote to a GPU's memory. */
+    private void synchronise(MemoryRange memory) {
+        if (!memory.kind().isCuda()) {
+            return;
+        }
+        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> CuFileException.of(
+                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", "there is no CUDA driver that knows " + memory));
+        CudaPointers pointers = new CudaPointers(contexts.cuda());
+        long context = contexts.contextOf(memory.address(), memory.device());
+        int synced = contexts.in(context, () -> pointers.synchronise(memory.address()));
+        if (synced != Cuda.ERROR_NOT_SUPPORTED) {
+            CudaErrors.check(contexts.cuda(), "cuPointerSetAttribute", synced);
+        }
     }
 
     private static void check(long length) {

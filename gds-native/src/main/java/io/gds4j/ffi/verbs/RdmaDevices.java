@@ -3,7 +3,10 @@ package io.gds4j.ffi.verbs;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.DynamicLoader;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * The RDMA devices of this machine.
@@ -26,9 +29,11 @@ public final class RdmaDevices {
     private static final String LIBRARY = "libibverbs.so.1";
 
     private final VerbsCalls calls;
+    private final Supplier<CudaAvailability> cuda;
 
-    RdmaDevices(VerbsCalls calls) {
+    RdmaDevices(VerbsCalls calls, Supplier<CudaAvailability> cuda) {
         this.calls = calls;
+        this.cuda = cuda;
     }
 
     /** {@return whether there are RDMA devices, now; never throws} */
@@ -42,11 +47,12 @@ public final class RdmaDevices {
                     unlinked.reason(), "start the program as that says");
             case DynamicLoader.NotLoaded not -> new RdmaAvailability.Unavailable(
                     "no RDMA device: " + not.reason(), "install rdma-core (libibverbs1)");
-            case DynamicLoader.Loaded loaded -> detect(new VerbsCalls(loaded.symbols()));
+            case DynamicLoader.Loaded loaded -> detect(new VerbsCalls(loaded.symbols()), CudaDriver::detect);
         };
     }
 
-    static RdmaAvailability detect(VerbsCalls calls) {
+    /** @param cuda asked when GPU memory is to be registered */
+    static RdmaAvailability detect(VerbsCalls calls, Supplier<CudaAvailability> cuda) {
         if (!calls.missing().isEmpty()) {
             return new RdmaAvailability.Unavailable(
                     "libibverbs lacks " + String.join(", ", calls.missing()), "install a newer rdma-core");
@@ -55,7 +61,7 @@ public final class RdmaDevices {
         return devices.isEmpty()
                 ? new RdmaAvailability.Unavailable(
                         "no RDMA device", "see what ibv_devices lists; in a container add --device /dev/infiniband")
-                : new RdmaAvailability.Available(devices, new RdmaDevices(calls));
+                : new RdmaAvailability.Available(devices, new RdmaDevices(calls, cuda));
     }
 
     /**
@@ -73,6 +79,6 @@ public final class RdmaDevices {
                     "ibv_open_device",
                     "there is no RDMA device %s: %s".formatted(device, calls.deviceNames()));
         }
-        return ProtectionDomain.on(calls, device, context);
+        return ProtectionDomain.on(calls, cuda, device, context);
     }
 }

@@ -265,6 +265,18 @@ class CudaMemoryTest {
         assertThat(allocator.usage().get(MemoryKind.CUDA_VMM).bytes()).isZero();
     }
 
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
+    void foreignPointersAreClassifiedByOneCall(MemoryKind kind) {
+        try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
+            long all = cuda.calls(CudaFunction.POINTER_GET_ATTRIBUTES);
+            long single = cuda.calls(CudaFunction.POINTER_GET_ATTRIBUTE);
+            assertThat(allocator.wrap(memory.range().address() + 10, 20).length()).isEqualTo(20);
+            assertThat(cuda.calls(CudaFunction.POINTER_GET_ATTRIBUTES)).isEqualTo(all + 1);
+            assertThat(cuda.calls(CudaFunction.POINTER_GET_ATTRIBUTE)).isEqualTo(single);
+        }
+    }
+
     @Test
     void synchronousCopiesAreMadeToWaitOncePerAllocation() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20)) {

@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.gds4j.ffi.cuda.CudaAvailability;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -70,7 +71,11 @@ final class FakeVerbs implements SymbolLookup, AutoCloseable {
     }
 
     RdmaAvailability detect() {
-        return RdmaDevices.detect(new VerbsCalls(this));
+        return detect(new CudaAvailability.Unavailable("none", "none"));
+    }
+
+    RdmaAvailability detect(CudaAvailability cuda) {
+        return RdmaDevices.detect(new VerbsCalls(this), () -> cuda);
     }
 
     @Override

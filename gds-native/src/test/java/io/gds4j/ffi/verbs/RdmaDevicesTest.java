@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -36,7 +37,7 @@ class RdmaDevicesTest {
     }
 
     private RdmaDevices devices() {
-        return ((RdmaAvailability.Available) library.detect()).verbs();
+        return ((RdmaAvailability.Available) library.detect(cuda.available())).verbs();
     }
 
     @Test
@@ -94,6 +95,37 @@ class RdmaDevicesTest {
             region.close();
             buffer.close();
             Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(buffer, WRITE));
+        }
+    }
+
+    @Test
+    void gpuMemoryIsRegisteredByItsAddressAndItsCopiesWaitFromThenOn() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_DEVICE, 1 << 20);
+                ProtectionDomain domain = devices().open("mlx5_0")) {
+            MemoryRange part = memory.range().slice(5, 1000);
+            for (int round = 0; round < 3; round++) {
+                domain.register(part, WRITE).close();
+            }
+            assertThat(library.calls()).contains("mr true 0x%x 1000 1".formatted(part.address()));
+            assertThat(cuda.synced()).containsExactly(memory.range().address());
+            assertThat(cuda.calls(CudaFunction.POINTER_SET_ATTRIBUTE)).isOne();
+        }
+    }
+
+    @Test
+    void gpuMemoryThatCannotBeHeldIsRefused() {
+        try (MemoryAllocation managed = allocator.allocate(MemoryKind.CUDA_MANAGED, 4096);
+                ProtectionDomain domain = devices().open("mlx5_0")) {
+            Failures.expect(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> domain.register(managed.range(), WRITE));
+            MemoryRange unknown = MemoryRange.ofAddress(0x1000, 10, MemoryKind.CUDA_DEVICE);
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(unknown, WRITE));
+            assertThat(library.calls()).noneMatch(call -> call.startsWith("mr"));
+        }
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_DEVICE, 4096);
+                ProtectionDomain domain =
+                        ((RdmaAvailability.Available) library.detect()).verbs().open("mlx5_0")) {
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(memory.range(), WRITE));
         }
     }
 

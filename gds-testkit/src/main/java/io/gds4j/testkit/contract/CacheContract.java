@@ -2,6 +2,7 @@ package io.gds4j.testkit.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.BufferRight;
 import io.gds4j.BufferWindow;
@@ -12,6 +13,8 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.RegistrationPolicy;
 import io.gds4j.RegistrationStatistics;
 import io.gds4j.error.CuFileError;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -19,6 +22,7 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
@@ -241,6 +245,77 @@ public abstract class CacheContract extends BackendContract {
             memory.expect(0, file.expected(0, LENGTH));
             memory.verify();
         }
+    }
+
+    @Test
+    void memoryThatGrowsIsRegisteredAnewWhenItIsUsedAgain() {
+        assumeTrue(allocator().supports(MemoryKind.CUDA_VMM), "no memory that grows");
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file); GrowableMemory memory = allocator().growable(64L << 20, 0)) {
+            MemoryRange small = memory.allocation().range();
+            assertThat(handle.read(small, LENGTH, 0, 0)).isEqualTo(LENGTH);
+            assertThat(cached().registrationStatistics().registrations()).isOne();
+            MemoryRange large = memory.grow(small.length() + 1).range();
+            assertThat(cached().registrationStatistics().registrations()).as("of what was smaller").isZero();
+            Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(small, 1, 0, 0));
+            long end = large.length() - LENGTH;
+            assertThat(handle.read(large, LENGTH, 0, end)).isEqualTo(LENGTH);
+            assertThat(bytes(large.slice(0, LENGTH))).as("kept").isEqualTo(file.expected(0, LENGTH));
+            assertThat(bytes(large.slice(end, LENGTH))).isEqualTo(file.expected(0, LENGTH));
+            assertThat(cached().registrationStatistics().bytesPinned()).isGreaterThanOrEqualTo(large.length());
+
+            try (CuFileBuffer buffer = cached().registerBuffer(large)) {
+                Failures.expect(
+                        CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, () -> memory.grow(large.length() + 1));
+                assertThat(handle.read(buffer, 100, 7, end)).isEqualTo(100);
+            }
+            MemoryRange larger = memory.grow(large.length() + 1).range();
+            try (CuFileBuffer buffer = cached().registerBuffer(larger)) {
+                assertThat(handle.read(buffer, 100, 9, larger.length() - 100)).isEqualTo(100);
+                assertThat(bytes(larger.slice(larger.length() - 100, 100))).isEqualTo(file.expected(9, 100));
+            }
+        }
+    }
+
+    private byte[] bytes(MemoryRange range) {
+        byte[] bytes = new byte[(int) range.length()];
+        allocator().copyToHost(range, MemorySegment.ofArray(bytes));
+        return bytes;
+    }
+
+    /** The same memory as a program would have it that allocated it by other means. */
+    private static MemoryRange foreign(MemoryAllocation memory) {
+        MemoryRange range = memory.range();
+        return MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());
+    }
+
+    final Stream<MemoryKind> taggedKinds() {
+        return kinds().filter(kind -> kind == MemoryKind.CUDA_DEVICE || kind == MemoryKind.CUDA_POOL);
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("taggedKinds")
+    void foreignMemoryThatWasFreedIsRefusedWhetherTheProgramRegisteredItOrTheCache(MemoryKind kind) {
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file)) {
+            MemoryAllocation mine = allocator().allocate(kind, LENGTH);
+            MemoryAllocation theirs = allocator().allocate(kind, LENGTH);
+            MemoryRange cachedRange = foreign(theirs);
+            try (CuFileBuffer buffer = cached().registerBuffer(foreign(mine))) {
+                assertThat(handle.read(buffer, 0)).isEqualTo(LENGTH);
+                assertThat(handle.read(cachedRange, 0)).isEqualTo(LENGTH);
+                assertThat(handle.read(cachedRange, 0)).isEqualTo(LENGTH);
+                assertThat(cached().registrationStatistics().hits()).isOne();
+                mine.close();
+                theirs.close();
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(buffer, 0));
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.write(buffer, 0));
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> handle.read(cachedRange, 0));
+                assertThat(cached().registrationStatistics().staleHits()).isOne();
+                assertThat(cached().registrationStatistics().registrations()).isZero();
+            }
+        }
+        file.verify();
     }
 
     @Test
