@@ -103,6 +103,7 @@ if [ "$mode" = gpu ]; then
     add "batch 128 x 4 KiB anywhere, hot, us each" "batch:$((64 * M)):1:$((4 * K))" - "$batch -s 1G -i 4K -I 2 --hot -O 1 -T 0.3" each:4096
     add "batch 128 x 4 KiB, cold, O_DIRECT, us each" "cbatch:$((16 * M)):16:$((4 * K))" "cbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K --cold" each:4096
     add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, us each" "sbatch:$((16 * M)):16:$((4 * K))" "sbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K -I 2 --cold" each:4096
+    add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, io_uring, us each" - - "$batch -s 16M -i 4K -I 2 --cold --io-uring" each:4096
     add "batch 128 x 64 KiB, hot"        "hot:$G:$THREADS:$((64 * K))"    -                           "$batch -s 1G -i 64K --hot -O 1 -T 0.3" rate
     add "batch 128 x 1 MiB, hot"         "hot:$G:$THREADS:$M"             -                           "$batch -s 1G -i 1M --hot -O 1 -T 0.3" rate
     add "16 MiB a call, 1 caller, hot"   "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate

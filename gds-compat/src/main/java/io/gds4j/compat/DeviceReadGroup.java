@@ -2,14 +2,16 @@ package io.gds4j.compat;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.posix.IoUring;
 import io.gds4j.spi.BatchRequest;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Small reads into GPU memory, done together: one slab for all, a read for each stretch of the file, a copy for each stretch of
- * memory, and one wait for all copies. The fast way alone: whatever does not go well here is left undone, so that it is done
+ * memory, and one wait for all copies; where io_uring serves, all its reads past the page cache are at work at a time. The fast way alone: whatever does not go well here is left undone, so that it is done
  * again by itself and has an error of its own.
  *
  * <p>
@@ -24,6 +26,23 @@ final class DeviceReadGroup {
 
     private final PieceIo io;
     private final RequestPlan plan = new RequestPlan();
+    private final List<Stretch> queued = new ArrayList<>();
+
+    /**
+     * Entries that follow each other in one file.
+     *
+     * @param host where in the slab their first byte comes
+     * @param offset place of the first one's result
+     */
+    private record Stretch(List<BatchRequest> entries, long host, int offset) {
+        long start() {
+            return entries.getFirst().fileOffset();
+        }
+
+        long size() {
+            return DeviceReadGroup.end(entries.getLast()) - start();
+        }
+    }
 
     DeviceReadGroup(PieceIo io) {
         this.io = io;
@@ -100,19 +119,30 @@ final class DeviceReadGroup {
         } catch (CuFileException e) {
             return;
         }
+        IoUring together = lane.ringReads().ring();
         boolean well = false;
         try {
             long place = slab.address();
             int from = 0;
             while (from < entries.size()) {
-                int to = stretch(entries, from);
-                place = read(session, lane, ring, entries.subList(from, to), place, results, offset + from);
+                int to = end(entries, from);
+                List<BatchRequest> some = entries.subList(from, to);
+                Stretch stretch = new Stretch(some, place + GpuRing.skew(some.getFirst().fileOffset()), offset + from);
+                if (together == null || !queue(session, together, stretch)) {
+                    read(session, lane, ring, stretch, results);
+                } else if (queued.size() == together.capacity()) {
+                    run(session, lane, together, ring, results);
+                }
+                place = RequestPlan.roundUp(stretch.host() + stretch.size(), PAGE);
                 from = to;
             }
             well = true;
         } catch (CuFileException e) {
             // A file that is gone, for instance: its entries meet it again, each by itself.
         } finally {
+            if (together != null) {
+                run(session, lane, together, ring, results);
+            }
             well &= ring.endGroup(slab) == Cuda.SUCCESS;
             if (!well) {
                 Arrays.fill(results, offset, offset + entries.size(), UNDONE);
@@ -120,8 +150,40 @@ final class DeviceReadGroup {
         }
     }
 
+    /** Reads through io_uring what goes past the page cache as a whole; false for what does not. */
+    private boolean queue(CompatSession session, IoUring together, Stretch stretch) {
+        BatchRequest first = stretch.entries().getFirst();
+        CompatFile file = CompatFile.own(session, first.file(), FUNCTION);
+        RequestPlanner planner = session.planner();
+        long size = stretch.size();
+        planner.plan(plan, file, first.memory(), size, stretch.start(), first.bufferOffset(), false);
+        boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+        if (!together.works() || !past || planner.isCached(plan, file.pair())) {
+            return false;
+        }
+        together.read(
+                file.pair().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
+        queued.add(stretch);
+        return true;
+    }
+
+    /** Waits for what is queued, and begins to copy each stretch that came whole; the others stay undone. */
+    private void run(CompatSession session, Lane lane, IoUring together, GpuRing ring, long[] results) {
+        if (queued.isEmpty()) {
+            return;
+        }
+        together.run((index, bytes) -> {
+            Stretch stretch = queued.get((int) index);
+            if (bytes == stretch.size()) {
+                lane.ringReads().count(bytes);
+                copy(session, ring, stretch, bytes, false, results);
+            }
+        });
+        queued.clear();
+    }
+
     /** End of the entries that follow each other in one file. */
-    private static int stretch(List<BatchRequest> entries, int from) {
+    private static int end(List<BatchRequest> entries, int from) {
         int to = from + 1;
         while (to < entries.size()
                 && entries.get(to).file() == entries.get(from).file()
@@ -135,35 +197,31 @@ final class DeviceReadGroup {
         return entry.fileOffset() + entry.size();
     }
 
-    /** Reads a stretch of a file and begins to copy it; the first free byte of the slab after it. */
-    private long read(
-            CompatSession session,
-            Lane lane,
-            GpuRing ring,
-            List<BatchRequest> entries,
-            long place,
-            long[] results,
-            int offset) {
-        BatchRequest first = entries.getFirst();
+    /** Reads a stretch and begins to copy it. */
+    private void read(CompatSession session, Lane lane, GpuRing ring, Stretch stretch, long[] results) {
+        BatchRequest first = stretch.entries().getFirst();
         CompatFile file = CompatFile.own(session, first.file(), FUNCTION);
-        long start = first.fileOffset();
-        long end = end(entries.getLast());
-        long host = place + GpuRing.skew(start);
-        session.planner().plan(plan, file, first.memory(), end - start, start, first.bufferOffset(), false);
-        long read = io.move(file.pair(), plan, start, end, host, lane.outcome(), false);
-        boolean failed = lane.outcome().errno() != 0;
+        long start = stretch.start();
+        long size = stretch.size();
+        session.planner().plan(plan, file, first.memory(), size, start, first.bufferOffset(), false);
+        long read = io.move(file.pair(), plan, start, start + size, stretch.host(), lane.outcome(), false);
+        copy(session, ring, stretch, read, lane.outcome().errno() != 0, results);
+    }
+
+    /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */
+    private static void copy(
+            CompatSession session, GpuRing ring, Stretch stretch, long read, boolean failed, long[] results) {
+        List<BatchRequest> entries = stretch.entries();
         int from = 0;
         while (from < entries.size()) {
             int to = from + 1;
             while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
                 to++;
             }
-            copy(
-                    ring, session.copiesByProcessor(entries.get(from).memory()), entries.subList(from, to), start, host,
-                    read, failed, results, offset + from);
+            ring.copyByProcessor(session.copiesByProcessor(entries.get(from).memory()));
+            copy(ring, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
             from = to;
         }
-        return RequestPlan.roundUp(host + (end - start), PAGE);
     }
 
     /** Of one range, since two allocations that happen to be neighbours do not take one copy. */
@@ -174,10 +232,8 @@ final class DeviceReadGroup {
     /** Begins to copy entries that follow each other in file and memory. */
     private static void copy(
             GpuRing ring,
-            boolean byProcessor,
             List<BatchRequest> entries,
-            long start,
-            long host,
+            Stretch stretch,
             long read,
             boolean failed,
             long[] results,
@@ -186,7 +242,7 @@ final class DeviceReadGroup {
         long bytes = 0;
         int done = 0;
         for (BatchRequest entry : entries) {
-            long got = Math.clamp(read - (entry.fileOffset() - start), 0, entry.size());
+            long got = Math.clamp(read - (entry.fileOffset() - stretch.start()), 0, entry.size());
             if (failed && got < entry.size()) {
                 break;
             }
@@ -194,9 +250,8 @@ final class DeviceReadGroup {
             bytes += got;
             done++;
         }
-        long from = host + (first.fileOffset() - start);
+        long from = stretch.host() + (first.fileOffset() - stretch.start());
         long to = first.memory().address() + first.bufferOffset();
-        ring.copyByProcessor(byProcessor);
         if (bytes > 0 && ring.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
             Arrays.fill(results, offset, offset + done, UNDONE);
         }

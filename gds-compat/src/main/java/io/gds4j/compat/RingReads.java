@@ -54,7 +54,9 @@ final class RingReads {
         }
     }
 
-    private @Nullable IoUring ring() {
+    /** The lane's ring, or null where threads serve. */
+    @Nullable
+    IoUring ring() {
         IoUring open = ring;
         if (open == null && use.isOn()) {
             open = use.open();
@@ -92,9 +94,14 @@ final class RingReads {
         open.run((index, bytes) -> {
             if (bytes == entries.get((int) index).size()) {
                 results[(int) index] = bytes;
-                counters.add(IoPath.COMPAT_DIRECT, bytes);
+                count(bytes);
             }
         });
+    }
+
+    /** Counts bytes that a ring has read. */
+    void count(long bytes) {
+        counters.add(IoPath.COMPAT_DIRECT, bytes);
     }
 
     void close() {

@@ -10,6 +10,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -61,6 +62,53 @@ class RingReadsTest {
             assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isBetween(1L, COUNT / 4L);
             assertThat(rig.reads(true)).as("by itself: the one that crosses the end").hasSizeLessThanOrEqualTo(1);
             assertThat(rig.driver().bytesByPath().get(IoPath.COMPAT_DIRECT)).isGreaterThan((COUNT - 1L) * SIZE);
+        }
+    }
+
+    @Test
+    void readsIntoGpuMemoryAnywhereInAFileAreAtWorkTogether() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"),
+                    "io_uring is not tested: " + rig.driver().statistics().engine().ioUring());
+            GuardedFile file = rig.file(2 * COUNT * SIZE - 3000);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SIZE);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                List<Request> requests = new ArrayList<>();
+                for (int i = 0; i < COUNT; i++) {
+                    long from = (2L * COUNT - 1 - 2 * i) * SIZE;
+                    requests.add(Request.read(handle, memory.range(), SIZE, from, (long) i * SIZE));
+                    memory.expect(i * SIZE, file.expected(from, SIZE));
+                }
+                batch.submit(requests);
+                for (int done = 0; done < COUNT;) {
+                    List<Completion> some = batch.await(1, Duration.ofSeconds(60));
+                    assertThat(some).allSatisfy(completion -> assertThat(completion.failure()).isEmpty());
+                    done += some.size();
+                }
+            }
+            memory.verify();
+            assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isBetween(1L, COUNT / 4L);
+            assertThat(rig.reads(true)).as("by itself: the one that crosses the end").hasSizeLessThanOrEqualTo(1);
+        }
+    }
+
+    @Test
+    void aRingThatFailsUnderAGroupOfReadsIntoGpuMemoryIsGivenUpAndNothingIsLost() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
+            GuardedFile file = rig.file(COUNT * SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SIZE);
+            rig.posix().on(PosixCall.IO_URING_ENTER).always().fails(Errno.ENOMEM);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                List<Request> requests = new ArrayList<>();
+                for (int i = 0; i < COUNT; i++) {
+                    requests.add(Request.read(handle, memory.range(), SIZE, (long) i * SIZE, (long) i * SIZE));
+                }
+                assertThat(batch.transferAll(requests.reversed())).allMatch(Completion::isComplete);
+            }
+            memory.expect(0, file.expected(0, COUNT * SIZE));
+            memory.verify();
+            assertThat(rig.driver().statistics().engine().ioUring()).startsWith("failed");
         }
     }
 
