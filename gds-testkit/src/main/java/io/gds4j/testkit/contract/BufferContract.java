@@ -97,6 +97,32 @@ public abstract class BufferContract extends BackendContract {
     }
 
     @ParameterizedTest
+    @MethodSource("kinds")
+    void overlappingRegistrationsAndInteriorPointersMoveTheRightBytes(MemoryKind kind) {
+        GuardedFile file = newFile(3 * PAGE);
+        try (GuardedMemory memory = memory(kind, 12 * PAGE);
+                CuFileHandle handle = openToWrite(file, Mode.BUFFERED)) {
+            MemoryRange all = memory.range();
+            CuFileBuffer first = driver().registerBuffer(all.slice(0, 8 * PAGE));
+            CuFileBuffer second = driver().registerBuffer(all.slice(5 * PAGE + 3, 6 * PAGE));
+            assertThat(handle.read(first, PAGE, 7, 6 * PAGE)).isEqualTo(PAGE);
+            memory.expect(6 * PAGE, file.expected(7, PAGE));
+            assertThat(handle.read(second, 3 * PAGE - 9, 9, 1)).isEqualTo(3 * PAGE - 9);
+            memory.expect(5 * PAGE + 4, file.expected(9, 3 * PAGE - 9));
+            assertThat(handle.read(all.slice(5 * PAGE + 100, 500), 0)).as("plain, inside of both").isEqualTo(500);
+            memory.expect(5 * PAGE + 100, file.expected(0, 500));
+            first.close();
+            assertThat(handle.write(second, 1000, 50, 2 * PAGE)).isEqualTo(1000);
+            file.expectWrite(50, memory.expected(7 * PAGE + 3, 1000));
+            assertThat(handle.read(all.slice(1, PAGE), 0)).as("plain, where the other was").isEqualTo(PAGE);
+            memory.expect(1, file.expected(0, PAGE));
+            second.close();
+            memory.verify();
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
     @MethodSource("kindsWithBounds")
     void rangePastItsAllocationIsRefused(MemoryKind kind) {
         if (!kind.isCuda()) {
