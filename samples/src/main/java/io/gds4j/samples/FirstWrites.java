@@ -36,11 +36,11 @@ public final class FirstWrites {
         Path registered = arguments.folder().resolve("registered");
         Path unregistered = arguments.folder().resolve("unregistered");
         Path cached = arguments.folder().resolve("cached");
-        long start = System.nanoTime();
         long bytes = 0;
         try (CuFileDriver driver = arguments.openDriver();
                 MemoryAllocation memory = arguments.allocate(driver, LARGE)) {
             driver.allocator().fill(memory.range(), VALUE);
+            long start = System.nanoTime();
             try (CuFileHandle file = driver.openFile(registered, CREATE_NEW, WRITE, CuFileOpenOption.DIRECT);
                     CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
                 bytes += file.write(buffer, SMALL, 0, 0);

@@ -45,7 +45,7 @@ public final class Pattern3NoRegistration {
                 }
                 seconds = (System.nanoTime() - start) / 1e9;
             }
-            arguments.say("bounce buffers used: %d KiB at most", driver.peakStagingBytes() >> 10);
+            arguments.say("bounce buffers of gds4j's own: %d KiB at most", driver.peakStagingBytes() >> 10);
 
             byte[] arrived = new byte[data.length];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));

@@ -104,7 +104,7 @@ public final class Samples {
                 .sorted(Map.Entry.comparingByKey())
                 .map(path -> path.getKey() + " " + path.getValue())
                 .collect(Collectors.joining(", "));
-        return used.isEmpty() ? "no path" : used;
+        return used.isEmpty() ? "a path that this backend does not count" : used;
     }
 
     /**

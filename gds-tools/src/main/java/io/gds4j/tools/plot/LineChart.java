@@ -6,6 +6,7 @@ import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.RenderingHints;
 import java.util.List;
+import java.util.Locale;
 import java.util.SortedMap;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYSeries;
@@ -85,7 +86,10 @@ public final class LineChart implements Drawing {
     private static XYChart chart(Panel panel) {
         XYChart chart = Chart.panel(panel.title(), panel.unit(), panel.height());
         chart.getStyler().setYAxisLogarithmic(panel.logarithmic());
-        if (!panel.logarithmic()) {
+        if (panel.logarithmic()) {
+            chart.getStyler().setYAxisTickLabelsFormattingFunction(
+                    value -> String.format(Locale.ROOT, value < 1 ? "%.2f" : "%.0f", value));
+        } else {
             chart.getStyler().setYAxisMin(0.0);
         }
         for (int i = 0; i < panel.lines().size(); i++) {
