@@ -4,12 +4,14 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 
 /**
  * Asks the CUDA driver where an allocation ends, before a range of raw addresses in it is registered. Ranges of an allocator
- * cannot reach past theirs. Of mapped memory the driver knows single mappings, across which a range may well reach.
+ * cannot reach past theirs. Of mapped memory the driver knows single mappings, across which a range may well reach, but not past
+ * the last of them.
  */
 final class AllocationBounds {
     private static final String REGISTER = "cuFileBufRegister";
@@ -26,7 +28,11 @@ final class AllocationBounds {
      */
     void check(MemoryRange range) {
         MemoryKind kind = range.kind();
-        if (kind.isHost() || kind == MemoryKind.CUDA_VMM || range.owner().isPresent()) {
+        if (kind.isHost() || range.owner().isPresent()) {
+            return;
+        }
+        if (kind == MemoryKind.CUDA_VMM) {
+            checkMappings(range);
             return;
         }
         long context = contexts.contextOf(range.address(), range.device());
@@ -38,6 +44,16 @@ final class AllocationBounds {
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     REGISTER,
                     "%s reaches past its allocation of %d bytes".formatted(range, baseAndSize[1]));
+        }
+    }
+
+    private void checkMappings(MemoryRange range) {
+        long known = new CudaPointers(contexts.cuda()).knownUpTo(range.address(), range.length()) - range.address();
+        if (known < range.length()) {
+            throw CuFileException.of(
+                    known == 0 ? CuFileError.CUDA_POINTER_INVALID : CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    REGISTER,
+                    "nothing is mapped at 0x%x, within %s".formatted(range.address() + known, range));
         }
     }
 }

@@ -30,6 +30,30 @@ public final class CudaPointers {
     }
 
     /**
+     * How far memory of the driver's reaches without a hole, over as many mappings or allocations as that takes.
+     *
+     * @param address where it begins
+     * @param length bytes that are of interest, 1 or more
+     * @return the first address that the driver does not know, or one behind those that are of interest
+     */
+    public long knownUpTo(long address, long length) {
+        long end = address + length;
+        long at = address;
+        long[] start = new long[1];
+        long[] size = new long[1];
+        while (Long.compareUnsigned(at, end) < 0) {
+            int first = cuda.pointerGetAttribute(start, CudaAttributes.POINTER_RANGE_START, at);
+            int second = cuda.pointerGetAttribute(size, CudaAttributes.POINTER_RANGE_SIZE, at);
+            long next = first == Cuda.SUCCESS && second == Cuda.SUCCESS ? start[0] + size[0] : 0;
+            if (Long.compareUnsigned(next, at) <= 0) {
+                return at;
+            }
+            at = next;
+        }
+        return at;
+    }
+
+    /**
      * Makes synchronous copies from and to an allocation wait for their end from now on, since another device may look at what
      * they wrote (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). Once per allocation: it is expensive and stays. The memory's context is
      * current.

@@ -4,7 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaAttributes;
+import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
@@ -75,30 +75,13 @@ final class Guards {
         if (!range.kind().isCuda()) {
             return;
         }
-        long end = range.address() + range.length();
-        long at = range.address();
-        while (Long.compareUnsigned(at, end) < 0) {
-            long next = endOfAllocation(cuda, at);
-            if (Long.compareUnsigned(next, at) <= 0) {
-                CuFileError error = at == range.address()
-                        ? CuFileError.CUDA_POINTER_INVALID
-                        : CuFileError.CUDA_POINTER_RANGE_ERROR;
-                throw CuFileException.of(
-                        error,
-                        "cuFileBufRegister",
-                        "the GPU has no memory at 0x%x, within %s".formatted(at, range));
-            }
-            at = next;
+        long known = new CudaPointers(cuda).knownUpTo(range.address(), range.length()) - range.address();
+        if (known < range.length()) {
+            throw CuFileException.of(
+                    known == 0 ? CuFileError.CUDA_POINTER_INVALID : CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    "cuFileBufRegister",
+                    "the GPU has no memory at 0x%x, within %s".formatted(range.address() + known, range));
         }
-    }
-
-    /** The address behind the allocation that this one is in; 0 if it is in none. */
-    private static long endOfAllocation(Cuda cuda, long address) {
-        long[] start = new long[1];
-        long[] size = new long[1];
-        int first = cuda.pointerGetAttribute(start, CudaAttributes.POINTER_RANGE_START, address);
-        int second = cuda.pointerGetAttribute(size, CudaAttributes.POINTER_RANGE_SIZE, address);
-        return first == Cuda.SUCCESS && second == Cuda.SUCCESS ? start[0] + size[0] : 0;
     }
 
     /** Capacity of a batch: the library crashes without a place for the answer and refuses more than io_batchsize. */

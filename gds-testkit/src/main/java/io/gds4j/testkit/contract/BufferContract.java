@@ -148,14 +148,17 @@ public abstract class BufferContract extends BackendContract {
         }
     }
 
-    /**
-     * CUDA kinds whose allocations the driver knows (of mapped memory it knows single mappings); where there are none, the
-     * kinds whose ranges know.
-     */
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("cudaKinds")
+    void anAddressThatNoGpuHasIsRefused(MemoryKind kind) {
+        Failures.expect(
+                CuFileError.CUDA_POINTER_INVALID,
+                () -> driver().registerBuffer(MemoryRange.ofAddress(PAGE, PAGE, kind)));
+    }
+
+    /** CUDA kinds, whose allocations the driver knows; where there are none, the kinds whose ranges know. */
     final Stream<MemoryKind> kindsWithBounds() {
-        return cudaKinds().findAny().isPresent()
-                ? cudaKinds().filter(kind -> kind != MemoryKind.CUDA_VMM)
-                : kinds();
+        return cudaKinds().findAny().isPresent() ? cudaKinds() : kinds();
     }
 
     @ParameterizedTest

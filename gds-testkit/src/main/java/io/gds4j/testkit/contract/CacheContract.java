@@ -274,6 +274,12 @@ public abstract class CacheContract extends BackendContract {
                 assertThat(handle.read(buffer, 100, 9, larger.length() - 100)).isEqualTo(100);
                 assertThat(bytes(larger.slice(larger.length() - 100, 100))).isEqualTo(file.expected(9, 100));
             }
+            MemoryRange acrossMappings =
+                    MemoryRange.ofAddress(larger.address(), larger.length(), MemoryKind.CUDA_VMM, 0);
+            try (CuFileBuffer buffer = cached().registerBuffer(acrossMappings)) {
+                assertThat(handle.read(buffer, LENGTH, 0, small.length() - PAGE)).isEqualTo(LENGTH);
+                assertThat(bytes(larger.slice(small.length() - PAGE, LENGTH))).isEqualTo(file.expected(0, LENGTH));
+            }
         }
     }
 
