@@ -263,9 +263,8 @@ final class LibCuFileSession {
 
     LibraryBatch setUpBatch(int capacity) {
         Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
-        long handle = CurrentContext.with(
-                contexts.cuda(), contexts.primary(0), () -> library().batchIoSetUp(capacity));
-        LibraryBatch batch = new LibraryBatch(opening, transfers, counters, contexts.cuda(), handle, capacity);
+        LibraryBatch batch = new LibraryBatch(
+                opening, transfers, counters, contexts.cuda(), carriers, capacity);
         synchronized (this) {
             if (!closed) {
                 batches.add(batch);
@@ -282,10 +281,11 @@ final class LibCuFileSession {
 
     /** Ignores a batch that was destroyed. */
     void destroy(LibraryBatch batch) {
+        // Who closes the driver meanwhile waits for it, too.
+        batch.destroy();
         synchronized (this) {
             batches.remove(batch);
         }
-        batch.destroy();
     }
 
     boolean owns(LibraryBatch batch) {

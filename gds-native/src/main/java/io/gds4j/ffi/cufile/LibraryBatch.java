@@ -11,6 +11,7 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -21,17 +22,25 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch of the library. Entries wait here until {@link SlabBudget} lets them in, first come first served; they are fed in
- * when somebody submits or asks for events. An entry that the library refuses then becomes a failed event.
+ * A batch. The library's own gets those entries that it does not spoil the heap with ({@link #isForTheLibrary}); the others go
+ * as single transfers on threads of the session.
+ *
+ * <p>
+ * Entries for the library wait here until {@link SlabBudget} lets them in, first come first served; they are fed in when
+ * somebody submits or asks for events. An entry that the library refuses then becomes a failed event.
  */
 final class LibraryBatch implements BackendBatch {
+    private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
     /** The library is asked for events in slices, so that others get at the batch in between. */
@@ -41,7 +50,10 @@ final class LibraryBatch implements BackendBatch {
     private static final Duration LOST = Duration.ofSeconds(30);
     /** The same after the library has refused a submission while entries were inside. */
     private static final Duration DOUBT = Duration.ofSeconds(2);
+    private static final long NONE = 0;
     private static final long NO_TIMEOUT = Long.MAX_VALUE;
+    /** Bytes of a large file system's largest file, halved. */
+    private static final long FARTHEST_WRITE = 1L << 43;
 
     private static final Map<Integer, BatchStatus> BY_VALUE =
             Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
@@ -51,7 +63,8 @@ final class LibraryBatch implements BackendBatch {
     private final Transfers transfers;
     private final PathCounters counters;
     private final Cuda cuda;
-    private final long handle;
+    /** Made for the first entry that the library gets: ending one takes it a tenth of a second. */
+    private long handle = NONE;
     private final int capacity;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment params;
@@ -59,6 +72,8 @@ final class LibraryBatch implements BackendBatch {
     private final MemorySegment count;
     private final MemorySegment timeout;
 
+    private final EntryThreads<Entry> singles;
+    private int singleCount;
     private final Deque<Entry> waiting = new ArrayDeque<>();
     private final Deque<BatchEvent> ready = new ArrayDeque<>();
     private final @Nullable Entry[] inside;
@@ -66,21 +81,28 @@ final class LibraryBatch implements BackendBatch {
     private long doubtedSince;
     private boolean doubtful;
     private boolean destroyed;
+    private boolean freed;
 
+    /** @param threads run single transfers; they outlive the batch */
     LibraryBatch(
-            Opening opening, Transfers transfers, PathCounters counters, Cuda cuda, long handle, int capacity) {
+            Opening opening,
+            Transfers transfers,
+            PathCounters counters,
+            Cuda cuda,
+            Executor threads,
+            int capacity) {
         this.library = opening.library();
         this.slabs = opening.slabs();
         this.transfers = transfers;
         this.counters = counters;
         this.cuda = cuda;
-        this.handle = handle;
         this.capacity = capacity;
         this.params = arena.allocate(IoParams.LAYOUT, capacity);
         this.events = arena.allocate(IoEvents.LAYOUT, capacity);
         this.count = arena.allocate(JAVA_INT);
         this.timeout = arena.allocate(Timespec.LAYOUT);
         this.inside = new Entry[capacity];
+        this.singles = new EntryThreads<>(threads, this::serve);
         slabs.add(this);
     }
 
@@ -88,8 +110,13 @@ final class LibraryBatch implements BackendBatch {
      * One request; its file is entered until its event is ready.
      *
      * @param size bytes that the library is asked for: a read stops at the end of the file as it is at submission
+     * @param done bytes that are moved already
      */
-    private record Entry(LibraryFile file, BatchRequest request, long size, int slabClass, long context) {
+    private record Entry(
+            LibraryFile file, BatchRequest request, long size, long done, int slabClass, long context) {
+        Entry after(long moved) {
+            return new Entry(file, request, size, moved, slabClass, context);
+        }
     }
 
     @Override
@@ -99,14 +126,18 @@ final class LibraryBatch implements BackendBatch {
 
     /** True while the library works for it. */
     synchronized boolean isBusy() {
-        return insideCount > 0;
+        return insideCount + singleCount > 0;
+    }
+
+    private int outstanding() {
+        return insideCount + singleCount + waiting.size() + ready.size();
     }
 
     /** All or none. */
     synchronized void submit(List<BatchRequest> requests, Function<BatchRequest, LibraryFile> owner) {
         checkAlive(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
         reap(0);
-        int free = capacity - insideCount - waiting.size() - ready.size();
+        int free = capacity - outstanding();
         if (requests.isEmpty() || requests.size() > free) {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
@@ -120,7 +151,7 @@ final class LibraryBatch implements BackendBatch {
                 entered.add(checked(request, owner));
             }
             feed();
-            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0 && !isMisaligned(entry)).toList();
+            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0 && isForTheLibrary(entry)).toList();
             waiting.addAll(moving);
             int before = waiting.size();
             @Nullable CuFileException refused = feedOnce();
@@ -130,7 +161,9 @@ final class LibraryBatch implements BackendBatch {
             }
             done = true;
             entered.stream().filter(entry -> entry.size == 0).forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
-            entered.stream().filter(entry -> entry.size > 0 && isMisaligned(entry)).forEach(this::serve);
+            List<Entry> single = entered.stream().filter(entry -> entry.size > 0 && !isForTheLibrary(entry)).toList();
+            singleCount += single.size();
+            singles.add(single);
         } finally {
             if (!done) {
                 entered.forEach(entry -> entry.file.exit());
@@ -139,26 +172,45 @@ final class LibraryBatch implements BackendBatch {
         feed();
     }
 
-    /** True for what the kernel refuses on the library's direct descriptor; see {@link Transfers}. */
-    private static boolean isMisaligned(Entry entry) {
-        MemoryRange memory = entry.request.memory();
-        return entry.file.isDirect()
-                && memory.kind().isHost()
-                && Transfers.isPageAligned(entry.request.fileOffset() | entry.size)
-                && (memory.address() + entry.request.bufferOffset()) % entry.file.directMemoryAlignment() != 0;
+    /**
+     * Of host memory no entry is: a thread of the library goes on with what it has freed when its event was taken, and the C
+     * heap is spoiled. On direct handles it also ignores the buffer offset. Nor is a write that no file reaches: to refuse a
+     * submission frees what is in flight.
+     */
+    private static boolean isForTheLibrary(Entry entry) {
+        BatchRequest request = entry.request;
+        return !request.memory().kind().isHost()
+                && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size);
     }
 
-    /** Moves the bytes of such an entry at once, in the pieces that a single transfer takes. */
+    /** Moves the bytes of a single entry; on a thread of the session. */
     private void serve(Entry entry) {
         BatchRequest request = entry.request;
+        BatchStatus status = BatchStatus.FAILED;
+        long result;
         try {
-            long moved = transfers.run(
-                    Thread.currentThread(), entry.file, request.write(), request.memory(), entry.size,
-                    request.fileOffset(), request.bufferOffset());
-            finish(entry, BatchStatus.COMPLETE, moved);
+            result = entry.done + transfers.run(
+                    Thread.currentThread(),
+                    entry.file,
+                    request.write(),
+                    request.memory(),
+                    entry.size - entry.done,
+                    request.fileOffset() + entry.done,
+                    request.bufferOffset() + entry.done);
+            status = BatchStatus.COMPLETE;
         } catch (CuFileException e) {
-            finish(entry, BatchStatus.FAILED, -(long) e.errno().orElse(e.error().code()));
+            result = -(long) e.errno().orElse(e.error().code());
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, "an entry of a batch failed", e);
+            result = -CuFileError.INTERNAL_ERROR.code();
         }
+        endSingle(entry, status, result);
+    }
+
+    private synchronized void endSingle(Entry entry, BatchStatus status, long result) {
+        singleCount--;
+        finish(entry, status, result);
+        notifyAll();
     }
 
     /** Whatever is wrong with an entry, it is the submission that fails. */
@@ -184,7 +236,7 @@ final class LibraryBatch implements BackendBatch {
             throw file.refused(SUBMIT);
         }
         long size = request.write() ? request.size() : beforeTheEnd(file, request);
-        return new Entry(file, request, size, slabs.classOf(size), context);
+        return new Entry(file, request, size, 0, slabs.classOf(size), context);
     }
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
@@ -246,6 +298,9 @@ final class LibraryBatch implements BackendBatch {
         try {
             boolean pushed = CurrentContext.push(cuda, run.getFirst().context);
             try {
+                if (handle == NONE) {
+                    handle = library.batchIoSetUp(capacity);
+                }
                 library.batchIoSubmit(handle, run.size(), params, 0);
             } finally {
                 if (pushed) {
@@ -291,13 +346,15 @@ final class LibraryBatch implements BackendBatch {
                 reap(0);
                 feed();
                 long left = deadline == NO_TIMEOUT ? NO_TIMEOUT : deadline - System.nanoTime();
-                int least = Math.min(minimum, ready.size() + insideCount + waiting.size());
+                int least = Math.min(minimum, outstanding());
                 if (ready.size() >= least || left <= 0) {
                     return take(maximum);
                 }
-                starved = insideCount == 0;
-                if (!starved) {
+                starved = insideCount + singleCount == 0;
+                if (insideCount > 0) {
                     reap(Math.min(left, SLICE.toNanos()));
+                } else if (singleCount > 0) {
+                    awaitSingle(waiting.isEmpty() ? left : Math.min(left, SLICE.toNanos()));
                 }
             }
             if (Thread.currentThread().isInterrupted()) {
@@ -310,6 +367,15 @@ final class LibraryBatch implements BackendBatch {
                 slabs.reapOthers(this);
                 LockSupport.parkNanos(STARVED.toNanos());
             }
+        }
+    }
+
+    /** Lets threads of the session in until one reports; the interrupt flag stays set. */
+    private void awaitSingle(long nanos) {
+        try {
+            TimeUnit.NANOSECONDS.timedWait(this, Math.max(nanos, 1));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -387,7 +453,13 @@ final class LibraryBatch implements BackendBatch {
                 status == null ? BatchStatus.FAILED : status, IoEvents.result(events, index), entry.size);
         if (moved >= 0) {
             counters.add(entry.file.servedBy(), moved);
-            finish(entry, BatchStatus.COMPLETE, moved);
+            if (moved < entry.size) {
+                // It ends early what does not fit into a slab.
+                singleCount++;
+                singles.add(List.of(entry.after(moved)));
+            } else {
+                finish(entry, BatchStatus.COMPLETE, moved);
+            }
         } else {
             boolean complete = status == null || status == BatchStatus.COMPLETE;
             finish(entry, complete ? BatchStatus.FAILED : status, moved);
@@ -413,35 +485,55 @@ final class LibraryBatch implements BackendBatch {
         while (!waiting.isEmpty()) {
             finish(waiting.remove(), BatchStatus.CANCELED, -Errno.ECANCELED);
         }
+        singles.takeWaiting().forEach(entry -> endSingle(entry, BatchStatus.CANCELED, -Errno.ECANCELED));
     }
 
-    /** Cancels, waits for what has begun, and frees. Only the first call does anything. */
+    /** Cancels, waits for what has begun, and frees; only the first call does, others wait for it. */
     synchronized void destroy() {
         if (destroyed) {
+            awaitWhile(() -> !freed);
             return;
         }
+        destroyed = true;
         long deadline = deadline(LOST);
         try {
             cancelAll();
             while (insideCount > 0 && System.nanoTime() < deadline) {
                 reap(SLICE.toNanos());
             }
+            awaitWhile(() -> singleCount > 0);
         } finally {
-            destroyed = true;
             slabs.remove(this);
             if (insideCount == 0) {
-                library.batchIoDestroy(handle);
+                if (handle != NONE) {
+                    library.batchIoDestroy(handle);
+                }
                 arena.close();
             } else {
                 giveUp();
             }
+            freed = true;
+            notifyAll();
+        }
+    }
+
+    private void awaitWhile(BooleanSupplier condition) {
+        boolean interrupted = false;
+        while (condition.getAsBoolean()) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
     /** The library never delivered some events: its memory and the files stay as they are, for ever. */
     private void giveUp() {
-        System.getLogger("io.gds4j.libcufile")
-                .log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", insideCount);
+        LOG.log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", insideCount);
         for (@Nullable Entry entry : inside) {
             if (entry != null) {
                 entry.file.abandon();

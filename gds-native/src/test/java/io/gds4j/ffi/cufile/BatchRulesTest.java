@@ -9,13 +9,11 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
-import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -172,25 +170,6 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entryOfMisalignedHostMemoryOnADirectHandleIsServed() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
-        BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, true, false, false, false, true, false, false));
-        BackendBatch batch = backend.batchIoSetUp(4);
-        backend.batchIoSubmit(
-                batch,
-                List.of(
-                        new BatchRequest(file, false, memory.range(), 8192, 4096, 5, 1),
-                        new BatchRequest(file, false, memory.range(), 4096, 0, 16384, 2)),
-                0);
-        assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
-                .containsExactlyInAnyOrder(
-                        new BatchEvent(1, BatchStatus.COMPLETE, 8192), new BatchEvent(2, BatchStatus.COMPLETE, 4096));
-        assertThat(bytes(memory, 5, 8192)).isEqualTo(expected(4096, 8192));
-        assertThat(bytes(memory, 16384, 4096)).isEqualTo(expected(0, 4096));
-    }
-
-    @Test
     void flagsNeverReachTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
@@ -226,7 +205,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void submissionThatTheLibraryRefusesIsThrown() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().refuseSubmits(5035);
@@ -258,7 +237,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void timeoutReturnsWhatIsThere() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().hold();
@@ -291,7 +270,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void entriesThatARefusedSubmissionLosesBecomeFailedEvents() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
         fake.batches().hold();
@@ -310,25 +289,53 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void failedEntryTellsItsErrno() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
-        BatchRequest unmapped = new BatchRequest(
-                file,
-                false,
-                MemoryRange.ofAddress(0x1000, 4096, MemoryKind.HOST),
-                4096,
-                0,
-                0,
-                9);
-        backend.batchIoSubmit(batch, List.of(unmapped), 0);
+        fake.batches().failEntries(Errno.EIO);
+        backend.batchIoSubmit(batch, List.of(read(file, memory, 64, 9, 0)), 0);
         assertThat(backend.batchIoGetStatus(batch, 1, 4, SOON))
                 .containsExactly(new BatchEvent(9, BatchStatus.FAILED, -Errno.EIO));
     }
 
     @Test
+    void entryThatTheLibraryEndsEarlyIsFinished() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        fake.batches().stopEntriesAfter(1000);
+        backend.batchIoSubmit(batch, List.of(read(file, memory, 5000, 9, 70), read(file, memory, 500, 0, 8192)), 0);
+        assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
+                .containsExactlyInAnyOrder(
+                        new BatchEvent(9, BatchStatus.COMPLETE, 5000), new BatchEvent(0, BatchStatus.COMPLETE, 500));
+        assertThat(bytes(memory, 70, 5000)).isEqualTo(expected(9, 5000));
+        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 5500L));
+    }
+
+    @Test
+    void hostMemoryAndWritesThatNoFileReachesAreKeptFromTheLibrarysBatches() {
+        MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation gpu = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(
+                batch,
+                List.of(
+                        read(file, host, 4096, 8192, 4096),
+                        new BatchRequest(file, true, gpu.range(), 4096, Long.MAX_VALUE - 8192, 0, 7)),
+                0);
+        assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
+                .hasSize(2)
+                .contains(new BatchEvent(8192, BatchStatus.COMPLETE, 4096))
+                .anyMatch(event -> event.cookie() == 7 && event.status() == BatchStatus.FAILED);
+        assertThat(bytes(host, 4096, 4096)).isEqualTo(expected(8192, 4096));
+        assertThat(fake.batches().open()).as("nothing was for it").isZero();
+        assertThat(fake.batches().mostInside()).isZero();
+    }
+
+    @Test
     void interruptEndsTheWaitAndNotTheEntries() throws InterruptedException {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().hold();
@@ -349,7 +356,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void destroyedBatchIsGoneAndDestroyingAgainIsIgnored() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
@@ -373,8 +380,12 @@ class BatchRulesTest extends SessionRig {
         expect(
                 CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR,
                 () -> backend.batchIoGetStatus(theirs, 0, 4, AT_ONCE));
+        BackendFile file = other.handleRegister(source(path));
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        other.batchIoSubmit(theirs, List.of(read(file, memory, 64, 0, 0)), 0);
         backend.batchIoDestroy(theirs);
         assertThat(fake.batches().open()).isEqualTo(1);
+        assertThat(other.batchIoGetStatus(theirs, 1, 4, SOON)).hasSize(1);
         other.driverClose();
     }
 

@@ -16,6 +16,8 @@ import java.util.Map;
 
 /** The double's batches. Entries are done at once, and delivered when they are asked for, unless they are held back. */
 final class FakeBatches {
+    private static final long LARGEST_FILE = 1L << 44;
+
     private final FakeCuFile fake;
     private final Map<Long, Batch> batches = new HashMap<>();
     private final Map<Long, Integer> slabsTaken = new HashMap<>();
@@ -24,6 +26,8 @@ final class FakeBatches {
     private int refuseSubmits;
     private boolean refusalLoses;
     private boolean held;
+    private int failEntries;
+    private long stopEntriesAfter = Long.MAX_VALUE;
 
     private record Event(long cookie, int status, long result, long slab) {
     }
@@ -59,6 +63,16 @@ final class FakeBatches {
     synchronized void refuseAndLose(int code) {
         refuseSubmits = code;
         refusalLoses = true;
+    }
+
+    /** Every entry fails with this errno from now on. */
+    synchronized void failEntries(int errno) {
+        failEntries = errno;
+    }
+
+    /** Every entry moves so many bytes at most, and says that it is complete. */
+    synchronized void stopEntriesAfter(long bytes) {
+        stopEntriesAfter = bytes;
     }
 
     /** Most entries that were in flight at a time, over all batches. */
@@ -116,6 +130,13 @@ final class FakeBatches {
             if (entry.get(JAVA_INT, 0) != 1 || !fake.transfers().isFile(file) || fileOffset < 0) {
                 return 5040;
             }
+            if (fake.transfers().isHost(entry.get(JAVA_LONG, 8))) {
+                fake.violated("host memory in a batch: the heap is spoiled when its events are asked for too early");
+            }
+            if (entry.get(JAVA_INT, 48) == 1 && fileOffset > LARGEST_FILE) {
+                fake.violated("an entry that is refused while others are in flight: the heap is spoiled");
+                return 5040;
+            }
         }
         for (int i = 0; i < count; i++) {
             done.add(run(entries.asSlice(i * 64L, 64)));
@@ -128,12 +149,12 @@ final class FakeBatches {
     private Event run(MemorySegment entry) {
         long size = entry.get(JAVA_LONG, 32);
         long slab = takeSlab(size);
-        long result = fake.transfers()
+        long result = failEntries != 0 ? -failEntries : fake.transfers()
                 .moveEntry(
                         entry.get(JAVA_LONG, 40),
                         entry.get(JAVA_INT, 48) == 1,
                         entry.get(JAVA_LONG, 8) + entry.get(JAVA_LONG, 24),
-                        size,
+                        Math.min(size, stopEntriesAfter),
                         entry.get(JAVA_LONG, 16));
         BatchStatus status = result < 0 ? BatchStatus.FAILED : BatchStatus.COMPLETE;
         return new Event(entry.get(JAVA_LONG, 56), status.value(), result, slab);

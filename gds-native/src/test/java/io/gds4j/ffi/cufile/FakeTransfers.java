@@ -277,7 +277,7 @@ final class FakeTransfers {
     /** Bytes, or -1 with the errno that the real library answers instead of the kernel's. */
     long move(File file, boolean write, long address, long size, long fileOffset) {
         // GPU memory goes through host slabs: what a direct read writes behind the end of the file stays there.
-        boolean host = cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS;
+        boolean host = isHost(address);
         // Not looking at the address, as the library does; the kernel does.
         int fd = file.direct && host && ((size | fileOffset) & (PAGE - 1)) == 0 ? file.fd : file.buffered;
         long done = 0;
@@ -303,6 +303,11 @@ final class FakeTransfers {
             MemorySegment.ofAddress(address + done).reinterpret(size - done).fill(STALE);
         }
         return done;
+    }
+
+    /** True for memory that the driver does not know. */
+    boolean isHost(long address) {
+        return cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS;
     }
 
     /** For an entry of a batch. */

@@ -1,0 +1,56 @@
+package io.gds4j.ffi.cufile;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Entries of a batch that go as single transfers: a few at a time, first come first served. */
+final class EntryThreads<E> {
+    /** As many as the library has for each GPU. */
+    private static final int THREADS = 4;
+
+    private final Executor executor;
+    private final Consumer<E> service;
+    private final Deque<E> waiting = new ArrayDeque<>();
+    private int running;
+
+    /** @param service moves the bytes of an entry and reports its end; throws nothing */
+    EntryThreads(Executor executor, Consumer<E> service) {
+        this.executor = executor;
+        this.service = service;
+    }
+
+    synchronized void add(Collection<E> entries) {
+        waiting.addAll(entries);
+        for (int wanted = Math.min(THREADS - running, entries.size()); wanted > 0; wanted--) {
+            running++;
+            executor.execute(this::work);
+        }
+    }
+
+    /** Takes back what has not begun. */
+    synchronized List<E> takeWaiting() {
+        List<E> taken = new ArrayList<>(waiting);
+        waiting.clear();
+        return taken;
+    }
+
+    private void work() {
+        for (@Nullable E entry = next(); entry != null; entry = next()) {
+            service.accept(entry);
+        }
+    }
+
+    private synchronized @Nullable E next() {
+        @Nullable E entry = waiting.poll();
+        if (entry == null) {
+            running--;
+        }
+        return entry;
+    }
+}
