@@ -20,32 +20,45 @@ final class LibraryLimits {
         this.library = library;
     }
 
-    synchronized void setPollMode(boolean poll, long thresholdKb) {
+    void setPollMode(boolean poll, long thresholdKb) {
         Guards.pollThreshold(thresholdKb);
-        library.driverSetPollMode(poll, thresholdKb);
-        pollThresholdKb = thresholdKb;
+        synchronized (library) {
+            library.driverSetPollMode(poll, thresholdKb);
+            pollThresholdKb = thresholdKb;
+        }
     }
 
-    synchronized void setMaxDirectIoSize(long kb) {
+    void setMaxDirectIoSize(long kb) {
         Guards.maxDirectIoSize(kb);
-        library.driverSetMaxDirectIoSize(kb);
-        maxDirectIoSizeKb = kb;
+        synchronized (library) {
+            library.driverSetMaxDirectIoSize(kb);
+            maxDirectIoSizeKb = kb;
+        }
     }
 
-    synchronized void setMaxCacheSize(long kb) {
+    void setMaxCacheSize(long kb) {
         Guards.maxCacheSize(kb);
-        library.driverSetMaxCacheSize(kb);
-        maxCacheSizeKb = kb;
+        synchronized (library) {
+            library.driverSetMaxCacheSize(kb);
+            maxCacheSizeKb = kb;
+        }
     }
 
-    synchronized void setMaxPinnedMemSize(long kb) {
+    void setMaxPinnedMemSize(long kb) {
         Guards.maxPinnedMemSize(kb);
-        library.driverSetMaxPinnedMemSize(kb);
-        maxPinnedMemSizeKb = kb;
+        synchronized (library) {
+            library.driverSetMaxPinnedMemSize(kb);
+            maxPinnedMemSizeKb = kb;
+        }
     }
 
-    synchronized DriverProperties properties() {
-        DriverProperties told = library.driverGetProperties();
+    DriverProperties properties() {
+        synchronized (library) {
+            return merged(library.driverGetProperties());
+        }
+    }
+
+    private DriverProperties merged(DriverProperties told) {
         return new DriverProperties(
                 told.nvfsMajorVersion(),
                 told.nvfsMinorVersion(),
