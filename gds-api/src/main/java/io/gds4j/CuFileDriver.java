@@ -196,12 +196,13 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Registers memory ({@code cuFileBufRegister}).
+     * Registers memory ({@code cuFileBufRegister}). Registrations may overlap if their bases differ.
      *
-     * @param range the memory
+     * @param range the memory; not freed before the registration is closed
      * @return the registration
      * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base address twice,
-     *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation
+     *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation, CUDA_POINTER_INVALID if it was freed or no GPU has
+     *         it, INVALID_MAPPING_SIZE past {@code max_device_pinned_mem_size_kb}, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileBuffer registerBuffer(MemoryRange range) {
         return registerBuffer(range, Set.of());
@@ -210,9 +211,10 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Registers memory with flags for RDMA, which have no effect where there is no RDMA.
      *
-     * @param range the memory
+     * @param range the memory; not freed before the registration is closed
      * @param flags RDMA flags
      * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
      */
     public CuFileBuffer registerBuffer(MemoryRange range, Set<BufferFlag> flags) {
         Objects.requireNonNull(range, "range");

@@ -16,7 +16,13 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.RoutingBackend;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -133,6 +139,48 @@ class PinningRefusalTest extends SessionRig {
             assertThat(driver.registrationStatistics().evictions()).isOne();
             assertThat(registered()).containsExactly(memory.getLast().range().address());
         }
+    }
+
+    @Test
+    @Timeout(60)
+    void aCrowdInALibraryThatIsFullMovesTheRightBytesAndLeavesNothing() throws Exception {
+        fake.transfers().refuseBuffersBeyond(3 * LENGTH, 5036);
+        CuFileBackend routed = new RoutingBackend(machine.backend(), machine::backend);
+        List<MemoryAllocation> memory = allocate(8);
+        AtomicInteger made = new AtomicInteger();
+        try (CuFileDriver driver = caching(routed);
+                CuFileHandle handle = driver.openFile(path);
+                ExecutorService threads = Executors.newThreadPerTaskExecutor(
+                        task -> (made.getAndIncrement() % 2 == 0 ? Thread.ofVirtual() : Thread.ofPlatform())
+                                .unstarted(task))) {
+            List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                MemoryAllocation mine = memory.get(i);
+                int seed = i;
+                all.add(threads.submit(() -> {
+                    SplittableRandom random = new SplittableRandom(seed);
+                    for (int round = 0; round < 150; round++) {
+                        long offset = random.nextLong(SIZE - LENGTH);
+                        if (random.nextInt(5) == 0) {
+                            try (CuFileBuffer buffer = driver.registerBuffer(mine.range())) {
+                                assertThat(handle.read(buffer, offset)).isEqualTo(LENGTH);
+                            }
+                        } else {
+                            assertThat(handle.read(mine.range(), offset)).isEqualTo(LENGTH);
+                        }
+                        int at = random.nextInt(LENGTH);
+                        assertThat(bytes(mine, at, 1)).containsExactly(content(offset + at));
+                    }
+                }));
+            }
+            for (Future<?> one : all) {
+                one.get();
+            }
+            RegistrationStatistics done = driver.registrationStatistics();
+            assertThat(done.evictions() + done.refused()).isPositive();
+            assertThat(done.hits()).isPositive();
+        }
+        assertThat(registered()).isEmpty();
     }
 
     @Test
