@@ -46,6 +46,16 @@ class PatternsCommandTest {
     }
 
     @Test
+    void batchesHaveSmallRequestsAlone() {
+        JsonNode results =
+                gds("patterns", "-p", "2,6", "--memory", "host", "-s", "512K", "-i", "64K:256K:*4", "-r", "1",
+                        "--dir", folder.toString(), "--json").json().get("results");
+
+        assertThat(results).extracting(point -> point.get("name").asText() + " " + point.get("ioSize").asLong())
+                .containsExactly("pattern-2 65536", "pattern-2 262144", "pattern-6 65536");
+    }
+
+    @Test
     void statisticsAreOfAllRunsOfAPattern() {
         String[] line = {"patterns", "-p", "1,2", "--memory", "host", "-s", "256K", "-i", "64K", "-r", "2", "--dir",
                 folder.toString(), "--stats"};
@@ -79,6 +89,7 @@ class PatternsCommandTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             patterns -p 8           | there is no pattern 8
+            patterns -p 6 -i 1M     | pattern 6 is about small requests: --io has to begin at 64K or below
             patterns -r 0           | --rounds is 0, allowed: 1 to 99
             patterns -o chart.gif   | a chart's name ends in .svg or .png
             patterns --memory flash | --memory is 'flash'

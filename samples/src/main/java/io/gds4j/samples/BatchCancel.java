@@ -20,7 +20,7 @@ import java.util.Map;
 /** A batch that is cancelled right after its submission, and what became of each of its entries (topic 21). */
 public final class BatchCancel {
     private static final int ENTRIES = 64;
-    private static final int EACH = 128 << 10;
+    private static final int PAGE = 4096;
     private static final String LESSON =
             "Cancelling stops what has not begun; every entry still answers, complete or cancelled, and has to be taken.";
 
@@ -33,7 +33,8 @@ public final class BatchCancel {
     }
 
     static SampleResult run(SampleArguments arguments) {
-        byte[] data = SampleArguments.randomBytes(ENTRIES * EACH);
+        int each = Math.ceilDiv(arguments.size(), ENTRIES * PAGE) * PAGE;
+        byte[] data = SampleArguments.randomBytes(ENTRIES * each);
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
@@ -47,7 +48,7 @@ public final class BatchCancel {
 
             List<CuFileBatch.Request> requests = new ArrayList<>();
             for (int i = 0; i < ENTRIES; i++) {
-                requests.add(CuFileBatch.Request.read(file, memory.range(), EACH, (long) i * EACH, (long) i * EACH));
+                requests.add(CuFileBatch.Request.read(file, memory.range(), each, (long) i * each, (long) i * each));
             }
             start = System.nanoTime();
             batch.submit(requests);
@@ -66,12 +67,12 @@ public final class BatchCancel {
                 if (completion.isComplete()) { // what says that it is complete has its bytes
                     bytes += completion.bytes();
                     int from = (int) completion.request().bufferOffset();
-                    verified &= Arrays.equals(arrived, from, from + EACH, data, from, from + EACH);
+                    verified &= Arrays.equals(arrived, from, from + each, data, from, from + each);
                 } else {
                     verified &= completion.status() == BatchStatus.CANCELED;
                 }
             }
-            arguments.say("%d entries: %s", all.size(), counts);
+            arguments.say("%d entries of %d KiB: %s", all.size(), each >> 10, counts);
             return new SampleResult(bytes, seconds, verified, driver.bytesByPath(), LESSON);
         }
     }

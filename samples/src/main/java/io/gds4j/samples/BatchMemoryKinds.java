@@ -90,7 +90,8 @@ public final class BatchMemoryKinds {
         for (int i = 0; i < memories.size(); i++) {
             byte[] expected = Arrays.copyOfRange(data, i * EACH, (i + 1) * EACH);
             boolean equal = Arrays.equals(Bytes.in(driver, memories.get(i).range()), expected);
-            arguments.say("%s, %s: %s", memories.get(i).range().kind(),
+            String owner = i == memories.size() - 1 ? "arena" : memories.get(i).range().kind().toString();
+            arguments.say("%s, %s: %s", owner,
                     memories.get(i) instanceof CuFileBuffer ? "registered" : "not registered",
                     equal ? "equal" : "DIFFERENT");
             verified &= equal;

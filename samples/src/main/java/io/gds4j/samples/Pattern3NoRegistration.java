@@ -45,7 +45,8 @@ public final class Pattern3NoRegistration {
                 }
                 seconds = (System.nanoTime() - start) / 1e9;
             }
-            arguments.say("bounce buffers of gds4j's own: %d KiB at most", driver.peakStagingBytes() >> 10);
+            arguments.say("bounce buffers of gds4j: %d KiB at most; host memory needs none, libcufile has its own",
+                    driver.peakStagingBytes() >> 10);
 
             byte[] arrived = new byte[data.length];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));

@@ -19,8 +19,8 @@ import java.util.Arrays;
 public final class Pattern4UnalignedFileOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
-            "Off the 4 KiB grid of the file every request has edges, which cannot go directly:"
-                    + " they take the page cache, and a write has to fetch the rest of their pages first.";
+            "Off the 4 KiB grid of the file a request has edges that take the page cache, where a write fetches the rest"
+                    + " of their pages first; into host memory all of it does, with the speed of the cache.";
 
     private Pattern4UnalignedFileOffset() {
     }

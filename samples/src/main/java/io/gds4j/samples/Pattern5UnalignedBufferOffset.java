@@ -17,7 +17,8 @@ import java.util.Arrays;
 public final class Pattern5UnalignedBufferOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
-            "A disk's controller writes to aligned memory only: for an odd buffer offset the bytes bounce or are buffered.";
+            "A disk's controller writes to aligned memory only: for an odd buffer offset the bytes bounce, or come from"
+                    + " the page cache, with its speed.";
 
     private Pattern5UnalignedBufferOffset() {
     }

@@ -19,7 +19,9 @@ import java.util.List;
 
 /** Pattern 6: many small reads in few submissions, completed in whatever order the disk has them. */
 public final class Pattern6Batch {
-    private static final int SMALL = 64 << 10;
+    /** Bytes of a request at most: batches are for small ones. */
+    public static final int MOST_BYTES = 64 << 10;
+
     private static final int ENTRIES = 128;
     private static final String LESSON =
             "Small requests one by one leave a disk idle between them: a batch keeps it busy with one call for many.";
@@ -34,6 +36,7 @@ public final class Pattern6Batch {
 
     static SampleResult run(SampleArguments arguments) {
         byte[] data = SampleArguments.randomBytes(arguments.size());
+        int request = Math.min(MOST_BYTES, arguments.ioSize());
         Path path = arguments.folder().resolve("data");
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
@@ -52,7 +55,7 @@ public final class Pattern6Batch {
                 while (next < data.length || batch.outstanding() > 0) {
                     List<CuFileBatch.Request> requests = new ArrayList<>();
                     while (next < data.length && batch.outstanding() + requests.size() < ENTRIES) {
-                        int part = Math.min(Math.min(SMALL, arguments.ioSize()), data.length - next);
+                        int part = Math.min(request, data.length - next);
                         requests.add(CuFileBatch.Request.read(file, buffer, part, next, next));
                         next += part;
                     }
@@ -66,6 +69,8 @@ public final class Pattern6Batch {
                 seconds = (System.nanoTime() - start) / 1e9;
             }
 
+            arguments.say("%d reads of %d bytes, up to %d at a time", Math.ceilDiv(data.length, request), request,
+                    ENTRIES);
             byte[] arrived = new byte[data.length];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));
             return new SampleResult(bytes, seconds, Arrays.equals(arrived, data), driver.bytesByPath(), LESSON);

@@ -99,10 +99,14 @@ public final class Samples {
     }
 
     private static String paths(Map<IoPath, Long> paths) {
+        long all = paths.values().stream().mapToLong(Long::longValue).sum();
+        boolean several = paths.values().stream().filter(bytes -> bytes > 0).count() > 1;
         String used = paths.entrySet().stream()
                 .filter(path -> path.getValue() > 0)
                 .sorted(Map.Entry.comparingByKey())
-                .map(path -> path.getKey() + " " + path.getValue())
+                .map(path -> several
+                        ? String.format(Locale.ROOT, "%s (%.1f %%)", path.getKey(), 100.0 * path.getValue() / all)
+                        : path.getKey().toString())
                 .collect(Collectors.joining(", "));
         return used.isEmpty() ? "a path that this backend does not count" : used;
     }

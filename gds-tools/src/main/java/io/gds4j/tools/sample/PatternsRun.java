@@ -1,6 +1,7 @@
 package io.gds4j.tools.sample;
 
 import io.gds4j.samples.NamedSample;
+import io.gds4j.samples.Pattern6Batch;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
@@ -61,6 +62,17 @@ public final class PatternsRun {
                 .orElseThrow(() -> CommandFailure.usage("there is no pattern %d: 1 to 7".formatted(number)));
     }
 
+    /** Those of the sizes that the pattern has: small requests alone, if it is the one of batches. */
+    private List<Long> sizes(NamedSample pattern) {
+        List<Long> sizes = pattern.program() == Pattern6Batch.class
+                ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MOST_BYTES).toList()
+                : arguments.ioSizes();
+        if (sizes.isEmpty()) {
+            throw CommandFailure.usage("pattern 6 is about small requests: --io has to begin at 64K or below");
+        }
+        return sizes;
+    }
+
     /** Measures or reads, prints, draws. */
     public ExitStatus run() throws IOException, InterruptedException {
         if (arguments.output() != null) {
@@ -99,7 +111,7 @@ public final class PatternsRun {
         measure(drivers);
         List<PatternsResult.Point> points = new ArrayList<>();
         for (NamedSample pattern : patterns) {
-            for (long ioSize : arguments.ioSizes()) {
+            for (long ioSize : sizes(pattern)) {
                 List<Double> runs = seconds.get(pattern.name()).get(ioSize);
                 points.add(new PatternsResult.Point(
                         pattern.name(), ioSize, bytes.get(pattern.name()) / median(runs), runs));
@@ -111,12 +123,15 @@ public final class PatternsRun {
 
     private void measure(CountingDrivers drivers) throws IOException, InterruptedException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
-        long runs = (long) arguments.ioSizes().size() * arguments.rounds() * patterns.size();
+        long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
         try (Progress progress = manner.start(terminal, "patterns", runs * arguments.size())) {
             long done = 0;
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {
                     for (NamedSample pattern : patterns) {
+                        if (!sizes(pattern).contains(ioSize)) {
+                            continue;
+                        }
                         measure(drivers, parent, pattern, ioSize, round > 0);
                         done += round > 0 ? arguments.size() : 0; // the first round warms the JVM up
                         progress.advanceTo(done);
