@@ -36,6 +36,7 @@ class SoakTest {
     void anythingAtOnceMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
         Set<Thread> before = ours();
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 3L))) {
+            rig.posix().rememberNoIo();
             GuardedFile shared = rig.file(SoakWorker.BYTES);
             List<SoakWorker> workers = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
