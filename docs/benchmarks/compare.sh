@@ -87,8 +87,9 @@ if [ "$mode" = gpu ]; then
     [ "$SIZE_GIB" -ge 4 ] && add "one call 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" "hot:$((4 * G)):1:$G" "$f -s 4G -i 4G --hot -O 1 -T 0.3" rate
     [ "$SIZE_GIB" -gt 4 ] && add "one call $SIZE_GIB GiB, hot" "hot:$size:$THREADS:$size" "hot:$size:1:$G" "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
     [ "$SIZE_GIB" -ge 4 ] && add "first call of a JVM, 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" - "$f -s 4G -i 4G --hot -O 1 --warm-up 0" rate
-    add "O_DIRECT handle, hot, 4 GiB"    "hot:$((size < 4 * G ? size : 4 * G)):$THREADS:$G" "cold:$G:1:$G" "$f -s $((size < 4 * G ? size : 4 * G)) -i $((size < 4 * G ? size : 4 * G)) --hot" rate
+    add "O_DIRECT handle, hot, 4 GiB"    "hot:$((size < 4 * G ? size : 4 * G)):$THREADS:$G" "cold:$G:1:$G" "$f -s $((size < 4 * G ? size : 4 * G)) -i $((size < 4 * G ? size : 4 * G)) --hot -T 0.3" rate
     add "16 callers x 16 MiB, hot"       "hot:$size:$THREADS:$((16 * M))" "hot:$size:16:$((16 * M))" "$f -s ${SIZE_GIB}G -w 16 -i 16M --hot -O 1" rate
+    add "4 callers x 16 MiB, hot"        "hot:$size:$THREADS:$((16 * M))" "hot:$size:4:$((16 * M))"  "$f -s ${SIZE_GIB}G -w 4 -i 16M --hot -O 1 -T 0.3" rate
     add "64 KiB random, 16 callers, hot" "random:$size:16:$((64 * K))"    "random:$size:16:$((64 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 64K --hot -O 1 -T 0.3" rate
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))"    "cold:$cold:1:$((16 * M))" "$f -s 1G -w 1 -i 16M --cold" rate
     add "cold, O_DIRECT, 8 callers x 16 MiB" "cold:$cold:8:$((16 * M))"   "cold:$cold:8:$((16 * M))" "$f -s 1G -w 8 -i 16M --cold" rate
@@ -109,24 +110,26 @@ if [ "$mode" = gpu ]; then
     add "16 MiB a call, 1 caller, hot"   "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
     add "16 MiB on one stream, hot"      "stream:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
 else
-    add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
+    add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 -T 0.5" rate
     add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
     add "one call 256 MiB, hot, reused memory" "hot:$((256 * M)):$THREADS:$((4 * M))" - "$f -s 256M -i 256M --hot -O 1 -T 0.3" rate
-    add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot" rate
-    add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.3" rate
-    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold" rate
-    add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold" rate
-    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 0.01" rate
+    add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot -T 0.5 --warm-up 0.6" rate
+    add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.5 --warm-up 1.5" rate
+    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold -T 1 --warm-up 1" rate
+    add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold -T 1 --warm-up 1" rate
+    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 1" rate
     add "8 callers x 16 MiB: slowest over mean" - - "$f -s 1G -w 8 -i 16M --hot -O 1 -T 0.5" fairness
     add "allocated per read of 4 KiB, bytes" - - "$f -s 256M -i 4K --hot -O 1 -T 3 --warm-up 2" alloc
-    add "write to page cache, 256 MiB" "wcache:$((256 * M)):$THREADS:$((4 * M))" - "-f $data.wc $device -s 256M -I 1 -i 256M -O 1" rate
-    add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M --warm-up 0.01" rate
+    add "write to page cache, 256 MiB" "wcache:$((256 * M)):$THREADS:$((4 * M))" - "-f $data.wc $device -s 256M -I 1 -i 256M -O 1 -T 0.5" rate
+    add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M -T 0.5 --warm-up 0.5" rate
 fi
+# Where the compiler has no processor for itself it takes longer.
+[ "$mode" = gpu ] && settle=0.4 || settle=1
 small=$((256 * M))
-add "4 KiB latency, hot, us"   "latency:$small:1:$((4 * K))"  "latency:$small:1:$((4 * K))"  "$f -s 256M -i 4K:1M:*16 --hot -O 1 -T 0.25 --warm-up 0.4" avg:4096
+add "4 KiB latency, hot, us"   "latency:$small:1:$((4 * K))"  "latency:$small:1:$((4 * K))"  "$f -s 256M -i 4K:1M:*16 --hot -O 1 -T 0.25 --warm-up $settle" avg:4096
 add "64 KiB latency, hot, us"  "latency:$small:1:$((64 * K))" "latency:$small:1:$((64 * K))" same avg:65536
 add "1 MiB latency, hot, us"   "latency:$small:1:$M"          "latency:$small:1:$M"          same avg:1048576
-add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((small - M)):1:$M:3" "$f -o 3 -s 255M -i 1M --hot -O 1 -T 0.25" avg:1048576
+add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((small - M)):1:$M:3" "$f -o 3 -s 255M -i 1M --hot -O 1 -T 0.25 --warm-up $settle" avg:1048576
 
 # --- files ------------------------------------------------------------------------------------------------------------
 echo "making $data, $SIZE_GIB GiB" >&2

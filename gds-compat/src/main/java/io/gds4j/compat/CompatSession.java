@@ -292,10 +292,11 @@ final class CompatSession {
             String function) {
         Transfer transfer = transfer(lane, memory, bufferOffset, write, function);
         long largest = planner.largestPiece();
-        engine.enter(size, largest);
+        engine.enter(memory, size, largest);
         try {
             int threads = planner.plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
             transfer.begin(file.pair(), threads);
+            transfer.helpedBy(engine.crew(memory), engine.servesSeveralGpus());
             if (!write) {
                 execute(transfer, lane);
                 planner.tidy(transfer.plan(), file.pair());
@@ -314,7 +315,7 @@ final class CompatSession {
             log.failed(e);
             throw e;
         } finally {
-            engine.leave(size, largest);
+            engine.leave(memory, size, largest);
             transfer.end();
             Reference.reachabilityFence(memory);
             if (log.isOn(Severity.TRACE)) {

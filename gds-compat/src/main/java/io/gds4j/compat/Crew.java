@@ -4,6 +4,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
@@ -26,6 +27,9 @@ final class Crew {
 
     private volatile int largeOnOffer;
 
+    /** Requests worth several threads that are at work, on offer or not. */
+    private final AtomicInteger atWork = new AtomicInteger();
+
     private volatile boolean stopping;
 
     /**
@@ -40,8 +44,9 @@ final class Crew {
         workers.forEach(worker -> worker.thread.start());
     }
 
-    boolean isEmpty() {
-        return workers.isEmpty();
+    /** Requests worth several threads that have begun and are not over. */
+    AtomicInteger atWork() {
+        return atWork;
     }
 
     /** Some worker's thread. */

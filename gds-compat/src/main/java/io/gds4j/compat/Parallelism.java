@@ -10,14 +10,18 @@ import io.gds4j.config.CuFileKeys;
  * value, in the file one that differs from the default. NVIDIA installs a file that spells the defaults out, and those are too
  * few threads for a request that copies: they are nobody's choice.
  *
- * @param workers threads of a session beside the callers
+ * @param workers threads for each GPU beside the callers; host memory has those of the first
  * @param perRequest threads on one request at most, its caller included
  * @param minimumBytes requests below this size are their caller's alone
+ * @param processors of the machine
  */
-record Parallelism(int workers, int perRequest, long minimumBytes) {
+record Parallelism(int workers, int perRequest, long minimumBytes, int processors) {
 
     /** More threads than this make neither the page cache nor a PCIe link any faster. */
     private static final int MAX_AUTOMATIC_THREADS = 12;
+
+    /** So many keep a GPU's link busy. More, of several GPUs, push each other's slabs out of the last-level cache. */
+    private static final int MOST_BESIDE_OTHER_GPUS = 8;
 
     private static final long KIB = 1024;
 
@@ -32,7 +36,8 @@ record Parallelism(int workers, int perRequest, long minimumBytes) {
                 ? config.get(CuFileKeys.MIN_IO_THRESHOLD_SIZE_KB) * KIB
                 : 0;
         boolean off = !config.get(CuFileKeys.PARALLEL_IO) || perRequest == 1;
-        return new Parallelism(off ? 0 : (int) workers, (int) Math.min(perRequest, workers + 1), minimum);
+        return new Parallelism(
+                off ? 0 : (int) workers, (int) Math.min(perRequest, workers + 1), minimum, processors);
     }
 
     private static boolean isChosen(CuFileConfig config, ConfigKey<Long> key) {
@@ -50,6 +55,17 @@ record Parallelism(int workers, int perRequest, long minimumBytes) {
      */
     int share(int requests) {
         return Math.clamp((workers + 1) / Math.max(1, requests), 1, perRequest);
+    }
+
+    /**
+     * Threads of a request while others read into or write from other GPUs.
+     *
+     * @param requests at work with the same GPU, this one included
+     * @param gpus at work
+     */
+    int share(int requests, int gpus) {
+        int alone = share(requests);
+        return gpus < 2 ? alone : Math.min(alone, Math.clamp(processors / gpus, 1, MOST_BESIDE_OTHER_GPUS));
     }
 
     /** True if a request of this size is worth several threads. */

@@ -13,6 +13,9 @@ final class RequestPlanner {
     /** Larger requests are looked at as a whole: they may be too large for the page cache. */
     private static final long MOST_SAMPLED = 1L << 30;
 
+    /** Of longer requests past the page cache each piece is looked at when it is read, by all threads side by side. */
+    private static final long ASKED_AT_ONCE = 64L << 20;
+
     /** 64 MiB leave the page cache in some 10 ms. */
     private static final long LARGEST_CACHED_PIECE = 64L << 20;
 
@@ -73,16 +76,17 @@ final class RequestPlanner {
             direct = ((fileOffset | size) & (alignment - 1)) == 0;
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
-        boolean bypasses = direct || file.leavesCacheAlone() || size > MOST_SAMPLED;
-        boolean cached = pair.traits().inMemory() || write && !direct
-                || chooses && isCached(pair, fileOffset, size, bypasses);
+        boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone() || size > MOST_SAMPLED;
+        boolean seemsCached = chooses && isCached(pair, fileOffset, size, exactly);
+        boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past =
                 (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
         long largest = largestPiece();
-        int threads = engine.threads(size, largest, cached);
-        boolean alone = threads == 1 && !memory.kind().isCuda();
-        long pieceSize = alone ? pieceAlone(cached && !past) : engine.pieceSize(size, threads, largest);
+        boolean staged = memory.kind().isCuda();
+        int threads = engine.threads(memory, size, largest, cached || seemsCached);
+        boolean whole = !staged && (threads == 1 || past && !seemsCached);
+        long pieceSize = whole ? unstagedPiece(cached && !past) : engine.pieceSize(size, threads, largest);
         if (past) {
             long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
             plan.direct(fileOffset, size, pieceSize, alignment, limit);
@@ -101,8 +105,11 @@ final class RequestPlanner {
         return threads;
     }
 
-    /** A thread alone that stages nothing gains nothing from pieces; only an interrupt waits for the end of one. */
-    private long pieceAlone(boolean fromMemory) {
+    /**
+     * A thread alone that stages nothing gains nothing from pieces; only an interrupt waits for the end of one. Nor do threads
+     * that wait for a disk: the kernel gives it all of a long piece at once.
+     */
+    private long unstagedPiece(boolean fromMemory) {
         return fromMemory ? Math.max(LARGEST_CACHED_PIECE, limits.largestPiece()) : limits.largestPiece();
     }
 
@@ -119,8 +126,8 @@ final class RequestPlanner {
     }
 
     /**
-     * @param exactly every byte counts, because the others shall not go through the page cache; else it only tells how many
-     *        threads serve best, and some parts stand for all: a look at 4 GiB in small folios takes 25 ms
+     * @param exactly every byte counts, because nobody looks again before the others go through the page cache; else it only
+     *        tells how many threads serve best, and some parts stand for all: a look at 4 GiB in small folios takes 25 ms
      */
     private boolean isCached(FilePair pair, long offset, long size, boolean exactly) {
         if (size <= ASKED_WHOLE || !pair.tellsResidency()) {

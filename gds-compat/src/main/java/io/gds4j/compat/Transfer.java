@@ -32,6 +32,8 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private boolean starving;
     private @Nullable FilePair pair;
     private @Nullable Thread owner;
+    private @Nullable Crew crew;
+    private boolean sparing;
     private long pieces;
     private int threads = 1;
 
@@ -72,7 +74,31 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** Lets go of what the request referred to. */
     void end() {
         pair = null;
+        crew = null;
         endCause = null;
+    }
+
+    /**
+     * Who may help.
+     *
+     * @param few each thread makes do with fewer slabs
+     */
+    final void helpedBy(Crew workers, boolean few) {
+        crew = workers;
+        sparing = few;
+    }
+
+    final Crew crew() {
+        Crew workers = crew;
+        if (workers == null) {
+            throw new IllegalStateException("no workers");
+        }
+        return workers;
+    }
+
+    /** True if other GPUs are at work, whose slabs want room in the last-level cache, too. */
+    final boolean isSparing() {
+        return sparing;
     }
 
     final FilePair pair() {

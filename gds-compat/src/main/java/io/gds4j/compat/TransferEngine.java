@@ -1,10 +1,10 @@
 package io.gds4j.compat;
 
+import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -19,15 +19,20 @@ final class TransferEngine {
     /** Of a thread that works alone because all others do so, too: each piece costs the GPU's driver a lock that all want. */
     private static final long ALONE_PIECE_SIZE = 4096 * KIB;
 
+    /**
+     * Of fewer threads a second one takes half of the work at best, and reads from memory below the size then cost more than
+     * they gain: 1 MiB is 40 microseconds of one thread, and waking another takes 20.
+     */
+    private static final int ENOUGH_THREADS = 4;
+
+    private static final long WORTH_A_SECOND = 4096 * KIB;
+
     private final LaneRack lanes;
     private final LaneRack handOffLanes;
-    private final Crew crew;
+    private final Crews crews;
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
     private final Parallelism parallelism;
-
-    /** Requests of more than one piece at work. */
-    private final AtomicInteger atWork = new AtomicInteger();
 
     /**
      * Starts the workers.
@@ -38,7 +43,7 @@ final class TransferEngine {
         this.lanes = new LaneRack(() -> makeLane.apply(true));
         this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
         this.parallelism = parallelism;
-        this.crew = new Crew(parallelism, () -> makeLane.apply(false));
+        this.crews = new Crews(parallelism, () -> makeLane.apply(false));
     }
 
     /**
@@ -46,21 +51,34 @@ final class TransferEngine {
      *
      * @param largest bytes of a piece at most, a power of two
      */
-    void enter(long size, long largest) {
+    void enter(MemoryRange memory, long size, long largest) {
         if (mayShare(size, largest)) {
-            atWork.incrementAndGet();
+            crews.enter(crews.of(memory));
         }
     }
 
-    void leave(long size, long largest) {
+    void leave(MemoryRange memory, long size, long largest) {
         if (mayShare(size, largest)) {
-            crew.widen(parallelism.share(atWork.decrementAndGet()));
+            Crew crew = crews.of(memory);
+            int others = crews.leave(crew);
+            crew.widen(parallelism.share(others, crews.atWork()));
         }
+    }
+
+    /** The workers for requests of this memory. */
+    Crew crew(MemoryRange memory) {
+        return crews.of(memory);
+    }
+
+    /** True while requests of several GPUs are at work: then the slabs of all had better fit into the last-level cache. */
+    boolean servesSeveralGpus() {
+        return crews.atWork() > 1;
     }
 
     /** True if the request is worth several threads, as far as its size tells. */
     boolean mayShare(long size, long largest) {
-        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes() && !crew.isEmpty();
+        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes()
+                && parallelism.workers() > 0;
     }
 
     /**
@@ -68,11 +86,18 @@ final class TransferEngine {
      *
      * @param fromMemory it keeps processors busy and waits for no disk
      */
-    int threads(long size, long largest, boolean fromMemory) {
+    int threads(MemoryRange memory, long size, long largest, boolean fromMemory) {
         if (!mayShare(size, largest)) {
             return 1;
         }
-        return fromMemory ? Math.min(parallelism.share(atWork.get()), worth(size)) : parallelism.perRequest();
+        if (!fromMemory) {
+            return parallelism.perRequest();
+        }
+        if (memory.kind().isHost() && parallelism.perRequest() < ENOUGH_THREADS && size < WORTH_A_SECOND) {
+            return 1;
+        }
+        return Math.min(
+                parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(size));
     }
 
     /**
@@ -100,7 +125,7 @@ final class TransferEngine {
 
     /** A thread that works on requests beside their callers, for questions about confinement. */
     Thread helper() {
-        return crew.isEmpty() ? Thread.currentThread() : crew.anyThread();
+        return parallelism.workers() == 0 ? Thread.currentThread() : crews.first().anyThread();
     }
 
     /** A lane for a request of the calling thread; to be given back. */
@@ -170,6 +195,7 @@ final class TransferEngine {
             // The workers must not be done before the caller looks.
             transfer.cancel();
         }
+        Crew crew = transfer.crew();
         crew.offer(transfer);
         try {
             transfer.run(lane);
@@ -180,7 +206,7 @@ final class TransferEngine {
 
     /** Ends the workers; no request may be at work. */
     void close() {
-        crew.close();
+        crews.close();
         platform.shutdown();
         lanes.close();
         handOffLanes.close();
@@ -188,6 +214,6 @@ final class TransferEngine {
 
     /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
     void stopForExit() {
-        crew.cancelAll();
+        crews.cancelAll();
     }
 }

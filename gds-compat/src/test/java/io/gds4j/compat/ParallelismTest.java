@@ -19,9 +19,9 @@ class ParallelismTest {
 
     @Test
     void theMachineDecidesWhereNobodyChose() {
-        assertThat(Parallelism.of(CuFileConfig.defaults(), 8)).isEqualTo(new Parallelism(7, 8, 0));
-        assertThat(Parallelism.of(CuFileConfig.defaults(), 1)).isEqualTo(new Parallelism(1, 2, 0));
-        assertThat(Parallelism.of(CuFileConfig.defaults(), 64)).isEqualTo(new Parallelism(11, 12, 0));
+        assertThat(Parallelism.of(CuFileConfig.defaults(), 8)).isEqualTo(new Parallelism(7, 8, 0, 8));
+        assertThat(Parallelism.of(CuFileConfig.defaults(), 1)).isEqualTo(new Parallelism(1, 2, 0, 1));
+        assertThat(Parallelism.of(CuFileConfig.defaults(), 64)).isEqualTo(new Parallelism(11, 12, 0, 64));
     }
 
     @Test
@@ -29,7 +29,7 @@ class ParallelismTest {
         CuFileConfig stock = file(
                 "{\"execution\": {\"max_io_threads\": 4, \"max_request_parallelism\": 4, \"min_io_threshold_size_kb\": 8192}}");
 
-        assertThat(Parallelism.of(stock, 16)).isEqualTo(new Parallelism(11, 12, 0));
+        assertThat(Parallelism.of(stock, 16)).isEqualTo(new Parallelism(11, 12, 0, 16));
     }
 
     @Test
@@ -37,7 +37,7 @@ class ParallelismTest {
         CuFileConfig chosen = file(
                 "{\"execution\": {\"max_io_threads\": 6, \"max_request_parallelism\": 3, \"min_io_threshold_size_kb\": 64}}");
 
-        assertThat(Parallelism.of(chosen, 16)).isEqualTo(new Parallelism(6, 3, 65536));
+        assertThat(Parallelism.of(chosen, 16)).isEqualTo(new Parallelism(6, 3, 65536, 16));
     }
 
     @Test
@@ -68,6 +68,13 @@ class ParallelismTest {
             "16, 0, 12"})
     void requestsAtWorkTogetherHaveNoMoreThreadsThanThereAre(int processors, int requests, int threads) {
         assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests)).isEqualTo(threads);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"32, 1, 1, 12", "32, 1, 2, 8", "32, 2, 2, 6", "32, 1, 4, 8", "16, 1, 4, 4", "2, 1, 4, 1"})
+    void requestsOfSeveralGpusHaveAsManyThreadsAsTheirLinksNeedAndNoMoreThanProcessors(
+            int processors, int requests, int gpus, int threads) {
+        assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests, gpus)).isEqualTo(threads);
     }
 
     private CuFileConfig file(String text) throws IOException {

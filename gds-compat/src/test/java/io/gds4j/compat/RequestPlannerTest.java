@@ -86,7 +86,7 @@ class RequestPlannerTest {
         TransferEngine engine = engine(3);
         long size = 16 * MIB;
         for (int others = 0; others < 4; others++) {
-            engine.enter(size, 4 * MIB);
+            engine.enter(memory(size), size, 4 * MIB);
             RequestPlan plan = new RequestPlan();
             int threads = planner(hot, engine, GIB)
                     .plan(plan, file(caching(size)), memory(size), size, 0, 0, false);
@@ -98,7 +98,7 @@ class RequestPlannerTest {
     }
 
     @Test
-    void ofABufferedFileSomePartsTellForAllAndOfADirectOneAllIsLookedAt() {
+    void ofALongRequestSomePartsTellForAllAndOfAShortOneOfADirectFileAllIsLookedAt() {
         List<Long> asked = new ArrayList<>();
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
             case "cachedPages" -> {
@@ -114,9 +114,14 @@ class RequestPlannerTest {
                 .plan(new RequestPlan(), file(posix, false), memory(size), size, 0, 0, false);
         assertThat(asked).containsExactly(256L << 10, 256L << 10, 256L << 10);
         asked.clear();
+        RequestPlan plan = new RequestPlan();
+        planner(posix, engine, 16 * GIB).plan(plan, file(posix, true), memory(size), size, 0, 0, false);
+        assertThat(asked).containsExactly(256L << 10, 256L << 10, 256L << 10);
+        assertThat(plan.asksResidency()).as("each piece is asked for when it is read").isTrue();
+        asked.clear();
         planner(posix, engine, 16 * GIB)
-                .plan(new RequestPlan(), file(posix, true), memory(size), size, 0, 0, false);
-        assertThat(asked).containsExactly(size);
+                .plan(new RequestPlan(), file(posix, true), memory(64 * MIB), 64 * MIB, 0, 0, false);
+        assertThat(asked).containsExactly(64 * MIB);
         engine.close();
     }
 
@@ -129,6 +134,31 @@ class RequestPlannerTest {
         RequestPlan plan = new RequestPlan();
         int threads = planner(posix, engine, 16 * GIB).plan(plan, file(posix), memory(size), size, 0, 0, false);
         assertThat(threads).isOne();
+        assertThat(plan.pieces()).isEqualTo(pieces);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1, 1", "1, 3, 1", "1, 4, 2", "1, 64, 2", "3, 1, 2", "3, 4, 4"})
+    void aSecondThreadReadsFromMemoryWhereItGainsMoreThanWakingItCosts(int workers, long mib, int threads) {
+        long size = mib * MIB;
+        Posix posix = caching(size);
+        TransferEngine engine = engine(workers);
+        engine.enter(memory(size), size, 4 * MIB);
+        assertThat(planner(posix, engine, GIB)
+                .plan(new RequestPlan(), file(posix), memory(size), size, 0, 0, false)).isEqualTo(threads);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"16, HOST, 1", "64, HOST, 4", "512, HOST, 32", "16, CUDA_DEVICE, 8", "512, CUDA_DEVICE, 128"})
+    void whatComesFromADiskStraightIntoMemoryComesInLongPieces(long mib, MemoryKind kind, long pieces) {
+        long size = mib * MIB;
+        Posix posix = caching(0);
+        TransferEngine engine = engine(3);
+        RequestPlan plan = new RequestPlan();
+        MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+        planner(posix, engine, GIB).plan(plan, file(posix, true), memory, size, 0, 0, true);
         assertThat(plan.pieces()).isEqualTo(pieces);
         engine.close();
     }

@@ -58,6 +58,8 @@ final class Rig implements AutoCloseable {
                 .withoutEnvironment()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, (long) PIECE >> 10))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 8L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, (long) PIECE >> 10)
+                .set(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB, (long) PIECE >> 10)
                 .set(CuFileKeys.MAX_IO_THREADS, 0L)
                 // Files that a test has just written are in the page cache, and would be read from there.
                 .set(CuFileKeys.FORCE_ODIRECT_MODE, true);

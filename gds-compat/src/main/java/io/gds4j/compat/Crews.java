@@ -1,0 +1,121 @@
+package io.gds4j.compat;
+
+import io.gds4j.memory.MemoryRange;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The workers of a session: as many for each GPU, so that requests of two GPUs take no threads from each other. The first ones
+ * are there from the beginning; they serve host memory and the GPU that is met first, and each further GPU has its own from its
+ * first request on.
+ */
+final class Crews {
+    private static final int MOST_GPUS = 64;
+    private static final int NONE = -1;
+
+    private final Crew first;
+    private final AtomicInteger firstGpu = new AtomicInteger(NONE);
+
+    /** Of the further GPUs. */
+    private final AtomicReferenceArray<@Nullable Crew> others = new AtomicReferenceArray<>(MOST_GPUS);
+
+    /** Crews that have a request at work. */
+    private final AtomicInteger atWork = new AtomicInteger();
+
+    private final Parallelism parallelism;
+    private final Supplier<Lane> makeLane;
+    private boolean stopped;
+
+    /**
+     * @param makeLane makes a worker's lane, on its thread
+     */
+    Crews(Parallelism parallelism, Supplier<Lane> makeLane) {
+        this.parallelism = parallelism;
+        this.makeLane = makeLane;
+        this.first = new Crew(parallelism, makeLane);
+    }
+
+    Crew first() {
+        return first;
+    }
+
+    /** Those that work on requests of this memory. */
+    Crew of(MemoryRange memory) {
+        int gpu = memory.device();
+        if (memory.kind().isHost() || gpu < 0 || gpu >= MOST_GPUS) {
+            return first;
+        }
+        int known = firstGpu.get();
+        if (known == gpu || known == NONE && firstGpu.compareAndSet(NONE, gpu)) {
+            return first;
+        }
+        if (firstGpu.get() == gpu) {
+            return first;
+        }
+        Crew crew = others.get(gpu);
+        return crew == null ? make(gpu) : crew;
+    }
+
+    private synchronized Crew make(int gpu) {
+        Crew crew = others.get(gpu);
+        if (crew == null) {
+            if (stopped) {
+                return first;
+            }
+            crew = new Crew(parallelism, makeLane);
+            others.set(gpu, crew);
+        }
+        return crew;
+    }
+
+    /** A request begins that is worth several threads. */
+    void enter(Crew crew) {
+        if (crew.atWork().getAndIncrement() == 0) {
+            atWork.incrementAndGet();
+        }
+    }
+
+    /**
+     * It is over.
+     *
+     * @return how many others the crew has
+     */
+    int leave(Crew crew) {
+        int left = crew.atWork().decrementAndGet();
+        if (left == 0) {
+            atWork.decrementAndGet();
+        }
+        return left;
+    }
+
+    /** Crews that have a request at work. */
+    int atWork() {
+        return atWork.get();
+    }
+
+    /** No new requests; those at work end after the pieces in flight. */
+    synchronized void cancelAll() {
+        stopped = true;
+        first.cancelAll();
+        for (int i = 0; i < MOST_GPUS; i++) {
+            Crew crew = others.get(i);
+            if (crew != null) {
+                crew.cancelAll();
+            }
+        }
+    }
+
+    /** Ends the workers; no request may be at work. */
+    synchronized void close() {
+        stopped = true;
+        first.close();
+        for (int i = 0; i < MOST_GPUS; i++) {
+            Crew crew = others.get(i);
+            if (crew != null) {
+                crew.close();
+            }
+        }
+    }
+}
