@@ -174,12 +174,13 @@ final class LibraryBatch implements BackendBatch {
 
     /**
      * Of host memory no entry is: a thread of the library goes on with what it has freed when its event was taken, and the C
-     * heap is spoiled. On direct handles it also ignores the buffer offset. Nor is a write that no file reaches: to refuse a
-     * submission frees what is in flight.
+     * heap is spoiled. On direct handles it also ignores the buffer offset. Nor is an entry that no slab holds, or a write that
+     * no file reaches: to refuse a submission frees what is in flight.
      */
-    private static boolean isForTheLibrary(Entry entry) {
+    private boolean isForTheLibrary(Entry entry) {
         BatchRequest request = entry.request;
         return !request.memory().kind().isHost()
+                && slabs.holds(entry.size)
                 && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size);
     }
 

@@ -50,6 +50,11 @@ final class SlabBudget {
         return best;
     }
 
+    /** False for an entry that no slab holds: the library fails it, or ends it early. */
+    boolean holds(long size) {
+        return !limited || Arrays.stream(sizes).anyMatch(slab -> slab >= size);
+    }
+
     /** Takes one slab of a class if there is one. */
     synchronized boolean tryTake(int slabClass) {
         if (limited && free[slabClass] == 0) {

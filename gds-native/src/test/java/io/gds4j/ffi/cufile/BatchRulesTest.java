@@ -3,6 +3,8 @@ package io.gds4j.ffi.cufile;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -310,6 +312,25 @@ class BatchRulesTest extends SessionRig {
                         new BatchEvent(9, BatchStatus.COMPLETE, 5000), new BatchEvent(0, BatchStatus.COMPLETE, 500));
         assertThat(bytes(memory, 70, 5000)).isEqualTo(expected(9, 5000));
         assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 5500L));
+    }
+
+    @Test
+    void entryThatNoSlabHoldsIsKeptFromTheLibrarysBatches() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
+        backend.driverClose();
+        LibCuFileBackend narrow = machine.backend(CuFileConfig.builder()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(4L))
+                .build());
+        narrow.driverOpen();
+        BackendFile file = narrow.handleRegister(source(path));
+        BackendBatch batch = narrow.batchIoSetUp(4);
+        narrow.batchIoSubmit(batch, List.of(read(file, memory, SIZE, 0, 0), read(file, memory, 64, 64, 64)), 0);
+        assertThat(narrow.batchIoGetStatus(batch, 2, 4, SOON))
+                .containsExactlyInAnyOrder(
+                        new BatchEvent(0, BatchStatus.COMPLETE, SIZE), new BatchEvent(64, BatchStatus.COMPLETE, 64));
+        assertThat(bytes(memory, 0, SIZE)).isEqualTo(expected(0, SIZE));
+        narrow.driverClose();
     }
 
     @Test

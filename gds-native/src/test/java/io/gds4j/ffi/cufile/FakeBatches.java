@@ -172,6 +172,7 @@ final class FakeBatches {
                 return bytes;
             }
         }
+        fake.violated("an entry of %d bytes, larger than any slab: it fails".formatted(size));
         return 0;
     }
 
