@@ -514,7 +514,7 @@ final class LibCuFileBackend implements CuFileBackend {
         if (open == null) {
             stage("cuFileSetStatsLevel", CuFileKeys.PROFILE_CUFILE_STATS, (long) level);
         } else {
-            open.setStatsLevel(level);
+            open.statistics().setLevel(level);
         }
     }
 
@@ -523,37 +523,37 @@ final class LibCuFileBackend implements CuFileBackend {
         LibCuFileSession open = session;
         return open == null
                 ? Math.toIntExact(getParameterSizeT(SizeParameter.PROFILE_STATS))
-                : open.library().getStatsLevel();
+                : open.statistics().level();
     }
 
     @Override
     public void statsStart() {
-        current("cuFileStatsStart").startStats();
+        current("cuFileStatsStart").statistics().start();
     }
 
     @Override
     public void statsStop() {
-        current("cuFileStatsStop").stopStats();
+        current("cuFileStatsStop").statistics().stop();
     }
 
     @Override
     public void statsReset() {
-        current("cuFileStatsReset").library().statsReset();
+        current("cuFileStatsReset").statistics().reset();
     }
 
     @Override
     public StatisticsLevel1 getStatsL1() {
-        return current("cuFileGetStatsL1").library().getStatsL1();
+        return current("cuFileGetStatsL1").statistics().level1();
     }
 
     @Override
     public StatisticsLevel2 getStatsL2() {
-        return current("cuFileGetStatsL2").library().getStatsL2();
+        return current("cuFileGetStatsL2").statistics().level2();
     }
 
     @Override
     public StatisticsLevel3 getStatsL3() {
-        return current("cuFileGetStatsL3").library().getStatsL3();
+        return current("cuFileGetStatsL3").statistics().level3();
     }
 
     @Override

@@ -46,8 +46,6 @@ final class LibCuFileSession {
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
-    private boolean statsAreWanted;
-    private boolean statsRun;
 
     /** Opens the library, or joins those that have it open. */
     LibCuFileSession(
@@ -313,28 +311,8 @@ final class LibCuFileSession {
         buffers.limit(kb);
     }
 
-    synchronized void setStatsLevel(int level) {
-        library().setStatsLevel(level);
-        if (level > 0 && statsAreWanted && !statsRun) {
-            startStats();
-        }
-    }
-
-    /** Starts counting. At level 0 there is nothing to count, and the library fails with an internal error. */
-    synchronized void startStats() {
-        statsAreWanted = true;
-        if (library().getStatsLevel() > 0) {
-            library().statsStart();
-            statsRun = true;
-        }
-    }
-
-    synchronized void stopStats() {
-        statsAreWanted = false;
-        if (statsRun || library().getStatsLevel() > 0) {
-            library().statsStop();
-            statsRun = false;
-        }
+    LibraryStatistics statistics() {
+        return opening.statistics();
     }
 
     /** True while the library works for this session. */

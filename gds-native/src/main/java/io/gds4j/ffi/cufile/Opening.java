@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 
 /**
@@ -12,6 +13,7 @@ final class Opening {
     private final DriverProperties properties;
     private final Registrations registrations;
     private final SlabBudget slabs;
+    private final LibraryStatistics statistics;
     private volatile boolean alive = true;
     private volatile boolean exiting;
 
@@ -20,6 +22,8 @@ final class Opening {
         this.settings = settings;
         this.properties = properties;
         this.registrations = new Registrations(library);
+        this.statistics = new LibraryStatistics(
+                library, settings.get(CuFileKeys.PROFILE_CUFILE_STATS).intValue());
         this.slabs = settings.allowsPosix() ? SlabBudget.of(settings.posixPoolSlabs()) : SlabBudget.unlimited();
     }
 
@@ -42,6 +46,10 @@ final class Opening {
 
     SlabBudget slabs() {
         return slabs;
+    }
+
+    LibraryStatistics statistics() {
+        return statistics;
     }
 
     /** False once the library was closed: what belongs to this opening is gone. */

@@ -45,6 +45,8 @@ final class FakeDriver {
     private String json = "";
     private long users;
     private int statsLevel;
+    private boolean counted;
+    private long counters;
     private long failNextOpen;
     private long[] gpuSlabs = {};
     private final AtomicInteger inside = new AtomicInteger();
@@ -163,6 +165,8 @@ final class FakeDriver {
                     fake.transfers().closed();
                     fake.batches().closed();
                     p2p.clear();
+                    counted = false;
+                    statsLevel = 0;
                     onClose.run();
                 }
                 return 0;
@@ -291,6 +295,9 @@ final class FakeDriver {
         if (level < 0 || level > 3) {
             return 5022;
         }
+        if (counted && level != statsLevel) {
+            fake.violated("another level while it counts: the counters are freed under the threads that use them");
+        }
         statsLevel = level;
         return 0;
     }
@@ -302,11 +309,23 @@ final class FakeDriver {
 
     long statsStart() {
         fake.called("StatsStart");
+        if (isOpen() && statsLevel > 0) {
+            if (counted) {
+                fake.violated("it starts to count again: crash");
+            }
+            counted = true;
+        }
         return !isOpen() ? 5001 : statsLevel == 0 ? 5030 : 0;
+    }
+
+    /** All counters are larger by so much from now on. */
+    void countUpTo(long value) {
+        counters = value;
     }
 
     long statsStop() {
         fake.called("StatsStop");
+        statsLevel = 0;
         return isOpen() ? 0 : 5001;
     }
 
@@ -348,7 +367,7 @@ final class FakeDriver {
         }
         MemorySegment words = FakeCuFile.at(out, numbers * 8L);
         for (int i = 0; i < numbers; i++) {
-            words.set(JAVA_LONG, i * 8L, i + 1L);
+            words.set(JAVA_LONG, i * 8L, i + 1L + counters);
         }
         return 0;
     }

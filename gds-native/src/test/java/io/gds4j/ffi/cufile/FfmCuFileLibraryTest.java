@@ -195,6 +195,7 @@ class FfmCuFileLibraryTest {
 
     @Test
     void batchIsSubmittedAndItsEventsComeBack() {
+        fake.batches().takeHostMemory();
         long handle = library.handleRegister(fd);
         long batch = library.batchIoSetUp(4);
         MemorySegment params = arena.allocate(IoParams.LAYOUT, 2);

@@ -13,7 +13,9 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -141,7 +143,8 @@ class LibraryProcessTest extends SessionRig {
     void everythingIsTakenBackBeforeTheLibraryCloses() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
-        backend.batchIoSetUp(4);
+        BackendBatch batch = backend.batchIoSetUp(4);
+        backend.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 1, 0, 0, 1)), 0);
         backend.bufRegister(memory.range(), 0);
         backend.read(file, memory.range(), 1, 0, 0);
         backend.driverClose();

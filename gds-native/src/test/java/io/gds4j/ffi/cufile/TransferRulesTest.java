@@ -184,20 +184,6 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void statisticsOfLevelZeroNeverReachTheLibrary() {
-        backend.setStatsLevel(0);
-        backend.statsStart();
-        assertThat(fake.callsOf("cuFileStatsStart")).isEmpty();
-        backend.setStatsLevel(2);
-        assertThat(fake.callsOf("cuFileStatsStart")).as("wanted before").hasSize(1);
-        backend.statsStop();
-        assertThat(fake.callsOf("cuFileStatsStop")).hasSize(1);
-        backend.setStatsLevel(0);
-        backend.statsStop();
-        assertThat(fake.callsOf("cuFileStatsStop")).hasSize(1);
-    }
-
-    @Test
     void contextOfTheThreadIsAsBefore() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
