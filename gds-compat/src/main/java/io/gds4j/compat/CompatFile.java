@@ -160,7 +160,9 @@ final class CompatFile implements BackendFile {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
         }
         return new IoPathReport(
-                IoPath.COMPAT_DIRECT, "open with O_DIRECT; requests are cut at " + traits.alignment() + " bytes");
+                IoPath.COMPAT_DIRECT,
+                "open with O_DIRECT; only parts of blocks of %d bytes take the page cache"
+                        .formatted(traits.alignment()));
     }
 
     @Override

@@ -5,6 +5,8 @@ import java.awt.Color;
 import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.RenderingHints;
+import java.math.BigDecimal;
+import java.math.MathContext;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.ToDoubleFunction;
@@ -107,6 +109,7 @@ final class Chart implements Drawing {
                 .build();
         chart.getStyler()
                 .setXAxisTickLabelsFormattingFunction(Chart::powerOfTwo)
+                .setYAxisTickLabelsFormattingFunction(Chart::plain)
                 .setChartBackgroundColor(Color.WHITE)
                 .setLegendPosition(Styler.LegendPosition.OutsideS)
                 .setLegendLayout(Styler.LegendLayout.Vertical)
@@ -155,6 +158,11 @@ final class Chart implements Drawing {
     /** The axis counts in exponents of two: ticks at powers of ten would stand at odd sizes. */
     private static String powerOfTwo(double exponent) {
         return Math.abs(exponent - Math.rint(exponent)) < 1e-6 ? size(Math.pow(2, Math.rint(exponent))) : " ";
+    }
+
+    /** Without exponents: 10000, 0.05. */
+    private static String plain(double value) {
+        return BigDecimal.valueOf(value).round(new MathContext(6)).stripTrailingZeros().toPlainString();
     }
 
     private static String size(double bytes) {

@@ -6,7 +6,6 @@ import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.RenderingHints;
 import java.util.List;
-import java.util.Locale;
 import java.util.SortedMap;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYSeries;
@@ -86,10 +85,7 @@ public final class LineChart implements Drawing {
     private static XYChart chart(Panel panel) {
         XYChart chart = Chart.panel(panel.title(), panel.unit(), panel.height());
         chart.getStyler().setYAxisLogarithmic(panel.logarithmic());
-        if (panel.logarithmic()) {
-            chart.getStyler().setYAxisTickLabelsFormattingFunction(
-                    value -> String.format(Locale.ROOT, value < 1 ? "%.2f" : "%.0f", value));
-        } else {
+        if (!panel.logarithmic()) {
             chart.getStyler().setYAxisMin(0.0);
         }
         for (int i = 0; i < panel.lines().size(); i++) {
