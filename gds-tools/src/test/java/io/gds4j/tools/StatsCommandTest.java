@@ -67,7 +67,8 @@ class StatsCommandTest {
             GdsRun run = GdsRun.gds("stats", ME);
             assertThat(run.status()).as(run.err()).isZero();
             assertThat(run.out())
-                    .contains("GLOBAL STATS:", "READ-SIZE HISTOGRAM :", "64-128(KiB) 1", "Read: ok = 1 err = 0")
+                    .contains("GLOBAL STATS:", "READ-SIZE HISTOGRAM :\n  64-128(KiB) 1\n", "Read: ok = 1 err = 0",
+                            "WRITE-SIZE HISTOGRAM : none\n")
                     .doesNotContain("PER_GPU STATS:");
         }
     }
@@ -126,6 +127,19 @@ class StatsCommandTest {
             GdsRun run = GdsRun.gds("stats", ME);
             assertThat(run.status()).isEqualTo(3);
             assertThat(run.err()).contains("counts nothing").contains("profile.cufile_stats");
+        }
+    }
+
+    @Test
+    void processThatIsNoJvmIsSaidSoWithoutItsCommandLine() throws IOException {
+        Process other = new ProcessBuilder("sleep", "60").start();
+        try {
+            GdsRun run = GdsRun.gds("stats", Long.toString(other.pid()));
+            assertThat(run.status()).isEqualTo(4);
+            assertThat(run.errorLine()).isEqualTo(
+                    "gds: process %d cannot be asked: it is no JVM, or has not started yet".formatted(other.pid()));
+        } finally {
+            other.destroy();
         }
     }
 

@@ -4,6 +4,7 @@ import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.UndeclaredThrowableException;
@@ -41,13 +42,17 @@ final class RunningJvm {
             } finally {
                 jvm.detach();
             }
-        } catch (IOException | AttachNotSupportedException e) {
-            if (ProcessHandle.of(pid).isEmpty()) {
-                throw CommandFailure.badInput(null, "there is no process " + pid);
-            }
-            throw CommandFailure.device(
-                    "NOT_A_JVM", "process %d cannot be asked: %s".formatted(pid, String.valueOf(e.getMessage())));
+        } catch (AttachNotSupportedException e) {
+            throw unable(pid, "it is no JVM, or has not started yet"); // the JDK's text has the command line of the other
+        } catch (IOException e) {
+            throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
         }
+    }
+
+    private static CommandFailure unable(long pid, String why) {
+        return ProcessHandle.of(pid).isEmpty()
+                ? CommandFailure.badInput(null, "there is no process " + pid)
+                : CommandFailure.device("NOT_A_JVM", "process %d cannot be asked: %s".formatted(pid, why));
     }
 
     private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {

@@ -23,13 +23,11 @@ final class StatsText {
         lines.add("GLOBAL STATS:");
         global(session.level1(), lines);
         session.level2().ifPresent(level2 -> {
-            lines.add("READ-SIZE HISTOGRAM :");
-            histogram(level2.readSizeKbHistogram(), lines);
-            lines.add("WRITE-SIZE HISTOGRAM :");
-            histogram(level2.writeSizeKbHistogram(), lines);
+            histogram("READ-SIZE HISTOGRAM :", level2.readSizeKbHistogram(), lines);
+            histogram("WRITE-SIZE HISTOGRAM :", level2.writeSizeKbHistogram(), lines);
         });
         session.level3().ifPresent(level3 -> {
-            lines.add("PER_GPU STATS:");
+            lines.add(level3.gpus().isEmpty() ? "PER_GPU STATS: none" : "PER_GPU STATS:");
             for (int gpu = 0; gpu < level3.gpus().size(); gpu++) {
                 gpu(gpu, level3.gpus().get(gpu), lines);
             }
@@ -73,7 +71,8 @@ final class StatsText {
         lines.add("%s: ok = %d err = %d".formatted(name, count.ok(), count.err()));
     }
 
-    private static void histogram(List<Long> counts, List<String> lines) {
+    private static void histogram(String title, List<Long> counts, List<String> lines) {
+        lines.add(counts.stream().allMatch(count -> count == 0) ? title + " none" : title);
         StringBuilder line = new StringBuilder();
         int shown = 0;
         long from = 0;
