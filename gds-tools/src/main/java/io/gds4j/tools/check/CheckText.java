@@ -150,6 +150,11 @@ final class CheckText {
     /** What nvidia-fs shows of itself. */
     private void counters(NvidiaFs nvidiaFs) {
         section("nvidia-fs");
+        nvidiaFs.devices().ifPresent(devices -> lines.add("  devices: " + devices));
+        nvidiaFs.storage().forEach((module, version) -> lines.add("  module %s: %s".formatted(module, version)));
+        if (!nvidiaFs.bridges().isEmpty()) {
+            lines.add("  bridges with ACS: " + String.join(", ", nvidiaFs.bridges()));
+        }
         nvidiaFs.parameters().forEach((name, value) -> lines.add("  parameter %s = %s".formatted(name, value)));
         nvidiaFs.statistics().forEach((name, values) -> lines.add("  %s: %s".formatted(name, named(values))));
         for (NvidiaFs.Peer peer : nvidiaFs.peers()) {

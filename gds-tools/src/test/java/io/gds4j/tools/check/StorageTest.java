@@ -260,6 +260,7 @@ class StorageTest {
         loadNvidiaFs();
 
         assertThat(CheckText.lines(report(CuFileConfig.defaults(), List.of(GPU)), true)).contains(
+                "  devices: 1", "  module nvme_rdma: 1.0", "  bridges with ACS: 0000:c0:01.0, 0000:c0:03.1",
                 "  parameter rw_stats_enabled = 1",
                 "  Batches: n=12 ok=12 err=0 Avg-Submit-Latency(usec)=41",
                 "  GPU 0000:c1:00.0 to 0000:c2:00.0: peerrank=0x000300ef p2pdist=0x0003 link=0x04 gen=0x04 numa=0x00"
