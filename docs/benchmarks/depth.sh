@@ -11,6 +11,7 @@ class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-t
 [ -n "$class_path" ] || { echo "depth: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
 java=java
 [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+"$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "depth: the java in the PATH is not 25 or newer" >&2; exit 6; }
 work=$(mktemp -d "${ROOM:-/dev/shm}/gds4j-depth.XXXXXX")
 trap 'umount "$work/mnt" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/mnt"
