@@ -78,7 +78,7 @@ final class CompatSession {
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known, new RingReads(ioUring, counters)));
+                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known, new RingTransfers(ioUring, counters)));
         this.planner = new RequestPlanner(
                 posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
         this.batches = new BatchDesk(
@@ -389,7 +389,7 @@ final class CompatSession {
     long[] readTogether(Lane lane, List<BatchRequest> entries) {
         try {
             long[] results = lane.deviceReadGroup().read(this, lane, entries, planner.largestPiece());
-            lane.ringReads().read(this, entries, results);
+            lane.ringTransfers().move(this, entries, results);
             return results;
         } finally {
             Reference.reachabilityFence(entries);

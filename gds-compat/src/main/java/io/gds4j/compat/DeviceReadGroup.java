@@ -119,7 +119,7 @@ final class DeviceReadGroup {
         } catch (CuFileException e) {
             return;
         }
-        IoUring together = lane.ringReads().ring();
+        IoUring together = lane.ringTransfers().ring();
         boolean well = false;
         try {
             long place = slab.address();
@@ -175,7 +175,7 @@ final class DeviceReadGroup {
         together.run((index, bytes) -> {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
-                lane.ringReads().count(bytes);
+                lane.ringTransfers().count(bytes);
                 copy(session, ring, stretch, bytes, false, results);
             }
         });

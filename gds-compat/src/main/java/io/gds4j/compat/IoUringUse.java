@@ -43,10 +43,13 @@ final class IoUringUse {
 
     /** A ring has failed: from now on the thread pool serves. */
     void failed() {
-        refused("failed: the kernel took no more reads");
+        refused("failed: the kernel took no more requests");
     }
 
-    private void refused(String why) {
+    private synchronized void refused(String why) {
+        if (!wanted) {
+            return;
+        }
         wanted = false;
         state = why;
         System.getLogger("io.gds4j.compat").log(Level.INFO, "io_uring {0}; threads serve instead", why);

@@ -20,7 +20,7 @@ final class Lane {
     private final DeviceRead deviceRead;
     private final DeviceWrite deviceWrite;
     private final DeviceReadGroup deviceReadGroup;
-    private final RingReads ringReads;
+    private final RingTransfers ringTransfers;
     private @Nullable Crew crew;
 
     /**
@@ -33,7 +33,7 @@ final class Lane {
             PieceIo io,
             BouncePool pool,
             @Nullable CudaContexts contexts,
-            RingReads ringReads) {
+            RingTransfers ringTransfers) {
         this.heedsInterrupts = heedsInterrupts;
         this.pool = pool;
         this.contexts = contexts;
@@ -42,7 +42,7 @@ final class Lane {
         this.deviceRead = new DeviceRead(io);
         this.deviceWrite = new DeviceWrite(io);
         this.deviceReadGroup = new DeviceReadGroup(io);
-        this.ringReads = ringReads;
+        this.ringTransfers = ringTransfers;
     }
 
     /** The lane is a worker's of this crew. */
@@ -79,8 +79,8 @@ final class Lane {
         return deviceReadGroup;
     }
 
-    RingReads ringReads() {
-        return ringReads;
+    RingTransfers ringTransfers() {
+        return ringTransfers;
     }
 
     /** Finds contexts of GPU memory; null where there is no CUDA driver. */
@@ -117,7 +117,7 @@ final class Lane {
 
     /** Frees streams, events and rings. */
     void close() {
-        ringReads.close();
+        ringTransfers.close();
         rings.forEach(GpuRing::close);
         rings.clear();
     }

@@ -63,6 +63,16 @@ final class RangeLocks {
         }
     }
 
+    /** Holds this range until {@link #release}, unless somebody holds a conflicting one. */
+    boolean tryAcquire(Hold wanted) {
+        lock.lock();
+        try {
+            return !isTaken(wanted) && held.add(wanted);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private boolean isTaken(Hold wanted) {
         for (int i = 0; i < held.size(); i++) {
             if (held.get(i).conflicts(wanted)) {

@@ -100,7 +100,7 @@ public class BatchBenchmark {
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(
                         heedsInterrupts, io, pool, contexts.orElse(null),
-                        new RingReads(new IoUringUse(posix, false), counters)));
+                        new RingTransfers(new IoUringUse(posix, false), counters)));
         desk = new BatchDesk(session, COUNT, new RequestRunners(engine, runners, perRunner), statistics);
         batch = desk.setUp(COUNT);
         file = session.register(

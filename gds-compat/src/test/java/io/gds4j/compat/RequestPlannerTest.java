@@ -38,7 +38,7 @@ class RequestPlannerTest {
                 Parallelism.of(config, workers + 1),
                 heeds -> new Lane(
                         heeds, new PieceIo(posix, counters), pool, null,
-                        new RingReads(new IoUringUse(posix, false), counters)));
+                        new RingTransfers(new IoUringUse(posix, false), counters)));
     }
 
     /** A file of whose pages so many are said to be in the cache. */

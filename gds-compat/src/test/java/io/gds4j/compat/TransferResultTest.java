@@ -32,7 +32,7 @@ class TransferResultTest {
     private static Lane lane(Rig rig) {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
         PathCounters counters = new PathCounters();
-        RingReads rings = new RingReads(new IoUringUse(rig.posix(), false), counters);
+        RingTransfers rings = new RingTransfers(new IoUringUse(rig.posix(), false), counters);
         return new Lane(false, new PieceIo(rig.posix(), counters), pool, null, rings);
     }
 

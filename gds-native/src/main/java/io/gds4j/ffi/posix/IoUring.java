@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 
 /**
- * Reads that the kernel works on side by side, submitted and awaited by one thread with one system call: the submission and
+ * Reads and writes that the kernel works on side by side, submitted and awaited by one thread with one system call: the submission and
  * completion rings of {@code io_uring(7)}. Buffers are not registered: that gained little where it was measured, and depth
  * everything.
  *
@@ -31,6 +31,7 @@ public final class IoUring implements AutoCloseable {
     private static final int FEATURE_SINGLE_MMAP = 1;
     private static final long ENTRIES_OFFSET = 0x10000000L;
     private static final byte READ = 22;
+    private static final byte WRITE = 23;
     private static final int GET_EVENTS = 1;
 
     // Offsets in struct io_uring_params, and of those in its two tables that are used.
@@ -59,11 +60,11 @@ public final class IoUring implements AutoCloseable {
     private int prepared;
     private boolean broken;
 
-    /** What became of a read. */
+    /** What became of a read or write. */
     @FunctionalInterface
     public interface Completion {
         /**
-         * One read is over.
+         * One is over.
          *
          * @param tag what it was prepared with
          * @param result bytes, 0 at the end of the file, or {@code -errno}
@@ -146,7 +147,7 @@ public final class IoUring implements AutoCloseable {
         return MemorySegment.ofAddress(address).reinterpret(size);
     }
 
-    /** Reads that may be prepared before {@link #run}. */
+    /** Reads and writes that may be prepared before {@link #run}. */
     public int capacity() {
         return capacity;
     }
@@ -158,12 +159,26 @@ public final class IoUring implements AutoCloseable {
      * @throws IllegalStateException if {@link #capacity} are prepared already
      */
     public void read(int fd, long address, int count, long offset, long tag) {
+        prepare(READ, fd, address, count, offset, tag);
+    }
+
+    /**
+     * Prepares a write from a raw address that the caller keeps alive.
+     *
+     * @param tag told with its result
+     * @throws IllegalStateException if {@link #capacity} are prepared already
+     */
+    public void write(int fd, long address, int count, long offset, long tag) {
+        prepare(WRITE, fd, address, count, offset, tag);
+    }
+
+    private void prepare(byte operation, int fd, long address, int count, long offset, long tag) {
         if (prepared == capacity) {
-            throw new IllegalStateException("more than %d reads".formatted(capacity));
+            throw new IllegalStateException("more than %d reads and writes".formatted(capacity));
         }
         long entry = (tail + prepared & capacity - 1) * (long) ENTRY_BYTES;
         entries.asSlice(entry, ENTRY_BYTES).fill((byte) 0);
-        entries.set(JAVA_BYTE, entry, READ);
+        entries.set(JAVA_BYTE, entry, operation);
         entries.set(JAVA_INT, entry + 4, fd);
         entries.set(JAVA_LONG, entry + 8, offset);
         entries.set(JAVA_LONG, entry + 16, address);

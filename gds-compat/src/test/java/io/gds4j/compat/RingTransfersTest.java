@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Batches of reads past the page cache go through io_uring where it is preferred and allowed, and through threads elsewhere. */
-class RingReadsTest {
+/** Batches past the page cache go through io_uring where it is preferred and allowed, and through threads elsewhere. */
+class RingTransfersTest {
     private static final int COUNT = 100;
     private static final int SIZE = 8192;
 
@@ -62,6 +62,51 @@ class RingReadsTest {
             assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isBetween(1L, COUNT / 4L);
             assertThat(rig.reads(true)).as("by itself: the one that crosses the end").hasSizeLessThanOrEqualTo(1);
             assertThat(rig.driver().bytesByPath().get(IoPath.COMPAT_DIRECT)).isGreaterThan((COUNT - 1L) * SIZE);
+        }
+    }
+
+    @Test
+    void writesShareSystemCallsAndThoseOfPartsOfPagesGoByThemselves() {
+        try (Rig rig = preferring()) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
+            GuardedFile file = rig.file(COUNT * SIZE);
+            GuardedMemory memory = rig.host(COUNT * SIZE);
+            int small = 100;
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                List<Request> requests = new ArrayList<>();
+                for (int i = 0; i < COUNT; i++) {
+                    long size = i == 7 ? small : SIZE;
+                    requests.add(Request.write(handle, memory.range(), size, (long) i * SIZE, (long) i * SIZE));
+                    file.expectWrite(i * SIZE, memory.expected(i * SIZE, (int) size));
+                }
+                assertThat(batch.transferAll(requests)).allMatch(Completion::isComplete);
+            }
+            file.verify();
+            assertThat(rig.posix().calls(PosixCall.IO_URING_ENTER)).isBetween(1L, COUNT / 4L);
+            assertThat(rig.posix().calls(PosixCall.PWRITE)).as("by itself: the part of a page").isOne();
+            assertThat(rig.driver().bytesByPath().get(IoPath.COMPAT_DIRECT)).isEqualTo((COUNT - 1L) * SIZE);
+        }
+    }
+
+    @Test
+    void aRingThatFailsUnderWritesIsGivenUpAndNothingIsLost() {
+        try (Rig rig = preferring()) {
+            assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
+            GuardedFile file = rig.file(COUNT * SIZE);
+            GuardedMemory memory = rig.host(COUNT * SIZE);
+            rig.posix().on(PosixCall.IO_URING_ENTER).always().fails(Errno.ENOMEM);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                for (int round = 0; round < 2; round++) {
+                    List<Request> requests = new ArrayList<>();
+                    for (int i = 0; i < COUNT; i++) {
+                        requests.add(Request.write(handle, memory.range(), SIZE, (long) i * SIZE, (long) i * SIZE));
+                    }
+                    assertThat(batch.transferAll(requests)).allMatch(Completion::isComplete);
+                }
+            }
+            file.expectWrite(0, memory.expected(0, COUNT * SIZE));
+            file.verify();
+            assertThat(rig.driver().statistics().engine().ioUring()).startsWith("failed");
         }
     }
 
