@@ -54,8 +54,10 @@ public final class BatchCancel {
             batch.submit(requests);
             batch.cancel();
             List<CuFileBatch.Completion> all = new ArrayList<>();
-            while (batch.outstanding() > 0) {
-                all.addAll(batch.await(1, Duration.ofSeconds(10)));
+            List<CuFileBatch.Completion> some = batch.await(1, Duration.ofSeconds(10));
+            while (!some.isEmpty()) {
+                all.addAll(some);
+                some = batch.await(1, Duration.ofSeconds(10)); // none once all are there
             }
             seconds += (System.nanoTime() - start) / 1e9;
 

@@ -19,6 +19,7 @@ import java.util.zip.CRC32C;
 public final class BatchPolling {
     private static final int ENTRIES = 64;
     private static final int EACH = 64 << 10;
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final String LESSON =
             "A minimum of 0 polls and never waits; each completion is given once, so whoever polls has to keep it.";
 
@@ -48,7 +49,7 @@ public final class BatchPolling {
             CRC32C own = new CRC32C();
             int most = 0;
             int polls = 0;
-            while (batch.outstanding() > 0) {
+            while (batch.outstanding() > 0 && System.nanoTime() - start < PATIENCE.toNanos()) {
                 List<CuFileBatch.Completion> done = batch.await(0, Duration.ZERO);
                 for (CuFileBatch.Completion completion : done) {
                     bytes += completion.bytes();

@@ -10,8 +10,8 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.memory.MemoryAllocation;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,7 +21,6 @@ import java.util.List;
 public final class Pattern6Batch {
     /** Bytes of a request at most: batches are for small ones. */
     public static final int MOST_BYTES = 64 << 10;
-
     private static final int ENTRIES = 128;
     private static final String LESSON =
             "Small requests one by one leave a disk idle between them: a batch keeps it busy with one call for many.";
@@ -34,12 +33,12 @@ public final class Pattern6Batch {
         Samples.main(Pattern6Batch::run, args);
     }
 
-    static SampleResult run(SampleArguments arguments) {
+    static SampleResult run(SampleArguments arguments) throws IOException {
         byte[] data = SampleArguments.randomBytes(arguments.size());
         int request = Math.min(MOST_BYTES, arguments.ioSize());
-        Path path = arguments.folder().resolve("data");
         try (CuFileDriver driver = arguments.openDriver();
-                CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
+                CuFileHandle file = driver.openFile(
+                        arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length);
                 CuFileBuffer buffer = driver.registerBuffer(memory.range());
                 CuFileBatch batch = driver.batch(ENTRIES)) {
@@ -52,25 +51,27 @@ public final class Pattern6Batch {
                 bytes = 0;
                 long start = System.nanoTime();
                 int next = 0;
-                while (next < data.length || batch.outstanding() > 0) {
+                List<CuFileBatch.Completion> some;
+                do {
                     List<CuFileBatch.Request> requests = new ArrayList<>();
-                    while (next < data.length && batch.outstanding() + requests.size() < ENTRIES) {
+                    for (; next < data.length && batch.outstanding() + requests.size() < ENTRIES; next += request) {
                         int part = Math.min(request, data.length - next);
                         requests.add(CuFileBatch.Request.read(file, buffer, part, next, next));
-                        next += part;
                     }
                     if (!requests.isEmpty()) {
                         batch.submit(requests);
                     }
-                    for (CuFileBatch.Completion done : batch.await(1, Duration.ofSeconds(10))) {
+                    some = batch.await(1, Duration.ofSeconds(10));
+                    for (CuFileBatch.Completion done : some) {
                         bytes += done.bytes(); // throws if that read failed
                     }
-                }
+                } while (!some.isEmpty());
                 seconds = (System.nanoTime() - start) / 1e9;
+                if (batch.outstanding() > 0) {
+                    throw new IOException(batch.outstanding() + " reads of the batch were never answered");
+                }
             }
-
-            arguments.say("%d reads of %d bytes, up to %d at a time", Math.ceilDiv(data.length, request), request,
-                    ENTRIES);
+            arguments.say("%d reads of %d bytes, %d at a time", Math.ceilDiv(data.length, request), request, ENTRIES);
             byte[] arrived = new byte[data.length];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));
             return new SampleResult(bytes, seconds, Arrays.equals(arrived, data), driver.bytesByPath(), LESSON);

@@ -96,7 +96,7 @@ public final class SampleRun {
                 Samples.lines(result).forEach(line -> terminal.out().println("  " + line));
                 drivers.lines().forEach(line -> terminal.out().println(line.isEmpty() ? line : "  " + line));
             }
-        } catch (RuntimeException e) {
+        } catch (IOException | RuntimeException e) {
             ErrorReport report = ErrorReport.of(e);
             if (!selection.all() || report.status() == ExitStatus.INTERNAL_ERROR) {
                 throw e;
