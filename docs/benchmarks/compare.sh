@@ -66,9 +66,9 @@ elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work
 fi
 class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
 [ -n "$class_path" ] || { echo "compare: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
-java -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "compare: the java in the PATH is not 25 or newer" >&2; exit 6; }
 java=java
 [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+"$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "compare: java is not 25 or newer" >&2; exit 6; }
 
 gds() {
     timeout 60 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} \

@@ -77,7 +77,8 @@ final class RequestPlanner {
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone() || size > MOST_SAMPLED;
-        boolean seemsCached = chooses && isCached(pair, fileOffset, size, exactly);
+        boolean asks = chooses && (direct || file.leavesCacheAlone() || !engine.isSmallHere(memory, size));
+        boolean seemsCached = asks && isCached(pair, fileOffset, size, exactly);
         boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past =

@@ -87,17 +87,19 @@ final class TransferEngine {
      * @param fromMemory it keeps processors busy and waits for no disk
      */
     int threads(MemoryRange memory, long size, long largest, boolean fromMemory) {
-        if (!mayShare(size, largest)) {
+        if (!mayShare(size, largest) || isSmallHere(memory, size)) {
             return 1;
         }
         if (!fromMemory) {
             return parallelism.perRequest();
         }
-        if (memory.kind().isHost() && parallelism.perRequest() < ENOUGH_THREADS && size < WORTH_A_SECOND) {
-            return 1;
-        }
         return Math.min(
                 parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(size));
+    }
+
+    /** True if one thread serves the request best on this machine, wherever its bytes are. */
+    boolean isSmallHere(MemoryRange memory, long size) {
+        return size < WORTH_A_SECOND && memory.kind().isHost() && parallelism.perRequest() < ENOUGH_THREADS;
     }
 
     /**

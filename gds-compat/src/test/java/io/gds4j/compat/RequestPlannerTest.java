@@ -150,6 +150,21 @@ class RequestPlannerTest {
         engine.close();
     }
 
+    @Test
+    void whereOneThreadServesNobodyAsksThePageCache() {
+        List<String> asked = new ArrayList<>();
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> {
+            asked.add(call.getName());
+            return kernel.call();
+        });
+        TransferEngine engine = engine(1);
+        RequestPlan plan = new RequestPlan();
+        assertThat(planner(posix, engine, GIB).plan(plan, file(posix), memory(2 * MIB), 2 * MIB, 0, 0, false)).isOne();
+        assertThat(plan.pieces()).isOne();
+        assertThat(asked).isEmpty();
+        engine.close();
+    }
+
     @ParameterizedTest
     @CsvSource({"16, HOST, 1", "64, HOST, 4", "512, HOST, 32", "16, CUDA_DEVICE, 8", "512, CUDA_DEVICE, 128"})
     void whatComesFromADiskStraightIntoMemoryComesInLongPieces(long mib, MemoryKind kind, long pieces) {
