@@ -23,6 +23,9 @@ record Parallelism(int workers, int perRequest, long minimumBytes, int processor
     /** So many keep a GPU's link busy. More, of several GPUs, push each other's slabs out of the last-level cache. */
     private static final int MOST_BESIDE_OTHER_GPUS = 8;
 
+    /** So many in all keep memory and link busy when several requests are at work: one's threads fill the gaps of another's. */
+    private static final int BUSY_THREADS = 8;
+
     private static final long KIB = 1024;
 
     static Parallelism of(CuFileConfig config, int processors) {
@@ -54,7 +57,9 @@ record Parallelism(int workers, int perRequest, long minimumBytes, int processor
      * @param requests at work, this one included
      */
     int share(int requests) {
-        return Math.clamp((workers + 1) / Math.max(1, requests), 1, perRequest);
+        int alone = workers + 1;
+        int each = requests < 2 ? alone : Math.min(alone / requests, Math.ceilDiv(BUSY_THREADS, requests));
+        return Math.clamp(each, 1, perRequest);
     }
 
     /**

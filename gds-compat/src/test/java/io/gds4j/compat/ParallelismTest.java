@@ -64,14 +64,15 @@ class ParallelismTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"16, 1, 12", "16, 2, 6", "16, 5, 2", "16, 7, 1", "16, 16, 1", "16, 100, 1", "2, 1, 2", "2, 2, 1",
+    @CsvSource({"16, 1, 12", "16, 2, 4", "16, 3, 3", "16, 4, 2", "16, 5, 2", "16, 7, 1", "16, 16, 1", "16, 100, 1",
+            "2, 1, 2", "2, 2, 1",
             "16, 0, 12"})
     void requestsAtWorkTogetherHaveNoMoreThreadsThanThereAre(int processors, int requests, int threads) {
         assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests)).isEqualTo(threads);
     }
 
     @ParameterizedTest
-    @CsvSource({"32, 1, 1, 12", "32, 1, 2, 8", "32, 2, 2, 6", "32, 1, 4, 8", "16, 1, 4, 4", "2, 1, 4, 1"})
+    @CsvSource({"32, 1, 1, 12", "32, 1, 2, 8", "32, 2, 2, 4", "32, 1, 4, 8", "16, 1, 4, 4", "2, 1, 4, 1"})
     void requestsOfSeveralGpusHaveAsManyThreadsAsTheirLinksNeedAndNoMoreThanProcessors(
             int processors, int requests, int gpus, int threads) {
         assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests, gpus)).isEqualTo(threads);
