@@ -16,24 +16,30 @@ public final class StreamWaits {
     /** Half of the channels that CUDA gives a process by default. */
     private static final int FEW = 4;
 
+    /** So long a stream gives way to calls that wait for a time without waiting streams. */
+    private static final long GIVE_WAY_NANOS = 20_000_000;
+
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private volatile int operations;
     private volatile int streams;
     private int calls;
+    private int callers;
 
     /** Nothing waits. */
     public StreamWaits() {
     }
 
     /**
-     * A stream is going to wait, until {@link #end}; waits itself for calls that are under way.
+     * A stream is going to wait, until {@link #end}; waits itself for calls that are under way, and a moment for those that wait
+     * for a time without waiting streams. Not longer: what a stream waits for may come after this.
      *
      * @param first the stream waits for nothing else of ours yet
      */
     public void begin(boolean first) {
         lock.lock();
         try {
+            giveWay();
             operations++;
             streams += first ? 1 : 0;
             while (calls > 0) {
@@ -41,6 +47,22 @@ public final class StreamWaits {
             }
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void giveWay() {
+        boolean interrupted = false;
+        long left = GIVE_WAY_NANOS;
+        while (callers > 0 && any() && left > 0) {
+            try {
+                left = changed.awaitNanos(left);
+            } catch (InterruptedException e) {
+                interrupted = true;
+                left = 0;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -86,12 +108,19 @@ public final class StreamWaits {
     public void awaitNone() {
         lock.lock();
         try {
-            while (any()) {
-                changed.awaitUninterruptibly();
-            }
+            awaitNoneLocked();
         } finally {
             lock.unlock();
         }
+    }
+
+    private void awaitNoneLocked() {
+        callers++;
+        while (any()) {
+            changed.awaitUninterruptibly();
+        }
+        callers--;
+        changed.signalAll();
     }
 
     /** False if a stream waits; else none begins to before {@link #leaveCall}. */
@@ -121,8 +150,12 @@ public final class StreamWaits {
 
     /** Does what waits for all streams at a time when none waits for us; until then it waits itself. */
     public void whileNone(Runnable call) {
-        while (!tryEnterCall()) {
-            awaitNone();
+        lock.lock();
+        try {
+            awaitNoneLocked();
+            calls++;
+        } finally {
+            lock.unlock();
         }
         try {
             call.run();
