@@ -32,7 +32,7 @@ abstract class CompatUnderTest extends BackendContractSuite {
     }
 
     @Override
-    public boolean servesHostStreams() {
+    public boolean servesStreams() {
         return true;
     }
 

@@ -122,18 +122,23 @@ final class Guards {
                 request.bufferOffset().get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
     }
 
+    /** Stands for the thread of the CUDA driver that reads cells; nobody starts it. */
+    private static final Thread DRIVER = new Thread(() -> {
+    });
+
     private static void cell(String function, String name, MemorySegment cell, boolean written) {
         boolean usable = cell.isNative()
                 && cell.byteSize() >= Long.BYTES
                 && cell.address() != 0
                 && cell.address() % Long.BYTES == 0
                 && cell.scope().isAlive()
+                && cell.isAccessibleBy(DRIVER)
                 && !(written && cell.isReadOnly());
         if (!usable) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     function,
-                    "%s is not a native cell of 8 bytes at a multiple of 8".formatted(name));
+                    "%s is not a native cell of 8 bytes at a multiple of 8 that is open to all threads".formatted(name));
         }
     }
 

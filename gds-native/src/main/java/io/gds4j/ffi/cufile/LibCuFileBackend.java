@@ -276,7 +276,7 @@ final class LibCuFileBackend implements CuFileBackend {
 
     @Override
     public void driverSetMaxDirectIoSize(long kb) {
-        current("cuFileDriverSetMaxDirectIOSize").limits().setMaxDirectIoSize(kb);
+        current("cuFileDriverSetMaxDirectIOSize").setMaxDirectIoSize(kb);
     }
 
     @Override

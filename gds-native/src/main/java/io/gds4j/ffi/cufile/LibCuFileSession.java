@@ -30,6 +30,7 @@ import java.util.function.Function;
  */
 final class LibCuFileSession {
     private static final int NO_DESCRIPTOR = -1;
+    private static final long KIB = 1024;
 
     private final LibraryProcess process;
     private final Posix posix;
@@ -304,6 +305,11 @@ final class LibCuFileSession {
 
     LibraryLimits limits() {
         return limits;
+    }
+
+    void setMaxDirectIoSize(long kb) {
+        limits.setMaxDirectIoSize(kb);
+        transfers.cutAt(kb * KIB);
     }
 
     void setMaxPinnedMemSize(long kb) {

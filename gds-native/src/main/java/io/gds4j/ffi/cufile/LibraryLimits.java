@@ -28,10 +28,13 @@ final class LibraryLimits {
         }
     }
 
+    /**
+     * Never told to the running library: its threads would divide by zero in a transfer, and it follows dangling pointers
+     * itself. {@link Transfers} cuts by it instead.
+     */
     void setMaxDirectIoSize(long kb) {
         Guards.maxDirectIoSize(kb);
         synchronized (library) {
-            library.driverSetMaxDirectIoSize(kb);
             maxDirectIoSizeKb = kb;
         }
     }

@@ -26,6 +26,7 @@ final class Transfers {
     private final SessionBuffers buffers;
     private final PathCounters counters;
     private final KnownContexts known;
+    private volatile long largestPiece = PIECE;
 
     Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers, PathCounters counters) {
         this.library = opening.library();
@@ -35,6 +36,11 @@ final class Transfers {
         this.buffers = buffers;
         this.counters = counters;
         this.known = new KnownContexts(contexts);
+    }
+
+    /** No piece is larger than so many bytes from now on. */
+    void cutAt(long bytes) {
+        largestPiece = bytes;
     }
 
     /**
@@ -108,7 +114,7 @@ final class Transfers {
                         .detail("interrupted")
                         .buildInterrupted();
             }
-            long piece = Math.min(size - done, PIECE);
+            long piece = Math.min(size - done, largestPiece);
             if (piece > ODD_PIECE && !base.kind().isHost() && !isPageAligned((fileOffset + done) | piece)) {
                 piece = ODD_PIECE;
             }

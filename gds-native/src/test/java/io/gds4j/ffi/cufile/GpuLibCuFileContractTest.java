@@ -7,6 +7,7 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.contract.BackendContractSuite;
 import io.gds4j.testkit.contract.Divergence;
+import io.gds4j.testkit.contract.OrderedStream;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.List;
@@ -51,6 +52,16 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
     @Override
     public int pieceBytes() {
         return 4 << 20;
+    }
+
+    @Override
+    public boolean servesStreams() {
+        return true;
+    }
+
+    @Override
+    public OrderedStream newStream() {
+        return new CudaOrderedStream();
     }
 
     @Override

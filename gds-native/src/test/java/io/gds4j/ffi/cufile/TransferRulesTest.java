@@ -22,6 +22,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -181,6 +182,20 @@ class TransferRulesTest extends SessionRig {
         assertThat(backend.write(file, memory.range(), size, 1, 0)).isEqualTo(size);
         assertThat(file.size()).isEqualTo(size + 1L);
         assertThat(backend.read(file, memory.range(), size, 1, 0)).isEqualTo(size);
+    }
+
+    @Test
+    void largestDirectTransferCutsRequestsAndIsNeverToldToTheRunningLibrary() {
+        BackendFile file = file();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536 * 4);
+        AtomicInteger calls = new AtomicInteger();
+        fake.transfers().during(calls::incrementAndGet);
+        backend.driverSetMaxDirectIoSize(64);
+        assertThat(backend.driverGetProperties().maxDirectIoSizeKb()).isEqualTo(64);
+        assertThat(backend.read(file, memory.range(), 65536 * 4, 0, 0)).isEqualTo(65536 * 4);
+        assertThat(calls.get()).isEqualTo(4);
+        assertThat(bytes(memory, 0, 65536 * 4)).isEqualTo(expected(0, 65536 * 4));
+        assertThat(fake.callsOf("cuFileDriverSetMaxDirectIOSize")).isEmpty();
     }
 
     @Test

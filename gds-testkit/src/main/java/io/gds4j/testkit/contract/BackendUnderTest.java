@@ -46,9 +46,14 @@ public interface BackendUnderTest {
         return true;
     }
 
-    /** Whether stream-ordered I/O takes a {@link io.gds4j.HostStream}. */
-    default boolean servesHostStreams() {
+    /** Whether there is stream-ordered I/O, on streams of {@link #newStream}. */
+    default boolean servesStreams() {
         return false;
+    }
+
+    /** A stream as the backend takes them: one of the host, unless it knows those of GPUs alone. */
+    default OrderedStream newStream() {
+        return OrderedStream.onHost();
     }
 
     /** Differences from the contract that this backend has to keep. */

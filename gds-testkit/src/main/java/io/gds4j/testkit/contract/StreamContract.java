@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
-import io.gds4j.HostStream;
 import io.gds4j.StreamFlag;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -32,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Stream-ordered reads and writes, on streams without a GPU: the order is that of CUDA streams.
+ * Stream-ordered reads and writes; without a GPU on host streams, whose order is that of CUDA streams.
  *
  * @since 0.1
  */
@@ -46,8 +45,8 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @BeforeEach
-    void backendServesHostStreams() {
-        assumeTrue(backend().servesHostStreams(), "streams of a GPU alone");
+    void backendServesStreams() {
+        assumeTrue(backend().servesStreams(), "not built");
     }
 
     /** The four cells of an operation. */
@@ -92,7 +91,7 @@ public abstract class StreamContract extends BackendContract {
         try (CuFileHandle from = openToRead(source, way.mode());
                 CuFileHandle to = openToWrite(target, way.mode());
                 GuardedMemory memory = memory(way.kind(), SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             CountDownLatch go = new CountDownLatch(1);
             Operation read = Operation.of(SIZE, 0, 0);
@@ -118,7 +117,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             CountDownLatch go = new CountDownLatch(1);
             Operation read = Operation.of(SIZE, 1 << 20, 1 << 20);
@@ -138,7 +137,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(
                         host.address(),
                         EnumSet.of(
@@ -163,7 +162,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             CountDownLatch go = new CountDownLatch(1);
             host.enqueue(() -> await(go));
@@ -187,7 +186,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE + 100);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 2 * SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             Operation atEnd = Operation.of(SIZE, SIZE, 0);
             Operation pastEnd = Operation.of(SIZE, 1 << 20, 0);
@@ -220,7 +219,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream =
                         driver().stream(host.address(), Set.of(StreamFlag.PAGE_ALIGNED_INPUTS))) {
             Operation unaligned = Operation.of(PAGE, 1, 0);
@@ -236,13 +235,13 @@ public abstract class StreamContract extends BackendContract {
         int count = 64;
         GuardedFile file = newFile(count * PAGE);
         CountDownLatch go = new CountDownLatch(1);
-        List<HostStream> hosts = new ArrayList<>();
+        List<OrderedStream> hosts = new ArrayList<>();
         List<CuFileStream> streams = new ArrayList<>();
         List<Operation> operations = new ArrayList<>();
         try (CuFileHandle handle = openToRead(file, Mode.DIRECT);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), count * PAGE)) {
             for (int i = 0; i < count; i++) {
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 hosts.add(host);
                 CuFileStream stream = driver().stream(host.address(), Set.of());
                 streams.add(stream);
@@ -253,7 +252,7 @@ public abstract class StreamContract extends BackendContract {
             }
             assertThat(operations).extracting(Operation::result).containsOnly(UNTOUCHED);
             go.countDown();
-            for (HostStream host : hosts) {
+            for (OrderedStream host : hosts) {
                 host.synchronize();
             }
             assertThat(operations).extracting(Operation::result).containsOnly((long) PAGE);
@@ -262,7 +261,7 @@ public abstract class StreamContract extends BackendContract {
         } finally {
             go.countDown();
             streams.forEach(CuFileStream::close);
-            hosts.forEach(HostStream::close);
+            hosts.forEach(OrderedStream::close);
         }
     }
 
@@ -271,7 +270,7 @@ public abstract class StreamContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         GuardedFile other = newFile(SIZE);
         CountDownLatch go = new CountDownLatch(1);
-        try (HostStream host = HostStream.create()) {
+        try (OrderedStream host = backend().newStream()) {
             CuFileStream stream = driver().stream(host.address(), Set.of());
             CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
             GuardedMemory memory = memory(backend().kinds().getFirst(), SIZE);
@@ -294,7 +293,7 @@ public abstract class StreamContract extends BackendContract {
     void driverClosesAfterWhatIsQueued() {
         GuardedFile file = newFile(SIZE);
         CountDownLatch go = new CountDownLatch(1);
-        try (HostStream host = HostStream.create()) {
+        try (OrderedStream host = backend().newStream()) {
             CuFileDriver driver = newDriver();
             CuFileStream stream = driver.stream(host.address(), Set.of());
             CuFileHandle handle = driver.openFile(file.path());
@@ -315,7 +314,7 @@ public abstract class StreamContract extends BackendContract {
     void unknownFlagIsInvalid(int flags) {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
-        try (HostStream host = HostStream.create()) {
+        try (OrderedStream host = backend().newStream()) {
             Failures.expect(
                     CuFileError.INVALID_VALUE, () -> backend.streamRegister(host.address(), flags));
         } finally {
@@ -327,7 +326,7 @@ public abstract class StreamContract extends BackendContract {
     void streamIsRegisteredOnceAndDeregisteredOnce() {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
-        try (HostStream host = HostStream.create()) {
+        try (OrderedStream host = backend().newStream()) {
             for (int flags = 0; flags < 16; flags++) {
                 backend.streamRegister(host.address(), flags);
                 Failures.expect(
@@ -349,7 +348,7 @@ public abstract class StreamContract extends BackendContract {
                 .build());
                 CuFileHandle handle = driver.openFile(file.path());
                 GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver.stream(host.address(), Set.of())) {
             Failures.expect(CuFileError.ASYNC_NOT_SUPPORTED,
                     () -> stream.read(handle, memory.range(), Operation.of(SIZE, 0, 0).cells()));
@@ -363,7 +362,7 @@ public abstract class StreamContract extends BackendContract {
         try (Arena confined = Arena.ofConfined();
                 CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             MemorySegment cell = confined.allocate(8, 8);
             Failures.expect(CuFileError.INVALID_VALUE,

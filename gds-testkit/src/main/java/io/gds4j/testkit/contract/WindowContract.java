@@ -12,7 +12,6 @@ import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
-import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -352,12 +351,12 @@ public abstract class WindowContract extends BackendContract {
 
     @Test
     void streamOrderedTransfersAreHeldToTheirWindow() throws InterruptedException {
-        assumeTrue(backend().servesHostStreams(), "not built");
+        assumeTrue(backend().servesStreams(), "not built");
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), LENGTH);
                 CuFileBuffer buffer = driver().registerBuffer(memory.range());
-                HostStream host = HostStream.create();
+                OrderedStream host = backend().newStream();
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             BufferWindow window = buffer.window(PAGE, 100, READ_INTO);
             Failures.expect(
