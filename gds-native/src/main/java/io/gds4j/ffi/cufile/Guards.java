@@ -138,7 +138,8 @@ final class Guards {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     function,
-                    "%s is not a native cell of 8 bytes at a multiple of 8 that is open to all threads".formatted(name));
+                    "%s is not a native cell of 8 bytes at a multiple of 8 that is open to all threads"
+                            .formatted(name));
         }
     }
 

@@ -36,6 +36,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -130,7 +131,7 @@ final class LibCuFileBackend implements CuFileBackend {
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
-        open.deregister(range);
+        open.opening().runWhileAlive("cuFileBufDeregister", () -> open.deregister(range));
     }
 
     @Override
@@ -231,6 +232,17 @@ final class LibCuFileBackend implements CuFileBackend {
         }
     }
 
+    /** A call of the open library that no transfer covers. */
+    private <T> T call(String function, Function<LibCuFileSession, T> call) {
+        LibCuFileSession open = current(function);
+        return open.opening().whileAlive(function, () -> call.apply(open));
+    }
+
+    private void run(String function, Consumer<LibCuFileSession> call) {
+        LibCuFileSession open = current(function);
+        open.opening().runWhileAlive(function, () -> call.accept(open));
+    }
+
     private LibCuFileSession current(String function) {
         LibCuFileSession open = session;
         if (open == null) {
@@ -266,27 +278,28 @@ final class LibCuFileBackend implements CuFileBackend {
 
     @Override
     public DriverProperties driverGetProperties() {
-        return openImplicitly().limits().properties();
+        LibCuFileSession open = openImplicitly();
+        return open.opening().whileAlive("cuFileDriverGetProperties", () -> open.limits().properties());
     }
 
     @Override
     public void driverSetPollMode(boolean poll, long pollThresholdKb) {
-        current("cuFileDriverSetPollMode").limits().setPollMode(poll, pollThresholdKb);
+        run("cuFileDriverSetPollMode", open -> open.limits().setPollMode(poll, pollThresholdKb));
     }
 
     @Override
     public void driverSetMaxDirectIoSize(long kb) {
-        current("cuFileDriverSetMaxDirectIOSize").setMaxDirectIoSize(kb);
+        run("cuFileDriverSetMaxDirectIOSize", open -> open.setMaxDirectIoSize(kb));
     }
 
     @Override
     public void driverSetMaxCacheSize(long kb) {
-        current("cuFileDriverSetMaxCacheSize").limits().setMaxCacheSize(kb);
+        run("cuFileDriverSetMaxCacheSize", open -> open.limits().setMaxCacheSize(kb));
     }
 
     @Override
     public void driverSetMaxPinnedMemSize(long kb) {
-        current("cuFileDriverSetMaxPinnedMemSize").setMaxPinnedMemSize(kb);
+        run("cuFileDriverSetMaxPinnedMemSize", open -> open.setMaxPinnedMemSize(kb));
     }
 
     // ---- batches
@@ -368,12 +381,12 @@ final class LibCuFileBackend implements CuFileBackend {
 
     @Override
     public void streamRegister(long stream, int flags) {
-        current("cuFileStreamRegister").streams().register(stream, flags);
+        run("cuFileStreamRegister", open -> open.streams().register(stream, flags));
     }
 
     @Override
     public void streamDeregister(long stream) {
-        current("cuFileStreamDeregister").streams().deregister(stream);
+        run("cuFileStreamDeregister", open -> open.streams().deregister(stream));
     }
 
     // ---- version and parameters
@@ -418,7 +431,7 @@ final class LibCuFileBackend implements CuFileBackend {
     private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
         LibCuFileSession open = session;
         if (open != null) {
-            return running.apply(open.library());
+            return open.opening().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
         }
         synchronized (this) {
             return settings().get(key);
@@ -471,7 +484,10 @@ final class LibCuFileBackend implements CuFileBackend {
             }
         }
         int classes = open.opening().settings().posixPoolSlabs().sizesKb().size();
-        return open.library().getParameterPosixPoolSlabArray(classes);
+        return open.opening()
+                .whileAlive(
+                        "cuFileGetParameterPosixPoolSlabArray",
+                        () -> open.library().getParameterPosixPoolSlabArray(classes));
     }
 
     @Override
@@ -514,7 +530,7 @@ final class LibCuFileBackend implements CuFileBackend {
         if (open == null) {
             stage("cuFileSetStatsLevel", CuFileKeys.PROFILE_CUFILE_STATS, (long) level);
         } else {
-            open.statistics().setLevel(level);
+            open.opening().runWhileAlive("cuFileSetStatsLevel", () -> open.statistics().setLevel(level));
         }
     }
 
@@ -528,32 +544,32 @@ final class LibCuFileBackend implements CuFileBackend {
 
     @Override
     public void statsStart() {
-        current("cuFileStatsStart").statistics().start();
+        run("cuFileStatsStart", open -> open.statistics().start());
     }
 
     @Override
     public void statsStop() {
-        current("cuFileStatsStop").statistics().stop();
+        run("cuFileStatsStop", open -> open.statistics().stop());
     }
 
     @Override
     public void statsReset() {
-        current("cuFileStatsReset").statistics().reset();
+        run("cuFileStatsReset", open -> open.statistics().reset());
     }
 
     @Override
     public StatisticsLevel1 getStatsL1() {
-        return current("cuFileGetStatsL1").statistics().level1();
+        return call("cuFileGetStatsL1", open -> open.statistics().level1());
     }
 
     @Override
     public StatisticsLevel2 getStatsL2() {
-        return current("cuFileGetStatsL2").statistics().level2();
+        return call("cuFileGetStatsL2", open -> open.statistics().level2());
     }
 
     @Override
     public StatisticsLevel3 getStatsL3() {
-        return current("cuFileGetStatsL3").statistics().level3();
+        return call("cuFileGetStatsL3", open -> open.statistics().level3());
     }
 
     @Override
@@ -564,7 +580,7 @@ final class LibCuFileBackend implements CuFileBackend {
                     "cuFileGetBARSizeInKB",
                     "GPU is %d, allowed: 0 to %d".formatted(gpu, cuda.deviceCount() - 1));
         }
-        return current("cuFileGetBARSizeInKB").library().getBarSizeInKb(gpu);
+        return call("cuFileGetBARSizeInKB", open -> open.library().getBarSizeInKb(gpu));
     }
 
     // ---- later versions
@@ -572,12 +588,12 @@ final class LibCuFileBackend implements CuFileBackend {
     @Override
     public void driverSetP2pFlags(TargetType target, int flags) {
         Guards.p2pFlags(flags);
-        current("cuFileDriverSetP2PFlags").library().driverSetP2pFlags(target.number(), flags);
+        run("cuFileDriverSetP2PFlags", open -> open.library().driverSetP2pFlags(target.number(), flags));
     }
 
     @Override
     public int driverGetP2pFlags(TargetType target) {
-        return current("cuFileDriverGetP2PFlags").library().driverGetP2pFlags(target.number());
+        return call("cuFileDriverGetP2PFlags", open -> open.library().driverGetP2pFlags(target.number()));
     }
 
     @Override

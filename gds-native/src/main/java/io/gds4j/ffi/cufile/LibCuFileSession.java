@@ -146,10 +146,14 @@ final class LibCuFileSession {
     void deregister(LibraryFile file) {
         boolean mine;
         synchronized (this) {
-            mine = files.remove(file);
+            mine = files.contains(file);
         }
         if (mine) {
+            // Who closes the driver meanwhile waits for it, too.
             end(file);
+            synchronized (this) {
+                files.remove(file);
+            }
         }
     }
 

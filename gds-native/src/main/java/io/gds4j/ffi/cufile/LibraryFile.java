@@ -101,8 +101,8 @@ final class LibraryFile implements BackendFile {
         abandoned = true;
     }
 
-    /** Waits for its users, then deregisters; only the first call does anything. */
-    void deregister() {
+    /** Waits for its users, then deregisters; only the first call does, others wait for it. */
+    synchronized void deregister() {
         if (!users.close() || abandoned) {
             return;
         }

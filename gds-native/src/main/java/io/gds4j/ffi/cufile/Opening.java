@@ -2,6 +2,8 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.Supplier;
 
 /**
  * The library between one cuFileDriverOpen and its cuFileDriverClose, with what is known in it process-wide. Handles,
@@ -14,6 +16,7 @@ final class Opening {
     private final Registrations registrations;
     private final SlabBudget slabs;
     private final LibraryStatistics statistics;
+    private final ReentrantReadWriteLock life = new ReentrantReadWriteLock();
     private volatile boolean alive = true;
     private volatile boolean exiting;
 
@@ -57,8 +60,40 @@ final class Opening {
         return alive;
     }
 
+    /** Nothing of it is shown to the library from now on; waits for who is inside {@link #whileAlive}. */
     void end() {
-        alive = false;
+        life.writeLock().lock();
+        try {
+            alive = false;
+        } finally {
+            life.writeLock().unlock();
+        }
+    }
+
+    /**
+     * Makes a call that no transfer covers. Made after the library was closed some open it again, under the hands of whoever
+     * opens it next.
+     *
+     * @throws io.gds4j.error.CuFileException DRIVER_NOT_INITIALIZED if it is closed
+     */
+    <T> T whileAlive(String function, Supplier<T> call) {
+        life.readLock().lock();
+        try {
+            if (!alive) {
+                throw LibCuFileSession.closed(function);
+            }
+            return call.get();
+        } finally {
+            life.readLock().unlock();
+        }
+    }
+
+    /** The same for a call without a value. */
+    void runWhileAlive(String function, Runnable call) {
+        whileAlive(function, () -> {
+            call.run();
+            return true;
+        });
     }
 
     /** True once the JVM exits: nothing new may begin. */
