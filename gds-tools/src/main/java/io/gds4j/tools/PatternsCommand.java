@@ -59,7 +59,8 @@ final class PatternsCommand implements Callable<Integer> {
     @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as gds sample takes it.")
     private @Nullable String memory;
 
-    @Option(names = "--backend", paramLabel = "NAME", description = "auto, compat or libcufile. Default: auto.")
+    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
+            description = "auto, compat or libcufile. Default: auto.")
     private @Nullable String backend;
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,

@@ -66,7 +66,8 @@ final class SampleCommand implements Callable<Integer> {
     @Option(names = "--gpu", paramLabel = "N", description = "Number of the GPU. Default: 0.")
     private @Nullable String gpu;
 
-    @Option(names = "--backend", paramLabel = "NAME", description = "auto, compat or libcufile. Default: auto.")
+    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
+            description = "auto, compat or libcufile. Default: auto.")
     private @Nullable String backend;
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,

@@ -2,8 +2,11 @@ package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
 import java.io.IOException;
@@ -84,6 +87,16 @@ class SampleCommandTest {
         assertThat(Files.list(folder)).isEmpty();
     }
 
+    @Test
+    void aBackendThatCannotServeHereIsOneLineAndNotOneForEverySample() {
+        assumeThat(CudaDriver.detect()).as("a machine without a GPU").isInstanceOf(CudaAvailability.Unavailable.class);
+        GdsRun run = gds("sample", "--all", "--backend", "libcufile", "--dir", folder.toString());
+
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.errorLine()).startsWith("gds: libcufile is not available: ").doesNotContain("looked in");
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             sample                            | say which sample, or --all
@@ -91,6 +104,7 @@ class SampleCommandTest {
             sample pattern-1 --size many      | --size is 'many', which is no number
             sample pattern-1 --size 1000G     | allowed: 1 to
             sample pattern-1 --memory flash   | --memory is 'flash', known: [host,
+            sample pattern-1 --backend fast   | 'fast' is no backend: allowed are auto, compat, libcufile
             sample pattern-1 --threads 0      | --threads is 0, allowed: 1 to 256
             """)
     void wrongUsageIsOneLineAndStatusTwo(String line, String expected) {

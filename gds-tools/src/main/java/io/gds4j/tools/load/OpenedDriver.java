@@ -2,7 +2,10 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.spi.Availability;
+import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Manner;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -38,6 +41,24 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
             RunStatistics.start(driver);
         }
         return opened;
+    }
+
+    /**
+     * Says at once, before files are made for it, that a backend cannot serve here.
+     *
+     * @param backend {@code auto} or a name
+     * @throws CommandFailure with status 4 and what to do about it
+     */
+    public static void require(String backend, Map<String, String> environment) {
+        CuFileConfig config = CuFileConfig.load(environment);
+        for (CuFileBackendProvider provider : CuFileDriver.providers()) {
+            if (provider.name().equals(backend)
+                    && provider.probe(config) instanceof Availability.Unavailable(String reason, String remedy)) {
+                // Where something was looked for is many folders; gds check -v lists them.
+                throw CommandFailure.device("NO_BACKEND", "%s is not available: %s; %s".formatted(
+                        backend, reason.replaceFirst(", looked in .*", ""), remedy));
+            }
+        }
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.demo.DemoFolder;
+import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.plot.ChartFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -123,6 +124,7 @@ public final class PatternsRun {
 
     private void measure(CountingDrivers drivers) throws IOException, InterruptedException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
+        OpenedDriver.require(arguments(parent, arguments.options()).backend(), terminal.environment());
         long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
         try (Progress progress = manner.start(terminal, "patterns", runs * arguments.size())) {
             long done = 0;
@@ -147,13 +149,7 @@ public final class PatternsRun {
         List<String> options = new ArrayList<>(arguments.options());
         options.addAll(List.of("--size", Long.toString(arguments.size()), "--io", Long.toString(ioSize)));
         try (DemoFolder folder = DemoFolder.in(parent, "gds-patterns-")) {
-            SampleArguments read;
-            try {
-                read = SampleArguments.read(folder.path(), line -> {
-                }, options.toArray(String[]::new));
-            } catch (IllegalArgumentException e) {
-                throw CommandFailure.usage(e.getMessage());
-            }
+            SampleArguments read = arguments(folder.path(), options);
             SampleResult result = pattern.sample().run(drivers.with(pattern, read));
             verified &= result.verified();
             if (counts) {
@@ -167,6 +163,16 @@ public final class PatternsRun {
                         .computeIfAbsent(ioSize, size -> new ArrayList<>())
                         .add(result.seconds());
             }
+        }
+    }
+
+    private static SampleArguments arguments(Path folder, List<String> options) {
+        try {
+            return SampleArguments.read(folder, line -> {
+                // what a sample says besides its figures is not asked for
+            }, options.toArray(String[]::new));
+        } catch (IllegalArgumentException e) {
+            throw CommandFailure.usage(e.getMessage());
         }
     }
 

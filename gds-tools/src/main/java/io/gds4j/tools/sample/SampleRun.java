@@ -5,6 +5,7 @@ import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
 import io.gds4j.tools.demo.DemoFolder;
+import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -48,6 +49,7 @@ public final class SampleRun {
         }
         List<NamedSample> chosen = chosen();
         Path parent = DemoFolder.parent(selection.dir()).toAbsolutePath();
+        OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), terminal.environment());
         List<SampleOutcome> outcomes = new ArrayList<>();
         for (NamedSample sample : chosen) {
             outcomes.add(run(sample, parent));
