@@ -47,10 +47,10 @@ final class LibraryLimits {
         }
     }
 
+    /** Never told to the running library either, for the same reason: {@link SessionBuffers} counts. */
     void setMaxPinnedMemSize(long kb) {
         Guards.maxPinnedMemSize(kb);
         synchronized (library) {
-            library.driverSetMaxPinnedMemSize(kb);
             maxPinnedMemSizeKb = kb;
         }
     }
