@@ -20,10 +20,13 @@ final class LibraryLimits {
         this.library = library;
     }
 
+    /**
+     * Kept and shown: it comes into force by the configuration, when the library is opened. A running one is never told, since
+     * transfers beside such a call divide by zero.
+     */
     void setPollMode(boolean poll, long thresholdKb) {
         Guards.pollThreshold(thresholdKb);
         synchronized (library) {
-            library.driverSetPollMode(poll, thresholdKb);
             pollThresholdKb = thresholdKb;
         }
     }
