@@ -11,7 +11,9 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -237,6 +239,38 @@ class CudaStreamTest {
                 release(raw, gate, 2);
                 closer.join();
                 assertThat(cuda.calls(CudaFunction.MEM_HOST_UNREGISTER)).isGreaterThan(unpinned);
+            }
+        }
+    }
+
+    @Test
+    void memoryIsPinnedAndFreedByTheAllocatorOnceNoStreamWaits() throws Exception {
+        try (Current current = new Current()) {
+            assertThat(current).isNotNull();
+            GuardedFile file = rig.file(Rig.PAGE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
+            MemoryAllocation old = rig.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, Rig.PAGE, 0);
+            long raw = stream();
+            MemorySegment gate = arena.allocate(4, 4);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                park(raw, gate, 1, stream, handle, memory);
+                long before = pinnings();
+                long freed = cuda.calls(CudaFunction.MEM_FREE);
+                Thread pins = Thread.ofPlatform().start(() -> rig.driver()
+                        .allocator()
+                        .allocate(MemoryKind.HOST_REGISTERED, Rig.PAGE, MemoryRange.NO_DEVICE)
+                        .close());
+                Thread frees = Thread.ofPlatform().start(old::close);
+                awaitWaiting(pins);
+                awaitWaiting(frees);
+                assertThat(pinnings()).isEqualTo(before);
+                assertThat(cuda.calls(CudaFunction.MEM_FREE)).isEqualTo(freed);
+                release(raw, gate, 1);
+                pins.join();
+                frees.join();
+                assertThat(pinnings()).isGreaterThan(before);
+                assertThat(cuda.calls(CudaFunction.MEM_FREE)).isGreaterThan(freed);
             }
         }
     }

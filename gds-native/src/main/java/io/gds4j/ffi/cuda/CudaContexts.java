@@ -128,6 +128,16 @@ public final class CudaContexts {
     }
 
     /**
+     * As {@link #in} for a call that waits for all streams of the context, at a time when none of them waits for us: it would hold
+     * the driver's locks until then, and what a stream waits for might need them.
+     */
+    public int inWhileNoStreamWaits(long context, IntSupplier call) {
+        int[] result = new int[1];
+        streamWaits.whileNone(() -> result[0] = in(context, call));
+        return result[0];
+    }
+
+    /**
      * Makes a driver call with a context current and restores what was current before.
      *
      * @return the call's result, or that of making the context current

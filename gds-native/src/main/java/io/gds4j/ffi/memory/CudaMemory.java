@@ -153,7 +153,7 @@ final class CudaMemory {
     private MemoryAllocation pinned(MemoryKind kind, long size, long context) {
         HostMapping mapping = HostMapping.map(posix, size);
         long address = mapping.address();
-        int result = contexts.in(
+        int result = contexts.inWhileNoStreamWaits(
                 context, () -> cuda.memHostRegister(address, mapping.mapped(), Cuda.MEM_HOST_PORTABLE));
         if (result == Cuda.SUCCESS) {
             Runnable unregister = freeing(context, "cuMemHostUnregister", () -> cuda.memHostUnregister(address));
@@ -191,7 +191,7 @@ final class CudaMemory {
 
     private long make(long context, String call, long size, ToIntFunction<long[]> allocate) {
         long[] out = new long[1];
-        int result = contexts.in(context, () -> allocate.applyAsInt(out));
+        int result = contexts.inWhileNoStreamWaits(context, () -> allocate.applyAsInt(out));
         if (result != Cuda.SUCCESS) {
             throw CudaErrors.failure(cuda, call, result).range(-1, size).build();
         }
@@ -199,7 +199,7 @@ final class CudaMemory {
     }
 
     private Runnable freeing(long context, String call, IntSupplier free) {
-        return () -> CudaErrors.checkFreed(cuda, call, contexts.in(context, free));
+        return () -> CudaErrors.checkFreed(cuda, call, contexts.inWhileNoStreamWaits(context, free));
     }
 
     private Runnable freeing(long context, long address) {
