@@ -21,9 +21,11 @@ import java.util.Objects;
  * <p>
  * Thread-safe. An operation has the file and the memory until the stream has passed it: closing them waits for that. A stream
  * takes 128 operations that are not over; the call that queues another waits for room. As with any work in a CUDA stream, what
- * lets the stream go on must therefore not come behind too much of it on the same thread. Managed memory is
- * moved by processors while CUDA streams are registered, because the driver's copies of it wait for streams that wait; on a GPU
- * whose managed memory processors may not touch meanwhile, its operations are refused (ASYNC_NOT_SUPPORTED).
+ * lets the stream go on must therefore not come behind too much of it on the same thread. Allocating, pinning and freeing memory
+ * through {@code CuFileDriver.allocator()} waits for a moment when no CUDA stream waits for a transfer: CUDA would wait itself, and
+ * hold up what moves the bytes. Managed memory is moved by processors while CUDA streams are registered, because the driver's
+ * copies of it wait for streams that wait; on a GPU whose managed memory processors may not touch meanwhile, its operations are
+ * refused (ASYNC_NOT_SUPPORTED).
  *
  * @since 0.1
  */
