@@ -62,7 +62,7 @@ final class LibCuFileSession {
         this.counters = counters;
         this.config = config;
         this.opening = process.open(this, settings, contexts);
-        this.limits = new LibraryLimits(opening.library());
+        this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
         this.buffers = new SessionBuffers(opening.registrations(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers, counters);

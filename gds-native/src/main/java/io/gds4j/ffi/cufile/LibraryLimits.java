@@ -11,13 +11,16 @@ final class LibraryLimits {
     private static final long UNSET = -1;
 
     private final CuFileLibrary library;
+    /** Asked once: a running library opens itself again for the question, under its own transfers. */
+    private final DriverProperties atOpening;
     private long pollThresholdKb = UNSET;
     private long maxDirectIoSizeKb = UNSET;
     private long maxCacheSizeKb = UNSET;
     private long maxPinnedMemSizeKb = UNSET;
 
-    LibraryLimits(CuFileLibrary library) {
-        this.library = library;
+    LibraryLimits(Opening opening) {
+        this.library = opening.library();
+        this.atOpening = merged(opening.properties());
     }
 
     /**
@@ -60,8 +63,24 @@ final class LibraryLimits {
 
     DriverProperties properties() {
         synchronized (library) {
-            return merged(library.driverGetProperties());
+            return new DriverProperties(
+                    atOpening.nvfsMajorVersion(),
+                    atOpening.nvfsMinorVersion(),
+                    set(pollThresholdKb, atOpening.pollThresholdKb()),
+                    set(maxDirectIoSizeKb, atOpening.maxDirectIoSizeKb()),
+                    atOpening.driverStatusFlags(),
+                    atOpening.driverControlFlags(),
+                    atOpening.featureFlags(),
+                    set(maxCacheSizeKb, atOpening.maxDeviceCacheSizeKb()),
+                    atOpening.perBufferCacheSizeKb(),
+                    set(maxPinnedMemSizeKb, atOpening.maxDevicePinnedMemSizeKb()),
+                    atOpening.maxBatchIoSize(),
+                    atOpening.maxBatchIoTimeoutMsecs());
         }
+    }
+
+    private static long set(long wish, long before) {
+        return wish != UNSET ? wish : before;
     }
 
     private DriverProperties merged(DriverProperties told) {
