@@ -54,9 +54,10 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
         return 4 << 20;
     }
 
+    /** Asked for: the library reads fixed cells late and waits for host functions at submission, which hangs a group. */
     @Override
     public boolean servesStreams() {
-        return true;
+        return Boolean.getBoolean("gds4j.contract.streams");
     }
 
     @Override
