@@ -10,9 +10,6 @@ final class RequestPlanner {
     /** Of requests below this size each piece is asked for when it is read. */
     private static final long ASKED_WHOLE = 512 << 10;
 
-    /** Larger requests are looked at as a whole: they may be too large for the page cache. */
-    private static final long MOST_SAMPLED = 1L << 30;
-
     /** Of longer requests past the page cache each piece is looked at when it is read, by all threads side by side. */
     private static final long ASKED_AT_ONCE = 64L << 20;
 
@@ -76,7 +73,7 @@ final class RequestPlanner {
             direct = ((fileOffset | size) & (alignment - 1)) == 0;
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
-        boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone() || size > MOST_SAMPLED;
+        boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
         boolean asks = chooses && (direct || file.leavesCacheAlone() || !engine.isSmallHere(memory, size));
         boolean seemsCached = asks && isCached(pair, fileOffset, size, exactly);
         boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);

@@ -11,6 +11,8 @@ final class Residency {
     /** Parts this small are served one way as a whole. */
     private static final long GRAIN = 256 << 10;
 
+    private static final long SAMPLE_DISTANCE = 64 << 20;
+
     private static final long PAGE_SHIFT = 12;
 
     private final Posix posix;
@@ -32,14 +34,19 @@ final class Residency {
         return cached > last - (offset >> PAGE_SHIFT);
     }
 
-    /** True if the beginning, the middle and the end of a range of three grains or more are in the page cache. */
+    /** True if the beginning, the end and a part of every 64 MiB, three parts at least, are in the page cache. */
     boolean seemsCached(FilePair pair, long offset, long length) {
         if (length <= 3 * GRAIN) {
             return isWhollyCached(pair, offset, length);
         }
-        return isWhollyCached(pair, offset, GRAIN)
-                && isWhollyCached(pair, offset + length - GRAIN, GRAIN)
-                && isWhollyCached(pair, offset + length / 2, GRAIN);
+        long parts = Math.max(2, length / SAMPLE_DISTANCE);
+        for (long i = 0; i <= parts; i++) {
+            long at = i == parts ? length - GRAIN : (length - GRAIN) / parts * i;
+            if (!isWhollyCached(pair, offset + at, GRAIN)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** True if the kernel says that no byte of the range is in the page cache. */
