@@ -7,7 +7,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -22,7 +21,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -361,16 +359,7 @@ class BatchRulesTest extends SessionRig {
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().hold();
         backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
-        AtomicReference<CuFileException> failure = new AtomicReference<>();
-        Thread waiter = Thread.ofPlatform().start(() -> {
-            failure.set(failure(() -> backend.batchIoGetStatus(batch, 4, 4, Optional.empty())));
-            if (!Thread.interrupted()) {
-                fake.violated("the flag is lost");
-            }
-        });
-        waiter.interrupt();
-        waiter.join();
-        assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
+        assertInterruptEndsTheWait(batch, 4);
         fake.batches().release();
         assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
     }

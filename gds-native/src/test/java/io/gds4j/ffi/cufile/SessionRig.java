@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
@@ -15,6 +17,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -100,5 +104,19 @@ abstract class SessionRig {
     static void expect(CuFileError error, ThrowingCallable call) {
         CuFileException failure = failure(call);
         assertThat(failure.error()).as("code of: %s", failure).isEqualTo(error);
+    }
+
+    /** A wait for all of a batch's entries, none of which ends, is over when its thread is interrupted, and the flag stays. */
+    final void assertInterruptEndsTheWait(BackendBatch batch, int entries) throws InterruptedException {
+        AtomicReference<CuFileException> failure = new AtomicReference<>();
+        Thread waiter = Thread.ofPlatform().start(() -> {
+            failure.set(failure(() -> backend.batchIoGetStatus(batch, entries, entries, Optional.empty())));
+            if (!Thread.interrupted()) {
+                fake.violated("the flag is lost");
+            }
+        });
+        waiter.interrupt();
+        waiter.join();
+        assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
     }
 }

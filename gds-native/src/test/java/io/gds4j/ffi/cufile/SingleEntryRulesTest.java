@@ -3,8 +3,6 @@ package io.gds4j.ffi.cufile;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -22,7 +20,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -173,16 +170,7 @@ class SingleEntryRulesTest extends SessionRig {
         BackendBatch batch = backend.batchIoSetUp(4);
         holdTransfers();
         backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
-        AtomicReference<CuFileException> failure = new AtomicReference<>();
-        Thread waiter = Thread.ofPlatform().start(() -> {
-            failure.set(failure(() -> backend.batchIoGetStatus(batch, 4, 4, Optional.empty())));
-            if (!Thread.interrupted()) {
-                fake.violated("the flag is lost");
-            }
-        });
-        waiter.interrupt();
-        waiter.join();
-        assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
+        assertInterruptEndsTheWait(batch, 4);
         hold.countDown();
         assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
     }
