@@ -12,6 +12,8 @@ module io.gds4j.ffi {
     exports io.gds4j.ffi.memory to
             io.gds4j.compat,
             io.gds4j.tools;
+    exports io.gds4j.ffi.stream to
+            io.gds4j.compat;
     exports io.gds4j.ffi.nvml to
             io.gds4j.compat,
             io.gds4j.tools;

@@ -1,10 +1,11 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.stream;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.locks.Condition;
@@ -20,8 +21,10 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * While the stream waits for the word, it is invisible to CUDA's scheduler: whatever synchronises implicitly, such as pinning
  * memory, would wait for it and might keep its operation from being done. All such things are made beforehand.
+ *
+ * @param <L> what the thread works with
  */
-final class CudaOrder implements StreamOrder {
+final class CudaOrder<L> implements StreamOrder<L> {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
@@ -34,11 +37,11 @@ final class CudaOrder implements StreamOrder {
     private final Cuda cuda;
     private final long context;
     private final boolean anyContext;
-    private final TransferEngine engine;
-    private final BouncePool pool;
+    private final StreamWaits streamWaits;
+    private final StreamLanes<L> lanes;
     private final ReleaseWords words;
     private final ReleaseWord word;
-    private final Lane lane;
+    private final L lane;
     /**
      * Held while operations are put into the stream, which keeps their order. Those calls wait when CUDA's queue for the stream is
      * full, so that what makes room there needs another lock.
@@ -47,7 +50,7 @@ final class CudaOrder implements StreamOrder {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final Deque<Parked> queue = new ArrayDeque<>();
+    private final Deque<Parked<L>> queue = new ArrayDeque<>();
     private final Deque<Long> idleEvents = new ArrayDeque<>();
     private @Nullable Thread worker;
     private long pending;
@@ -58,7 +61,7 @@ final class CudaOrder implements StreamOrder {
     private boolean closed;
 
     /** An operation for which the stream waits. */
-    private record Parked(StreamOperation operation, long event, int turn) {
+    private record Parked<L>(StreamOperation<L> operation, long event, int turn) {
     }
 
     /**
@@ -71,8 +74,7 @@ final class CudaOrder implements StreamOrder {
             long context,
             int flags,
             CudaContexts contexts,
-            TransferEngine engine,
-            BouncePool pool,
+            StreamLanes<L> lanes,
             ReleaseWords words) {
         this.stream = stream;
         this.anyContext = anyContext;
@@ -80,20 +82,15 @@ final class CudaOrder implements StreamOrder {
         this.flags = flags;
         this.contexts = contexts;
         this.cuda = contexts.cuda();
-        this.engine = engine;
-        this.pool = pool;
+        this.streamWaits = contexts.streamWaits();
+        this.lanes = lanes;
         this.words = words;
         this.word = words.take();
-        this.lane = engine.borrowUnattendedLane();
-        boolean prepared = false;
         try {
-            lane.prepare(context, pool);
-            prepared = true;
-        } finally {
-            if (!prepared) {
-                engine.giveBackUnattended(lane);
-                words.giveBack(word);
-            }
+            this.lane = lanes.borrow(context);
+        } catch (RuntimeException e) {
+            words.giveBack(word);
+            throw e;
         }
     }
 
@@ -103,7 +100,7 @@ final class CudaOrder implements StreamOrder {
     }
 
     @Override
-    public void submit(StreamOperation operation) {
+    public void submit(StreamOperation<L> operation) {
         submission.lock();
         try {
             awaitRoom();
@@ -147,7 +144,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    private void park(StreamOperation operation) {
+    private void park(StreamOperation<L> operation) {
         int[] capturing = new int[1];
         int asked = cuda.streamIsCapturing(stream, capturing);
         if (asked != Cuda.SUCCESS || capturing[0] != 0) {
@@ -156,7 +153,7 @@ final class CudaOrder implements StreamOrder {
         }
         long event = event();
         boolean parked = false;
-        pool.waits().begin(countWait());
+        streamWaits.begin(countWait());
         try {
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
             int turn = word.next();
@@ -171,7 +168,7 @@ final class CudaOrder implements StreamOrder {
             try {
                 if (parked) {
                     pending++;
-                    queue.add(new Parked(operation, event, word.turns()));
+                    queue.add(new Parked<>(operation, event, word.turns()));
                     startWorker();
                     changed.signalAll();
                 } else {
@@ -181,7 +178,7 @@ final class CudaOrder implements StreamOrder {
                 lock.unlock();
             }
             if (!parked) {
-                pool.waits().end(uncountWait());
+                streamWaits.end(uncountWait());
             }
         }
     }
@@ -231,14 +228,14 @@ final class CudaOrder implements StreamOrder {
     }
 
     private void serve() {
-        Parked parked = take();
+        Parked<L> parked = take();
         while (parked != null) {
             serve(parked);
             parked = take();
         }
     }
 
-    private void serve(Parked parked) {
+    private void serve(Parked<L> parked) {
         try {
             int reached = contexts.in(context, () -> await(parked.event()));
             if (reached == Cuda.SUCCESS) {
@@ -248,7 +245,7 @@ final class CudaOrder implements StreamOrder {
             }
         } finally {
             word.release(parked.turn());
-            pool.waits().end(uncountWait());
+            streamWaits.end(uncountWait());
             lock.lock();
             try {
                 idleEvents.push(parked.event());
@@ -271,7 +268,7 @@ final class CudaOrder implements StreamOrder {
         return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
     }
 
-    private @Nullable Parked take() {
+    private @Nullable Parked<L> take() {
         lock.lock();
         try {
             while (queue.isEmpty() && !closed) {
@@ -324,7 +321,7 @@ final class CudaOrder implements StreamOrder {
             return Cuda.SUCCESS;
         });
         words.giveBack(word);
-        engine.giveBackUnattended(lane);
+        lanes.giveBack(lane);
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

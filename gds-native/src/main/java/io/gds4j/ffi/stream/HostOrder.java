@@ -1,22 +1,26 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.stream;
 
 import io.gds4j.HostStream;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** The order of a {@link HostStream}: its own thread does the work. */
-final class HostOrder implements StreamOrder {
+/**
+ * The order of a {@link HostStream}: its own thread does the work.
+ *
+ * @param <L> what it works with
+ */
+final class HostOrder<L> implements StreamOrder<L> {
     private static final long POLL_NANOS = 50_000;
 
     private final HostStream stream;
     private final int flags;
-    private final TransferEngine engine;
+    private final StreamLanes<L> lanes;
     private final AtomicLong pending = new AtomicLong();
 
-    HostOrder(HostStream stream, int flags, TransferEngine engine) {
+    HostOrder(HostStream stream, int flags, StreamLanes<L> lanes) {
         this.stream = stream;
         this.flags = flags;
-        this.engine = engine;
+        this.lanes = lanes;
     }
 
     @Override
@@ -25,7 +29,7 @@ final class HostOrder implements StreamOrder {
     }
 
     @Override
-    public void submit(StreamOperation operation) {
+    public void submit(StreamOperation<L> operation) {
         pending.incrementAndGet();
         boolean queued = false;
         try {
@@ -38,12 +42,12 @@ final class HostOrder implements StreamOrder {
         }
     }
 
-    private void run(StreamOperation operation) {
-        Lane lane = engine.borrowUnattendedLane();
+    private void run(StreamOperation<L> operation) {
+        L lane = lanes.borrow();
         try {
             operation.run(lane);
         } finally {
-            engine.giveBackUnattended(lane);
+            lanes.giveBack(lane);
             pending.decrementAndGet();
         }
     }

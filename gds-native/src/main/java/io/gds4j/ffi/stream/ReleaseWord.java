@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.stream;
 
 import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;

@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.stream;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -12,8 +12,10 @@ import java.lang.invoke.VarHandle;
 /**
  * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}: what was promised to be fixed is read at submission, the rest when
  * the stream has come to it. Holds its file and its memory until it is over.
+ *
+ * @param <L> what the thread that runs it works with
  */
-final class StreamOperation {
+final class StreamOperation<L> {
     static final int FIXED_BUFFER_OFFSET = 1;
     static final int FIXED_FILE_OFFSET = 2;
     static final int FIXED_SIZE = 4;
@@ -23,35 +25,29 @@ final class StreamOperation {
     private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
     private static final long PAGE_MASK = 4095;
 
-    private final CompatSession session;
-    private final CompatFile file;
     private final StreamRequest request;
     private final boolean write;
     private final int flags;
+    private final StreamTransfer<L> transfer;
     private final long largest;
     private final long fixedFileOffset;
     private final long fixedBufferOffset;
 
-    StreamOperation(CompatSession session, CompatFile file, StreamRequest request, boolean write, int flags) {
-        this.session = session;
-        this.file = file;
+    StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer<L> transfer) {
         this.request = request;
         this.write = write;
         this.flags = flags;
+        this.transfer = transfer;
         this.largest = get(request.size());
         this.fixedFileOffset = get(request.fileOffset());
         this.fixedBufferOffset = get(request.bufferOffset());
-        file.beginOperation();
+        transfer.begin();
         try {
             request.memory().retain();
         } catch (RuntimeException e) {
-            file.endOperation();
+            transfer.end();
             throw e;
         }
-    }
-
-    StreamRequest request() {
-        return request;
     }
 
     private static long get(MemorySegment cell) {
@@ -63,10 +59,10 @@ final class StreamOperation {
     }
 
     /** Moves the bytes and says in the result cell what came of it. Never throws. */
-    void run(Lane lane) {
+    void run(L lane) {
         long result;
         try {
-            result = session.perform(lane, bind(), write ? "cuFileWriteAsync" : "cuFileReadAsync");
+            result = transfer.move(lane, bind());
         } catch (RuntimeException e) {
             result = code(e);
         }
@@ -81,14 +77,14 @@ final class StreamOperation {
     /** It was never queued: nobody reads a result. */
     void abandon() {
         request.memory().release();
-        file.endOperation();
+        transfer.end();
     }
 
     private void finish(long result) {
         try {
             CELL.setRelease(request.bytesDone(), 0L, result);
         } catch (RuntimeException e) {
-            session.log().error("the result cell of a stream operation is gone", e);
+            transfer.log("the result cell of a stream operation is gone", e);
         } finally {
             abandon();
         }
@@ -105,7 +101,7 @@ final class StreamOperation {
         if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
             throw invalid("the stream is registered for page-aligned requests");
         }
-        return new BatchRequest(file, write, request.memory(), size, fileOffset, bufferOffset, 0);
+        return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
     }
 
     private static CuFileException invalid(String detail) {
@@ -117,7 +113,7 @@ final class StreamOperation {
             int errno = known.errno().orElse(0);
             return known.error() == CuFileError.IO_ERROR && errno != 0 ? -errno : -known.error().code();
         }
-        session.log().error("stream operation failed", e);
+        transfer.log("stream operation failed", e);
         return -Errno.EIO;
     }
 }

@@ -1,7 +1,11 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.stream;
 
-/** A registered stream: runs operations in the order of its other work. */
-sealed interface StreamOrder permits HostOrder, CudaOrder {
+/**
+ * A registered stream: runs operations in the order of its other work.
+ *
+ * @param <L> what the thread that runs them works with
+ */
+sealed interface StreamOrder<L> permits HostOrder, CudaOrder {
     /** What the program promised for all operations. */
     int flags();
 
@@ -10,7 +14,7 @@ sealed interface StreamOrder permits HostOrder, CudaOrder {
      *
      * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then
      */
-    void submit(StreamOperation operation);
+    void submit(StreamOperation<L> operation);
 
     /** Operations that are not over. */
     long pending();

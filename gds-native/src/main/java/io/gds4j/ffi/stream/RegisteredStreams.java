@@ -1,0 +1,163 @@
+package io.gds4j.ffi.stream;
+
+import io.gds4j.HostStream;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The registered streams of a driver session.
+ *
+ * @param <L> what the threads that serve them work with
+ */
+public final class RegisteredStreams<L> {
+    private static final String REGISTER = "cuFileStreamRegister";
+
+    /** CUDA's own: the NULL stream by its three names. */
+    private static final long LAST_SPECIAL_STREAM = 2;
+
+    private static final long CELL_BYTES = 8;
+
+    private final Optional<CudaContexts> contexts;
+    private final StreamLanes<L> lanes;
+    private final Optional<ReleaseWords> words;
+    private final Map<Long, StreamOrder<L>> orders = new HashMap<>();
+    private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
+    });
+
+    /**
+     * No stream yet.
+     *
+     * @param contexts where there is a CUDA driver
+     * @param lanes of the backend
+     */
+    public RegisteredStreams(Optional<CudaContexts> contexts, StreamLanes<L> lanes) {
+        this.contexts = contexts;
+        this.lanes = lanes;
+        this.words = contexts.map(known -> new ReleaseWords(known));
+    }
+
+    /**
+     * Registers a stream.
+     *
+     * @param stream a raw {@code CUstream} or the address of a {@link HostStream}
+     * @param flags what the program promises, 0 to 15
+     */
+    public synchronized void register(long stream, int flags) {
+        if ((flags & ~StreamOperation.ALL_FLAGS) != 0) {
+            throw invalid(REGISTER, "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
+        }
+        if (orders.containsKey(stream)) {
+            throw invalid(REGISTER, "the stream is registered already");
+        }
+        orders.put(stream, order(stream, flags));
+    }
+
+    private StreamOrder<L> order(long stream, int flags) {
+        Optional<HostStream> host = HostStream.find(stream);
+        if (host.isPresent()) {
+            return new HostOrder<>(host.get(), flags, lanes);
+        }
+        CudaContexts known = contexts.orElseThrow(() -> invalid(
+                REGISTER, "there is no CUDA driver, and 0x%x is no open HostStream".formatted(stream)));
+        boolean special = stream >= 0 && stream <= LAST_SPECIAL_STREAM;
+        long[] context = new long[1];
+        if (special) {
+            known.cuda().ctxGetCurrent(context);
+            context[0] = context[0] == 0 ? known.primary(0) : context[0];
+        } else if (stream < 0) {
+            throw invalid(REGISTER, "0x%x is no open HostStream".formatted(stream));
+        } else {
+            CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
+        }
+        lanes.prepareForWaits();
+        return new CudaOrder<>(stream, special, context[0], flags, known, lanes, words.orElseThrow());
+    }
+
+    /** Forgets a stream, once it has passed all operations. */
+    public void deregister(long stream) {
+        StreamOrder<L> order;
+        synchronized (this) {
+            order = orders.remove(stream);
+        }
+        if (order == null) {
+            throw invalid("cuFileStreamDeregister", "the stream is not registered");
+        }
+        order.close();
+    }
+
+    /**
+     * Queues an operation; a stream that is not registered is registered without flags.
+     *
+     * @param function name of the call
+     * @param transfer its file is the request's
+     * @throws CuFileException if it could not be queued; nothing has changed then
+     */
+    public void submit(String function, StreamRequest request, boolean write, StreamTransfer<L> transfer) {
+        checkCells(function, request);
+        StreamOrder<L> order;
+        synchronized (this) {
+            order = orders.get(request.stream());
+            if (order == null) {
+                order = order(request.stream(), 0);
+                orders.put(request.stream(), order);
+            }
+        }
+        StreamOperation<L> operation = new StreamOperation<>(request, write, order.flags(), transfer);
+        boolean queued = false;
+        try {
+            order.submit(operation);
+            queued = true;
+        } catch (IllegalStateException e) {
+            throw invalid(function, "the stream is closed");
+        } finally {
+            if (!queued) {
+                operation.abandon();
+            }
+        }
+    }
+
+    private void checkCells(String function, StreamRequest request) {
+        List<MemorySegment> cells =
+                List.of(request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone());
+        for (MemorySegment cell : cells) {
+            boolean fits = cell.isNative() && cell.byteSize() >= CELL_BYTES && cell.address() % CELL_BYTES == 0;
+            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
+                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
+            }
+        }
+    }
+
+    /** {@return operations that are not over} */
+    public synchronized long pending() {
+        return orders.values().stream().mapToLong(StreamOrder::pending).sum();
+    }
+
+    /** Lets all streams go on whatever is pending: the process ends. */
+    public synchronized void releaseForExit() {
+        orders.values().forEach(StreamOrder::releaseForExit);
+    }
+
+    /** Waits for all operations. */
+    public void close() {
+        List<StreamOrder<L>> last;
+        synchronized (this) {
+            last = new ArrayList<>(orders.values());
+            orders.clear();
+        }
+        last.forEach(StreamOrder::close);
+        words.ifPresent(ReleaseWords::close);
+    }
+
+    private static CuFileException invalid(String function, String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+    }
+}
