@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
  * Whether storage and GPUs of this machine exchange data directly, as far as /proc, /sys and the configuration tell. Only
  * then is libcufile worth opening: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to open.
  */
-public final class DirectStorage {
+public class DirectStorage {
     /** What was found. */
     public sealed interface Verdict {
     }
@@ -60,9 +60,13 @@ public final class DirectStorage {
         this.root = root;
     }
 
+    static DirectStorage ofThisMachine() {
+        return new DirectStorage(Path.of("/"));
+    }
+
     /** Looks at this machine; opens nothing. */
     public static Verdict probe(CuFileConfig config) {
-        return new DirectStorage(Path.of("/")).machine(config);
+        return ofThisMachine().machine(config);
     }
 
     /**
@@ -72,7 +76,7 @@ public final class DirectStorage {
      * @param file what {@code statx} says of it
      */
     public static Optional<String> obstacle(StatxResult file) {
-        return new DirectStorage(Path.of("/")).obstacleOf(file);
+        return ofThisMachine().obstacleOf(file);
     }
 
     Verdict machine(CuFileConfig config) {

@@ -53,6 +53,7 @@ final class LibCuFileBackend implements CuFileBackend {
 
     private final LibraryProcess process;
     private final CuFileConfig config;
+    private final DirectStorage storage;
     private final Posix posix;
     private final CudaAvailability cuda;
     private final MemoryAllocator allocator;
@@ -68,9 +69,15 @@ final class LibCuFileBackend implements CuFileBackend {
      * @param directOnly the library must refuse what it cannot serve directly, since another backend serves that better
      */
     LibCuFileBackend(
-            LibraryProcess process, CuFileConfig config, boolean directOnly, Posix posix, CudaAvailability cuda) {
+            LibraryProcess process,
+            CuFileConfig config,
+            boolean directOnly,
+            DirectStorage storage,
+            Posix posix,
+            CudaAvailability cuda) {
         this.process = process;
         this.config = config;
+        this.storage = storage;
         this.posix = posix;
         this.cuda = cuda;
         this.allocator = new NativeMemoryAllocator(posix, cuda);
@@ -189,7 +196,7 @@ final class LibCuFileBackend implements CuFileBackend {
     @Override
     public synchronized void driverOpen() {
         if (session == null) {
-            session = new LibCuFileSession(process, settings(), config, posix, contexts(), counters);
+            session = new LibCuFileSession(process, settings(), config, storage, posix, contexts(), counters);
             staged.clear();
         }
         users++;

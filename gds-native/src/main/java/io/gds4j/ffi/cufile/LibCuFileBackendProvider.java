@@ -74,6 +74,11 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
 
     private static CuFileBackend create(CuFileConfig config, boolean directOnly) {
         return new LibCuFileBackend(
-                LibraryProcess.ofThisProcess(), config, directOnly, FfmPosix.instance(), CudaDriver.detect());
+                LibraryProcess.ofThisProcess(),
+                config,
+                directOnly,
+                DirectStorage.ofThisMachine(),
+                FfmPosix.instance(),
+                CudaDriver.detect());
     }
 }

@@ -37,6 +37,7 @@ final class LibCuFileSession {
     private final CudaContexts contexts;
     private final PathCounters counters;
     private final CuFileConfig config;
+    private final DirectStorage storage;
     private final Opening opening;
     private final SessionBuffers buffers;
     private final Transfers transfers;
@@ -53,6 +54,7 @@ final class LibCuFileSession {
             LibraryProcess process,
             LibrarySettings settings,
             CuFileConfig config,
+            DirectStorage storage,
             Posix posix,
             CudaContexts contexts,
             PathCounters counters) {
@@ -61,6 +63,7 @@ final class LibCuFileSession {
         this.contexts = contexts;
         this.counters = counters;
         this.config = config;
+        this.storage = storage;
         this.opening = process.open(this, settings, contexts);
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
@@ -114,8 +117,8 @@ final class LibCuFileSession {
     }
 
     /** The library's code, and what is known about the reason. */
-    private static CuFileException refused(OwnedDescriptor descriptor, CuFileException e) {
-        String why = DirectStorage.obstacle(descriptor.status()).map(found -> ": " + found).orElse("");
+    private CuFileException refused(OwnedDescriptor descriptor, CuFileException e) {
+        String why = storage.obstacleOf(descriptor.status()).map(found -> ": " + found).orElse("");
         CuFileException.Builder failure = CuFileException.builder(e.function())
                 .error(e.error())
                 .path(descriptor.path())
@@ -130,12 +133,12 @@ final class LibCuFileSession {
         if (opening.settings().get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return new IoPathReport(IoPath.LIBCUFILE_POSIX, "properties.force_compat_mode is true");
         }
-        return switch (DirectStorage.probe(config)) {
+        return switch (storage.machine(config)) {
             case DirectStorage.Lacking(String reason, String remedy) ->
                 new IoPathReport(IoPath.LIBCUFILE_POSIX, reason);
             case DirectStorage.Works(IoPath path, String reason) -> {
                 Optional<String> obstacle =
-                        mayServeByPosix ? DirectStorage.obstacle(descriptor.status()) : Optional.empty();
+                        mayServeByPosix ? storage.obstacleOf(descriptor.status()) : Optional.empty();
                 yield obstacle.map(why -> new IoPathReport(IoPath.LIBCUFILE_POSIX, why))
                         .orElseGet(() -> new IoPathReport(path, reason));
             }

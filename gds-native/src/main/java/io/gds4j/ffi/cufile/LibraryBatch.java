@@ -11,6 +11,7 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.Arena;
@@ -32,8 +33,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch. The library's own gets those entries that it does not spoil the heap with ({@link #isForTheLibrary}); the others go
- * as single transfers on threads of the session.
+ * A batch. The library's own gets those entries that it does not spoil the process with ({@link #isForTheLibrary}); the others
+ * go as single transfers on threads of the session.
  *
  * <p>
  * Entries for the library wait here until {@link SlabBudget} lets them in, first come first served; they are fed in when
@@ -173,13 +174,16 @@ final class LibraryBatch implements BackendBatch {
     }
 
     /**
-     * Of host memory no entry is: a thread of the library goes on with what it has freed when its event was taken, and the C
-     * heap is spoiled. On direct handles it also ignores the buffer offset. Nor is an entry that no slab holds, or a write that
-     * no file reaches: to refuse a submission frees what is in flight.
+     * Only what it moves directly. What it serves by POSIX I/O it gives to threads of its own, which go on with an entry after
+     * its event was taken: with freed memory of its own, so that the C heap is spoiled, and with slabs of a pool that closing
+     * the driver has taken down. That holds for files that it serves so, for host memory, and for blocks that are not whole.
+     * Nor is an entry that no slab holds, or a write that no file reaches: to refuse a submission frees what is in flight.
      */
     private boolean isForTheLibrary(Entry entry) {
         BatchRequest request = entry.request;
-        return !request.memory().kind().isHost()
+        return entry.file.servedBy() != IoPath.LIBCUFILE_POSIX
+                && !request.memory().kind().isHost()
+                && Transfers.isPageAligned(request.fileOffset() | request.bufferOffset() | entry.size)
                 && slabs.holds(entry.size)
                 && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size);
     }

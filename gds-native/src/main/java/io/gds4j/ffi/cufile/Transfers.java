@@ -1,10 +1,12 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -15,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class Transfers {
     /** Between pieces of this size the interrupt flag is looked at; the library cannot be interrupted. */
     private static final long PIECE = 1L << 30;
+    private static final long KIB = 1024;
     private static final long PAGE = 4096;
     /** GPU memory at odd offsets in larger pieces than the library's largest slab fails with INVALID_MAPPING_RANGE. */
     private static final long ODD_PIECE = 4L << 20;
@@ -26,6 +29,7 @@ final class Transfers {
     private final SessionBuffers buffers;
     private final PathCounters counters;
     private final KnownContexts known;
+    private final long slabPiece;
     private volatile long largestPiece = PIECE;
 
     Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers, PathCounters counters) {
@@ -36,6 +40,16 @@ final class Transfers {
         this.buffers = buffers;
         this.counters = counters;
         this.known = new KnownContexts(contexts);
+        this.slabPiece = slabPiece(opening.settings());
+    }
+
+    /**
+     * By POSIX I/O the library moves GPU memory through a slab for each max_direct_io_size, and fails with ENOMEM if none is that
+     * large. Where one is, it is left to cut by itself, which it does on several threads.
+     */
+    private static long slabPiece(LibrarySettings settings) {
+        long largestKb = settings.posixPoolSlabs().sizesKb().stream().mapToLong(Long::longValue).max().orElse(0);
+        return largestKb > 0 && largestKb < settings.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB) ? largestKb * KIB : PIECE;
     }
 
     /** No piece is larger than so many bytes from now on. */
@@ -104,6 +118,7 @@ final class Transfers {
             long fileOffset,
             long bufferOffset) {
         boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
+        boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
         boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
         while (done < size) {
@@ -117,6 +132,9 @@ final class Transfers {
             long piece = Math.min(size - done, largestPiece);
             if (piece > ODD_PIECE && !base.kind().isHost() && !isPageAligned((fileOffset + done) | piece)) {
                 piece = ODD_PIECE;
+            }
+            if (throughSlabs) {
+                piece = Math.min(piece, slabPiece);
             }
             if (writesBehind) {
                 piece = beforeTheEnd(file, fileOffset + done, piece);

@@ -26,11 +26,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Batches: all or none, each event once, and never more in the library than it has slabs for. */
+/**
+ * Batches on direct storage, where the library has its own: all or none, each event once, and never more inside than it has
+ * slabs for.
+ */
 class BatchRulesTest extends SessionRig {
+    private static final int PAGE = 4096;
     private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
     private static final int SLABS_OF_A_MEBIBYTE = 64;
+
+    @Override
+    FakeMachine machine() {
+        return new FakeMachine().withDirectStorage();
+    }
 
     private static BatchRequest read(BackendFile file, MemoryAllocation memory, long size, long fileOffset, long at) {
         return new BatchRequest(file, false, memory.range(), size, fileOffset, at, fileOffset);
@@ -39,7 +48,7 @@ class BatchRulesTest extends SessionRig {
     private List<BatchRequest> reads(BackendFile file, MemoryAllocation memory, int count, long size) {
         List<BatchRequest> requests = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            long at = i * 64L;
+            long at = i * (long) PAGE;
             requests.add(new BatchRequest(file, false, memory.range(), size, at, at, i));
         }
         return requests;
@@ -54,18 +63,18 @@ class BatchRulesTest extends SessionRig {
         assertThat(batch.capacity()).isEqualTo(8);
 
         backend.batchIoSubmit(
-                batch, List.of(read(file, memory, 1000, 50, 0), read(file, memory, 2000, 7000, 1000)), 0);
+                batch, List.of(read(file, memory, PAGE, 8192, 0), read(file, memory, 8192, 65536, PAGE)), 0);
         List<BatchEvent> events = new ArrayList<>(backend.batchIoGetStatus(batch, 2, 8, SOON));
 
         assertThat(events)
                 .containsExactlyInAnyOrder(
-                        new BatchEvent(50, BatchStatus.COMPLETE, 1000),
-                        new BatchEvent(7000, BatchStatus.COMPLETE, 2000));
-        assertThat(bytes(memory, 0, 1000)).isEqualTo(expected(50, 1000));
-        assertThat(bytes(memory, 1000, 2000)).isEqualTo(expected(7000, 2000));
+                        new BatchEvent(8192, BatchStatus.COMPLETE, PAGE),
+                        new BatchEvent(65536, BatchStatus.COMPLETE, 8192));
+        assertThat(bytes(memory, 0, PAGE)).isEqualTo(expected(8192, PAGE));
+        assertThat(bytes(memory, PAGE, 8192)).isEqualTo(expected(65536, 8192));
         assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
         assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON)).as("nothing is outstanding").isEmpty();
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 3000L));
+        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
     }
 
     @Test
@@ -77,18 +86,18 @@ class BatchRulesTest extends SessionRig {
         backend.batchIoSubmit(
                 batch,
                 List.of(
-                        new BatchRequest(file, true, memory.range(), 100, SIZE, 0, 1),
-                        new BatchRequest(file, false, memory.range(), 100, 500, 4096, 2)),
+                        new BatchRequest(file, true, memory.range(), PAGE, SIZE, 0, 1),
+                        new BatchRequest(file, false, memory.range(), PAGE, 8192, PAGE, 2)),
                 0);
         assertThat(backend.batchIoGetStatus(batch, 2, 2, SOON)).hasSize(2);
-        assertThat(file.size()).isEqualTo(SIZE + 100);
-        assertThat(bytes(memory, 4096, 100)).isEqualTo(expected(500, 100));
+        assertThat(file.size()).isEqualTo(SIZE + PAGE);
+        assertThat(bytes(memory, PAGE, PAGE)).isEqualTo(expected(8192, PAGE));
     }
 
     @ParameterizedTest
     @ValueSource(longs = {4096, 65536, 1 << 20})
     void neverMoreEntriesAreInsideThanTheLibraryHasSlabsOverAllBatches(long size) {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch first = backend.batchIoSetUp(128);
         BackendBatch second = backend.batchIoSetUp(128);
@@ -102,7 +111,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void starvedBatchGoesOnWhileNobodyAsksForTheEventsOfTheOther() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch hog = backend.batchIoSetUp(64);
         BackendBatch starved = backend.batchIoSetUp(64);
@@ -118,7 +127,7 @@ class BatchRulesTest extends SessionRig {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
-        backend.batchIoSubmit(batch, reads(file, memory, 8, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 8, PAGE), 0);
         assertThat(backend.batchIoGetStatus(batch, 3, 3, SOON)).hasSize(3);
         assertThat(backend.batchIoGetStatus(batch, 0, 2, AT_ONCE)).hasSize(2);
         assertThat(backend.batchIoGetStatus(batch, 3, 8, SOON)).hasSize(3);
@@ -129,13 +138,13 @@ class BatchRulesTest extends SessionRig {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
-        backend.batchIoSubmit(batch, reads(file, memory, 3, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 3, PAGE), 0);
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
-                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, 64), 0));
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, PAGE), 0));
         expect(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, () -> backend.batchIoSubmit(batch, List.of(), 0));
         assertThat(backend.batchIoGetStatus(batch, 3, 4, SOON)).hasSize(3);
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
     }
 
@@ -176,7 +185,7 @@ class BatchRulesTest extends SessionRig {
         BackendBatch batch = backend.batchIoSetUp(4);
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
-                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, 64), 5));
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, PAGE), 5));
     }
 
     @Test
@@ -199,7 +208,7 @@ class BatchRulesTest extends SessionRig {
         }
         assertThat(backend.batchIoGetStatus(batch, 0, 8, AT_ONCE)).isEmpty();
         assertThat(fake.transfers().movedBytes()).isZero();
-        backend.batchIoSubmit(batch, reads(file, memory, 8, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 8, PAGE), 0);
         assertThat(backend.batchIoGetStatus(batch, 8, 8, SOON)).hasSize(8);
     }
 
@@ -211,16 +220,16 @@ class BatchRulesTest extends SessionRig {
         fake.batches().refuseSubmits(5035);
         expect(
                 CuFileError.BATCH_SUBMIT_FAILED,
-                () -> backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0));
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0));
         fake.batches().refuseSubmits(0);
         assertThat(backend.batchIoGetStatus(batch, 0, 4, AT_ONCE)).isEmpty();
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
     }
 
     @Test
     void entriesThatWaitedAndAreRefusedThenBecomeFailedEvents() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
         backend.batchIoSubmit(batch, reads(file, memory, 64, 65536), 0);
@@ -241,7 +250,7 @@ class BatchRulesTest extends SessionRig {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().hold();
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         long begin = System.nanoTime();
         assertThat(backend.batchIoGetStatus(batch, 4, 4, Optional.of(Duration.ofMillis(50)))).isEmpty();
         assertThat(System.nanoTime() - begin).isGreaterThanOrEqualTo(Duration.ofMillis(50).toNanos());
@@ -251,7 +260,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void cancelledEntriesComeBackAsCancelled() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
         fake.batches().hold();
@@ -274,11 +283,11 @@ class BatchRulesTest extends SessionRig {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
         fake.batches().hold();
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         fake.batches().refuseAndLose(5040);
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
-                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, 64), 0));
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 2, PAGE), 0));
         fake.batches().refuseSubmits(0);
         fake.batches().release();
         assertThat(backend.batchIoGetStatus(batch, 4, 8, SOON))
@@ -293,9 +302,9 @@ class BatchRulesTest extends SessionRig {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().failEntries(Errno.EIO);
-        backend.batchIoSubmit(batch, List.of(read(file, memory, 64, 9, 0)), 0);
+        backend.batchIoSubmit(batch, List.of(read(file, memory, PAGE, 8192, 0)), 0);
         assertThat(backend.batchIoGetStatus(batch, 1, 4, SOON))
-                .containsExactly(new BatchEvent(9, BatchStatus.FAILED, -Errno.EIO));
+                .containsExactly(new BatchEvent(8192, BatchStatus.FAILED, -Errno.EIO));
     }
 
     @Test
@@ -304,12 +313,13 @@ class BatchRulesTest extends SessionRig {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().stopEntriesAfter(1000);
-        backend.batchIoSubmit(batch, List.of(read(file, memory, 5000, 9, 70), read(file, memory, 500, 0, 8192)), 0);
+        backend.batchIoSubmit(batch, List.of(read(file, memory, 8192, PAGE, 0), read(file, memory, PAGE, 0, 8192)), 0);
         assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
                 .containsExactlyInAnyOrder(
-                        new BatchEvent(9, BatchStatus.COMPLETE, 5000), new BatchEvent(0, BatchStatus.COMPLETE, 500));
-        assertThat(bytes(memory, 70, 5000)).isEqualTo(expected(9, 5000));
-        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 5500L));
+                        new BatchEvent(PAGE, BatchStatus.COMPLETE, 8192),
+                        new BatchEvent(0, BatchStatus.COMPLETE, PAGE));
+        assertThat(bytes(memory, 0, 8192)).isEqualTo(expected(PAGE, 8192));
+        assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.NVFS, 3L * PAGE));
     }
 
     @Test
@@ -323,29 +333,37 @@ class BatchRulesTest extends SessionRig {
         narrow.driverOpen();
         BackendFile file = narrow.handleRegister(source(path));
         BackendBatch batch = narrow.batchIoSetUp(4);
-        narrow.batchIoSubmit(batch, List.of(read(file, memory, SIZE, 0, 0), read(file, memory, 64, 64, 64)), 0);
+        narrow.batchIoSubmit(batch, List.of(read(file, memory, SIZE, 0, 0), read(file, memory, PAGE, PAGE, PAGE)), 0);
         assertThat(narrow.batchIoGetStatus(batch, 2, 4, SOON))
                 .containsExactlyInAnyOrder(
-                        new BatchEvent(0, BatchStatus.COMPLETE, SIZE), new BatchEvent(64, BatchStatus.COMPLETE, 64));
+                        new BatchEvent(0, BatchStatus.COMPLETE, SIZE),
+                        new BatchEvent(PAGE, BatchStatus.COMPLETE, PAGE));
         assertThat(bytes(memory, 0, SIZE)).isEqualTo(expected(0, SIZE));
         narrow.driverClose();
     }
 
     @Test
-    void hostMemoryAndWritesThatNoFileReachesAreKeptFromTheLibrarysBatches() {
+    void hostMemoryPartsOfBlocksAndWritesThatNoFileReachesAreKeptFromTheLibrarysBatches() {
         MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
         MemoryAllocation gpu = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
-        BackendBatch batch = backend.batchIoSetUp(4);
+        BackendBatch batch = backend.batchIoSetUp(8);
         backend.batchIoSubmit(
                 batch,
                 List.of(
                         read(file, host, 4096, 8192, 4096),
+                        read(file, gpu, 4096, 12288, 1),
+                        read(file, gpu, 4096, 16385, 8192),
+                        read(file, gpu, 4095, 20480, 16384),
                         new BatchRequest(file, true, gpu.range(), 4096, Long.MAX_VALUE - 8192, 0, 7)),
                 0);
-        assertThat(backend.batchIoGetStatus(batch, 2, 4, SOON))
-                .hasSize(2)
-                .contains(new BatchEvent(8192, BatchStatus.COMPLETE, 4096))
+        assertThat(backend.batchIoGetStatus(batch, 5, 8, SOON))
+                .hasSize(5)
+                .contains(
+                        new BatchEvent(8192, BatchStatus.COMPLETE, 4096),
+                        new BatchEvent(12288, BatchStatus.COMPLETE, 4096),
+                        new BatchEvent(16385, BatchStatus.COMPLETE, 4096),
+                        new BatchEvent(20480, BatchStatus.COMPLETE, 4095))
                 .anyMatch(event -> event.cookie() == 7 && event.status() == BatchStatus.FAILED);
         assertThat(bytes(host, 4096, 4096)).isEqualTo(expected(8192, 4096));
         assertThat(fake.batches().open()).as("nothing was for it").isZero();
@@ -358,7 +376,7 @@ class BatchRulesTest extends SessionRig {
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
         fake.batches().hold();
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         assertInterruptEndsTheWait(batch, 4);
         fake.batches().release();
         assertThat(backend.batchIoGetStatus(batch, 4, 4, SOON)).hasSize(4);
@@ -369,13 +387,13 @@ class BatchRulesTest extends SessionRig {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
-        backend.batchIoSubmit(batch, reads(file, memory, 4, 64), 0);
+        backend.batchIoSubmit(batch, reads(file, memory, 4, PAGE), 0);
         backend.batchIoDestroy(batch);
         backend.batchIoDestroy(batch);
         assertThat(fake.batches().open()).isZero();
         expect(
                 CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
-                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, 64), 0));
+                () -> backend.batchIoSubmit(batch, reads(file, memory, 1, PAGE), 0));
         expect(
                 CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, () -> backend.batchIoGetStatus(batch, 0, 4, AT_ONCE));
         backend.batchIoCancel(batch);
@@ -392,7 +410,7 @@ class BatchRulesTest extends SessionRig {
                 () -> backend.batchIoGetStatus(theirs, 0, 4, AT_ONCE));
         BackendFile file = other.handleRegister(source(path));
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        other.batchIoSubmit(theirs, List.of(read(file, memory, 64, 0, 0)), 0);
+        other.batchIoSubmit(theirs, List.of(read(file, memory, PAGE, 0, 0)), 0);
         backend.batchIoDestroy(theirs);
         assertThat(fake.batches().open()).isEqualTo(1);
         assertThat(other.batchIoGetStatus(theirs, 1, 4, SOON)).hasSize(1);
@@ -401,7 +419,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void closingTheDriverWaitsForEntriesInFlightAndDestroysTheirBatch() throws InterruptedException {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * 64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
         fake.batches().hold();

@@ -17,6 +17,7 @@ import java.util.Map;
 /** The double's batches. Entries are done at once, and delivered when they are asked for, unless they are held back. */
 final class FakeBatches {
     private static final long LARGEST_FILE = 1L << 44;
+    private static final long PAGE = 4096;
 
     private final FakeCuFile fake;
     private final Map<Long, Batch> batches = new HashMap<>();
@@ -27,7 +28,7 @@ final class FakeBatches {
     private boolean refusalLoses;
     private boolean held;
     private int failEntries;
-    private boolean hostMemoryIsFine;
+    private boolean posixIsFine;
     private long stopEntriesAfter = Long.MAX_VALUE;
 
     private record Event(long cookie, int status, long result, long slab) {
@@ -66,9 +67,9 @@ final class FakeBatches {
         refusalLoses = true;
     }
 
-    /** For a test that asks for events once, when all is done. */
-    synchronized void takeHostMemory() {
-        hostMemoryIsFine = true;
+    /** For a test that asks for events once, when all is done, and closes nothing before. */
+    synchronized void takePosixEntries() {
+        posixIsFine = true;
     }
 
     /** Every entry fails with this errno from now on. */
@@ -136,8 +137,8 @@ final class FakeBatches {
             if (entry.get(JAVA_INT, 0) != 1 || !fake.transfers().isFile(file) || fileOffset < 0) {
                 return 5040;
             }
-            if (!hostMemoryIsFine && fake.transfers().isHost(entry.get(JAVA_LONG, 8))) {
-                fake.violated("host memory in a batch: the heap is spoiled when its events are asked for too early");
+            if (!posixIsFine && !isDirect(entry)) {
+                fake.violated("an entry by POSIX I/O: a thread goes on with it after its event was taken");
             }
             if (entry.get(JAVA_INT, 48) == 1 && fileOffset > LARGEST_FILE) {
                 fake.violated("an entry that is refused while others are in flight: the heap is spoiled");
@@ -150,6 +151,11 @@ final class FakeBatches {
         batch.events.addAll(done);
         mostInside = Math.max(mostInside, batches.values().stream().mapToInt(one -> one.events.size()).sum());
         return 0;
+    }
+
+    private boolean isDirect(MemorySegment entry) {
+        long bits = entry.get(JAVA_LONG, 16) | entry.get(JAVA_LONG, 24) | entry.get(JAVA_LONG, 32);
+        return fake.transfers().servesDirectly() && bits % PAGE == 0 && !fake.transfers().isHost(entry.get(JAVA_LONG, 8));
     }
 
     private Event run(MemorySegment entry) {

@@ -3,14 +3,18 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.Optional;
 
-/** A machine with one GPU and libcufile, both doubles: a process of its own for the library, and backends on it. */
+/** A machine with one GPU and libcufile, both doubles, and without direct storage: a process of its own for the library, and backends on it. */
 final class FakeMachine {
     final FakeCuda cuda = new FakeCuda();
     final FakeCuFile fake;
     final LibraryProcess process;
+    private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
         this(false);
@@ -25,11 +29,33 @@ final class FakeMachine {
         this.process = new LibraryProcess(fake::library, environment);
     }
 
+    /** From now on it moves bytes directly between the GPU and every file. */
+    FakeMachine withDirectStorage() {
+        storage = new DirectStorage(Path.of("/nothing")) {
+            @Override
+            Verdict machine(CuFileConfig config) {
+                return new Works(IoPath.NVFS, "nvidia-fs is loaded");
+            }
+
+            @Override
+            Optional<String> obstacleOf(StatxResult file) {
+                return Optional.empty();
+            }
+        };
+        fake.transfers().serveDirectly();
+        return this;
+    }
+
     LibCuFileBackend backend() {
         return backend(CuFileConfig.defaults());
     }
 
     LibCuFileBackend backend(CuFileConfig config) {
-        return new LibCuFileBackend(process, config, false, FfmPosix.instance(), cuda.available());
+        return backend(config, false);
+    }
+
+    /** @param directOnly one that refuses what it cannot serve directly */
+    LibCuFileBackend backend(CuFileConfig config, boolean directOnly) {
+        return new LibCuFileBackend(process, config, directOnly, storage, FfmPosix.instance(), cuda.available());
     }
 }

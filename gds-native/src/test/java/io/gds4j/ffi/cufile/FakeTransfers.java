@@ -3,6 +3,8 @@ package io.gds4j.ffi.cufile;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAttributes;
@@ -36,6 +38,7 @@ final class FakeTransfers {
     private final AtomicInteger inFlight = new AtomicInteger();
     private final AtomicLong moved = new AtomicLong();
     private long nextHandle = 0x7f0000001000L;
+    private volatile boolean direct;
     private int refuseFiles;
     private int refuseBuffers;
     private long room = Long.MAX_VALUE;
@@ -69,6 +72,15 @@ final class FakeTransfers {
     /** Every registration of a file answers this code from now on; 0 for none. */
     synchronized void refuseFiles(int code) {
         refuseFiles = code;
+    }
+
+    /** GPU memory goes without slabs, and entries of whole blocks without threads of the library. */
+    void serveDirectly() {
+        direct = true;
+    }
+
+    boolean servesDirectly() {
+        return direct;
     }
 
     synchronized void refuseBuffers(int code) {
@@ -254,11 +266,21 @@ final class FakeTransfers {
         if (gpu && size >= ODD_LIMIT && ((fileOffset | size) & (PAGE - 1)) != 0) {
             return failed(-1, 5017);
         }
+        if (gpu && !direct && size > largestSlab()) {
+            return failed(-1, Errno.ENOMEM);
+        }
         if (registered != null && bufferOffset + size > registered) {
             return failed(-1, 5017);
         }
         checkContext(base + bufferOffset);
         return move(file, write, base + bufferOffset, limit, fileOffset);
+    }
+
+    /** Bytes that a transfer through slabs may have: it is cut at the size of direct I/O, and nowhere else. */
+    private long largestSlab() {
+        CuFileConfig running = fake.driver().running();
+        long kb = running.posixPoolSlabs().sizesKb().stream().mapToLong(Long::longValue).max().orElseThrow();
+        return kb < running.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB) ? kb * 1024 : Long.MAX_VALUE;
     }
 
     /** GPU memory needs its context; host memory needs none. */

@@ -195,7 +195,7 @@ class FfmCuFileLibraryTest {
 
     @Test
     void batchIsSubmittedAndItsEventsComeBack() {
-        fake.batches().takeHostMemory();
+        fake.batches().takePosixEntries();
         long handle = library.handleRegister(fd);
         long batch = library.batchIoSetUp(4);
         MemorySegment params = arena.allocate(IoParams.LAYOUT, 2);

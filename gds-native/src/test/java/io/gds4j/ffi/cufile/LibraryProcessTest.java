@@ -66,8 +66,7 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void backendThatShallServeDirectlyAloneTellsTheLibrary() {
         backend.driverClose();
-        LibCuFileBackend direct = new LibCuFileBackend(
-                machine.process, CuFileConfig.defaults(), true, FfmPosix.instance(), machine.cuda.available());
+        LibCuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
         direct.driverOpen();
         assertThat(direct.getParameterBool(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE)).isFalse();
         assertThat(fake.driver().json()).contains("\"allow_compat_mode\": false");
@@ -141,15 +140,18 @@ class LibraryProcessTest extends SessionRig {
 
     @Test
     void everythingIsTakenBackBeforeTheLibraryCloses() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
-        BackendFile file = file();
-        BackendBatch batch = backend.batchIoSetUp(4);
-        backend.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 1, 0, 0, 1)), 0);
-        backend.bufRegister(memory.range(), 0);
-        backend.read(file, memory.range(), 1, 0, 0);
         backend.driverClose();
+        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = direct.handleRegister(source(path));
+        BackendBatch batch = direct.batchIoSetUp(4);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.bufRegister(memory.range(), 0);
+        direct.read(file, memory.range(), 1, 0, 0);
+        direct.driverClose();
         List<String> calls = fake.calls();
-        int close = calls.indexOf("cuFileDriverClose()");
+        int close = calls.lastIndexOf("cuFileDriverClose()");
         assertThat(calls.subList(0, close))
                 .contains("cuFileBatchIODestroy()", "cuFileHandleDeregister()")
                 .anyMatch(call -> call.startsWith("cuFileBufDeregister"));
@@ -185,6 +187,7 @@ class LibraryProcessTest extends SessionRig {
                 machine.process,
                 CuFileConfig.defaults(),
                 false,
+                DirectStorage.ofThisMachine(),
                 FfmPosix.instance(),
                 new CudaAvailability.Unavailable("no CUDA driver", "install it"));
         CuFileException failure = failure(none::driverOpen);

@@ -120,7 +120,10 @@ final class MisuseStorm {
         for (Caller caller : callers) {
             caller.awaitEnd();
         }
-        scene.memory.forEach(MemoryAllocation::close);
+        if (wrong.isEmpty()) {
+            // Else somebody may use it still, and closing it would only hide what is wrong.
+            scene.memory.forEach(MemoryAllocation::close);
+        }
     }
 
     /** A thread of the storm. */

@@ -7,17 +7,19 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Any call with any arguments, from several threads and after close; {@code gds4j.misuse.seed} chooses which. */
 class MisuseStormTest {
     @TempDir
     private Path folder;
 
-    @Test
-    void everyCallEndsWithAValueOrADocumentedException() throws IOException, InterruptedException {
-        FakeMachine machine = new FakeMachine();
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void everyCallEndsWithAValueOrADocumentedException(boolean direct) throws IOException, InterruptedException {
+        FakeMachine machine = direct ? new FakeMachine().withDirectStorage() : new FakeMachine();
         new MisuseStorm(
                 machine::backend,
                 List.of(MemoryKind.CUDA_DEVICE, MemoryKind.HOST),

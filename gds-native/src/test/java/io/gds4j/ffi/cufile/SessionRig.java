@@ -31,11 +31,16 @@ abstract class SessionRig {
     @TempDir
     Path folder;
 
-    final FakeMachine machine = new FakeMachine();
+    final FakeMachine machine = machine();
     final FakeCuFile fake = machine.fake;
     final LibCuFileBackend backend = machine.backend();
     private final List<MemoryAllocation> allocations = new ArrayList<>();
     Path path;
+
+    /** What it runs on. */
+    FakeMachine machine() {
+        return new FakeMachine();
+    }
 
     @BeforeEach
     final void open() throws IOException {

@@ -25,7 +25,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Entries of host memory are single transfers: the library's batches never hear of them. */
+/**
+ * Entries that the library would serve by POSIX I/O, here all, are single transfers: its batches never hear of them, because
+ * its threads go on with an entry after its event was taken.
+ */
 class SingleEntryRulesTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
@@ -59,7 +62,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"HOST", "HOST_PINNED"})
+    @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED"})
     void entriesMoveTheirBytesAndComeBackOnce(MemoryKind kind) {
         MemoryAllocation memory = allocate(kind, 65536);
         BackendFile file = file();

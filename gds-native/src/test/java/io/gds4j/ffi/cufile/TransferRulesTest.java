@@ -2,6 +2,8 @@ package io.gds4j.ffi.cufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -18,6 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -42,6 +45,22 @@ class TransferRulesTest extends SessionRig {
         assertThat(backend.read(file, memory.range(), 100, 0, 0)).isEqualTo(100);
         assertThat(bytes(memory, 0, 100)).isEqualTo(expected(1000, 100));
         assertThat(backend.bytesByPath()).isEqualTo(Map.of(IoPath.LIBCUFILE_POSIX, 50_200L));
+    }
+
+    @Test
+    void gpuMemoryIsCutWhereNoSlabHoldsWhatTheLibraryWouldMoveAtOnce() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
+        backend.driverClose();
+        LibCuFileBackend narrow = machine.backend(CuFileConfig.builder()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(2L))
+                .build());
+        narrow.driverOpen();
+        BackendFile file = narrow.handleRegister(source(path));
+        assertThat(narrow.read(file, memory.range(), SIZE - 77, 77, 0)).isEqualTo(SIZE - 77);
+        assertThat(bytes(memory, 0, SIZE - 77)).isEqualTo(expected(77, SIZE - 77));
+        assertThat(narrow.write(file, memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
+        narrow.driverClose();
     }
 
     @ParameterizedTest
