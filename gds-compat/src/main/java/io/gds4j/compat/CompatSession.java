@@ -78,7 +78,8 @@ final class CompatSession {
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(heedsInterrupts, io, pool, known, new RingTransfers(ioUring, counters)));
+                heedsInterrupts -> new Lane(
+                        heedsInterrupts, posix, io, pool, known, new RingTransfers(ioUring, counters)));
         this.planner = new RequestPlanner(
                 posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
         this.batches = new BatchDesk(

@@ -7,7 +7,6 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +29,6 @@ final class GpuRing {
     /** So often a copy is looked after before it is waited for: some two milliseconds, longer than any piece takes on a free link. */
     private static final int LOOKS = 32;
 
-    /** The kernel adds 50 microseconds of its own. */
     private static final long BETWEEN_LOOKS_NANOS = 20_000;
 
     private static final long PAGE_MASK = 4095;
@@ -42,6 +40,7 @@ final class GpuRing {
     private final Cuda cuda;
     private final BouncePool pool;
     private final GpuContext context;
+    private final PreciseSleep sleep;
     private final Slot[] slots = new Slot[DEPTH];
     private final long[] out = new long[1];
     private long stream;
@@ -68,11 +67,12 @@ final class GpuRing {
         }
     }
 
-    GpuRing(CudaContexts contexts, BouncePool pool, GpuContext context) {
+    GpuRing(CudaContexts contexts, BouncePool pool, GpuContext context, PreciseSleep sleep) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.pool = pool;
         this.context = context;
+        this.sleep = sleep;
         for (int i = 0; i < DEPTH; i++) {
             slots[i] = new Slot();
         }
@@ -132,6 +132,7 @@ final class GpuRing {
             }
             await(transfer, slot);
         }
+        sleep.over();
         cuda.ctxPopCurrent(out);
         giveBack();
     }
@@ -315,7 +316,7 @@ final class GpuRing {
     private int await(long event) {
         int result = cuda.eventQuery(event);
         for (int i = 0; result == Cuda.ERROR_NOT_READY && i < LOOKS; i++) {
-            LockSupport.parkNanos(BETWEEN_LOOKS_NANOS);
+            sleep.sleep(BETWEEN_LOOKS_NANOS);
             result = cuda.eventQuery(event);
         }
         return result == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : result;

@@ -1,6 +1,7 @@
 package io.gds4j.compat;
 
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.posix.Posix;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,7 @@ final class Lane {
     private final PieceIo.Outcome outcome = new PieceIo.Outcome();
     private final boolean heedsInterrupts;
     private final BouncePool pool;
+    private final PreciseSleep sleep;
     private final @Nullable CudaContexts contexts;
     private final @Nullable GpuContextCache contextCache;
     private final List<GpuRing> rings = new ArrayList<>();
@@ -30,12 +32,14 @@ final class Lane {
      */
     Lane(
             boolean heedsInterrupts,
+            Posix posix,
             PieceIo io,
             BouncePool pool,
             @Nullable CudaContexts contexts,
             RingTransfers ringTransfers) {
         this.heedsInterrupts = heedsInterrupts;
         this.pool = pool;
+        this.sleep = new PreciseSleep(posix);
         this.contexts = contexts;
         this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
         this.hostTransfer = new HostTransfer(io);
@@ -99,7 +103,7 @@ final class Lane {
                 return rings.get(i);
             }
         }
-        GpuRing ring = new GpuRing(contexts, pool, context);
+        GpuRing ring = new GpuRing(contexts, pool, context, sleep);
         rings.add(ring);
         return ring;
     }

@@ -99,7 +99,7 @@ public class BatchBenchmark {
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(
-                        heedsInterrupts, io, pool, contexts.orElse(null),
+                        heedsInterrupts, posix, io, pool, contexts.orElse(null),
                         new RingTransfers(new IoUringUse(posix, false), counters)));
         desk = new BatchDesk(session, COUNT, new RequestRunners(engine, runners, perRunner), statistics);
         batch = desk.setUp(COUNT);

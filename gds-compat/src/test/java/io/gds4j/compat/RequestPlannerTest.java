@@ -37,7 +37,7 @@ class RequestPlannerTest {
         return new TransferEngine(
                 Parallelism.of(config, workers + 1),
                 heeds -> new Lane(
-                        heeds, new PieceIo(posix, counters), pool, null,
+                        heeds, posix, new PieceIo(posix, counters), pool, null,
                         new RingTransfers(new IoUringUse(posix, false), counters)));
     }
 

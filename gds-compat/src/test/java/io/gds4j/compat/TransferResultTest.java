@@ -33,7 +33,7 @@ class TransferResultTest {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
         PathCounters counters = new PathCounters();
         RingTransfers rings = new RingTransfers(new IoUringUse(rig.posix(), false), counters);
-        return new Lane(false, new PieceIo(rig.posix(), counters), pool, null, rings);
+        return new Lane(false, rig.posix(), new PieceIo(rig.posix(), counters), pool, null, rings);
     }
 
     private static CuFileException failure(Transfer transfer) {

@@ -57,6 +57,8 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle ISATTY = call("isatty", JAVA_INT, JAVA_INT);
     private static final MethodHandle SYSCONF = call("sysconf", JAVA_LONG, JAVA_INT);
 
+    private static final MethodHandle PRCTL = variadic("prctl", 1, JAVA_INT, JAVA_INT, JAVA_LONG);
+
     private static final MethodHandle CACHESTAT =
             variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
 
@@ -64,6 +66,9 @@ public final class FfmPosix implements Posix {
             variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
     private static final MethodHandle IO_URING_ENTER = variadic(
             "syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
+    private static final int PR_SET_TIMERSLACK = 29;
+    private static final int PR_GET_TIMERSLACK = 30;
 
     // The same on every architecture.
     private static final long SYS_CACHESTAT = 451;
@@ -364,6 +369,25 @@ public final class FfmPosix implements Posix {
                     (long) IO_URING_ENTER.invokeExact(
                             state.errnoSlot(), SYS_IO_URING_ENTER, (long) fd, (long) submit, (long) wait,
                             (long) flags, 0L, 0L));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public int timerSlack() {
+        return prctl(PR_GET_TIMERSLACK, 0);
+    }
+
+    @Override
+    public int setTimerSlack(int nanos) {
+        return prctl(PR_SET_TIMERSLACK, nanos);
+    }
+
+    private static int prctl(int option, long argument) {
+        CallState state = CallState.current();
+        try {
+            return state.resultOrErrno((int) PRCTL.invokeExact(state.errnoSlot(), option, argument));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

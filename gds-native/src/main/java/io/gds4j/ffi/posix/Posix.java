@@ -105,6 +105,19 @@ public interface Posix {
         return -Errno.ENOSYS;
     }
 
+    /**
+     * {@code prctl(PR_GET_TIMERSLACK)}: by how many nanoseconds the kernel may prolong a sleep of the calling thread, 50,000 where
+     * nobody chose.
+     */
+    default int timerSlack() {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code prctl(PR_SET_TIMERSLACK)} of the calling thread. */
+    default int setTimerSlack(int nanos) {
+        return -Errno.ENOSYS;
+    }
+
     /** {@code setenv(3)}; not safe while other threads of the process call getenv. */
     int setenv(String name, String value, boolean overwrite);
 

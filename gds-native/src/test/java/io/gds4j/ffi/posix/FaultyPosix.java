@@ -268,6 +268,17 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public int timerSlack() {
+        return (int) call(new PosixRequest(PosixCall.TIMER_SLACK, -1, "", 0, 0, 0, 0), real::timerSlack);
+    }
+
+    @Override
+    public int setTimerSlack(int nanos) {
+        PosixRequest request = new PosixRequest(PosixCall.SET_TIMER_SLACK, -1, "", 0, 0, 0, 0);
+        return (int) call(request, () -> real.setTimerSlack(nanos));
+    }
+
+    @Override
     public int setenv(String name, String value, boolean overwrite) {
         PosixRequest request = new PosixRequest(PosixCall.SETENV, -1, name, 0, 0, 0, 0);
         return (int) call(request, () -> real.setenv(name, value, overwrite));

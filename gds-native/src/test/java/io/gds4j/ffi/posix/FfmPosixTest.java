@@ -427,6 +427,20 @@ class FfmPosixTest {
     }
 
     @Test
+    void eachThreadHasItsOwnTimerSlack() throws InterruptedException {
+        int before = posix.timerSlack();
+        assertThat(before).isPositive();
+        int[] seen = new int[2];
+        Thread other = Thread.ofPlatform().start(() -> {
+            seen[0] = posix.setTimerSlack(1);
+            seen[1] = posix.timerSlack();
+        });
+        other.join();
+        assertThat(seen).containsExactly(0, 1);
+        assertThat(posix.timerSlack()).isEqualTo(before);
+    }
+
+    @Test
     void aFileIsNoTerminalAndAPseudoTerminalIs() throws IOException {
         int fd = opened(file(), O_RDONLY);
         assertThat(posix.isatty(fd)).isFalse();
