@@ -18,6 +18,7 @@ import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.OpenOption;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -110,6 +111,27 @@ class ResidencyTest {
             assertThat(refused.hits()).isEqualTo(1);
             assertThat(bytes(rig, true)).isZero();
             assertThat(rig.driver().bytesByPath()).containsEntry(IoPath.COMPAT_CACHED, 2L * SIZE);
+        }
+    }
+
+    /** Neither owner nor allowed to write: the kernel tells such a user nothing, and the bytes come from memory all the same. */
+    @Test
+    void anotherUsersHotFileIsReadFromTheCache() throws Exception {
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.host(SIZE);
+            try (CuFileHandle handle = rig.driver().openFile(
+                    file.path(), StandardOpenOption.READ, CuFileOpenOption.DIRECT)) {
+                // The descriptors are open before the thread loses its rights.
+                assertThat(handle.read(memory.range(), Rig.PAGE, 0, 0)).isEqualTo(Rig.PAGE);
+                AtomicLong moved = new AtomicLong();
+                AsAnotherUser.run(() -> moved.set(handle.read(memory.range(), 0)));
+                assertThat(moved).hasValue(SIZE);
+            }
+            memory.expect(0, file.expected(0, SIZE));
+            memory.verify();
+            assertThat(rig.driver().bytesByPath()).containsOnlyKeys(IoPath.COMPAT_CACHED);
+            assertThat(rig.posix().calls(PosixCall.PREADV2)).as("reads that must not wait").isPositive();
         }
     }
 
