@@ -14,6 +14,7 @@ final class RequestPlan {
     private boolean cached;
     private boolean leavesCacheAlone;
     private boolean wasCold;
+    private boolean fromBothEnds;
 
     /**
      * Everything through the page cache.
@@ -32,6 +33,7 @@ final class RequestPlan {
         this.cached = false;
         this.leavesCacheAlone = false;
         this.wasCold = false;
+        this.fromBothEnds = false;
         return this;
     }
 
@@ -74,6 +76,16 @@ final class RequestPlan {
         leavesCacheAlone = true;
         wasCold = cold;
         return this;
+    }
+
+    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work side by side. */
+    RequestPlan takeFromBothEnds() {
+        fromBothEnds = true;
+        return this;
+    }
+
+    boolean isTakenFromBothEnds() {
+        return fromBothEnds;
     }
 
     boolean wasCold() {
@@ -133,6 +145,16 @@ final class RequestPlan {
 
     long pieces() {
         return size == 0 ? 0 : (end() - 1) / pieceSize - offset / pieceSize + 1;
+    }
+
+    /** The piece that is taken as the {@code turn}-th. */
+    long pieceOfTurn(long turn) {
+        return !fromBothEnds ? turn : (turn & 1) == 0 ? turn / 2 : pieces() - 1 - turn / 2;
+    }
+
+    /** How many pieces from the first one on have been taken, without a gap, after so many turns. */
+    long takenFromTheFirst(long turns) {
+        return fromBothEnds && turns < pieces() ? (turns + 1) / 2 : turns;
     }
 
     /** First byte of a piece in the file. */

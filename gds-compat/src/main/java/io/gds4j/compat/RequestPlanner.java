@@ -93,6 +93,9 @@ final class RequestPlanner {
         }
         if (past && chooses) {
             plan.preferCached();
+            if (!seemsCached && !exactly && residency.isOnlyTheBeginningCached(pair, fileOffset, size)) {
+                plan.takeFromBothEnds();
+            }
         }
         if (direct && !past) {
             plan.takenFromCache();

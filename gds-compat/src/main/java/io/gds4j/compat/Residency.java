@@ -49,6 +49,13 @@ final class Residency {
         return true;
     }
 
+    /** True if of a long range the first part is in the page cache and the last is not. */
+    boolean isOnlyTheBeginningCached(FilePair pair, long offset, long length) {
+        return pair.tellsResidency()
+                && isWhollyCached(pair, offset, GRAIN)
+                && !isWhollyCached(pair, offset + length - GRAIN, GRAIN);
+    }
+
     /** True if the kernel says that no byte of the range is in the page cache. */
     boolean isWhollyCold(FilePair pair, long offset, long length) {
         return pair.tellsResidency() && posix.cachedPages(pair.bufferedDescriptor(), offset, length) == 0;

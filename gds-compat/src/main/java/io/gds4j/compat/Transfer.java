@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request at work: threads claim its pieces in order of the file, each claimed piece is finished, and the first one that
+ * One request at work: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first one that
  * moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after the
  * other, so that a request allocates nothing.
  */
@@ -24,6 +24,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private static final long LARGE = 64L << 20;
 
     private final RequestPlan plan = new RequestPlan();
+    /** The turn of whoever claims next. */
     private final AtomicLong next = new AtomicLong();
     private final AtomicInteger runners = new AtomicInteger();
 
@@ -127,15 +128,25 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel();
         }
-        if (next.get() >= limit || lane.shouldLeave(this)) {
+        if (lane.shouldLeave(this)) {
             return -1;
         }
-        long piece = next.getAndIncrement();
-        return piece < limit ? piece : -1;
+        while (hasUnclaimed()) {
+            long turn = next.getAndIncrement();
+            if (turn >= pieces) {
+                return -1;
+            }
+            long piece = plan.pieceOfTurn(turn);
+            if (piece < limit) {
+                return piece;
+            }
+        }
+        return -1;
     }
 
+    /** True if pieces may be left, and false once there are none. */
     final boolean hasUnclaimed() {
-        return next.get() < limit;
+        return next.get() < (plan.isTakenFromBothEnds() ? pieces : limit);
     }
 
     /** True if this piece or an earlier one has ended the request, so that this one no longer matters. */
@@ -160,7 +171,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
 
     /** Ends the request after the pieces that are at work. */
     final synchronized void cancel() {
-        long claimed = Math.min(next.get(), pieces);
+        long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
         if (claimed < limit) {
             limit = claimed;
             interrupted = true;
