@@ -1,8 +1,10 @@
 package io.gds4j.compat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaOrderedStream;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.contract.OrderedStream;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 
@@ -12,6 +14,11 @@ class GpuContractTest extends CompatUnderTest {
     @Override
     public CuFileBackend createBackend(CuFileConfig config) {
         return new CompatBackendProvider().create(config);
+    }
+
+    @Override
+    public OrderedStream newStream() {
+        return new CudaOrderedStream();
     }
 
     @Override

@@ -271,7 +271,7 @@ final class LibCuFileBackend implements CuFileBackend {
         CudaContexts known = contexts;
         if (known == null) {
             known = switch (cuda) {
-                case CudaAvailability.Available available -> new CudaContexts(available.driver());
+                case CudaAvailability.Available available -> available.contexts();
                 case CudaAvailability.Unavailable none ->
                     throw CuFileException.of(
                             CuFileError.DRIVER_NOT_INITIALIZED,
@@ -374,13 +374,11 @@ final class LibCuFileBackend implements CuFileBackend {
     }
 
     private void queue(boolean write, StreamRequest request) {
-        String function = LibraryStreams.function(write);
+        String function = SessionStreams.function(write);
         LibraryFile ours = enter(function, request.file());
         try {
-            Guards.cudaStream(function, request.stream());
-            Guards.streamCells(function, ours, request);
             Guards.accessMode(function, ours, write, -1, -1);
-            ours.session().queue(ours, write, request);
+            ours.session().streams().submit(ours, write, request);
         } finally {
             ours.exit();
         }

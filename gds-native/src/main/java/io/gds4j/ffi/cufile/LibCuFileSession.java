@@ -9,7 +9,6 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
-import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
 import java.lang.foreign.Arena;
@@ -41,7 +40,7 @@ final class LibCuFileSession {
     private final Opening opening;
     private final SessionBuffers buffers;
     private final Transfers transfers;
-    private final LibraryStreams streams;
+    private final SessionStreams streams;
     private final LibraryLimits limits;
     private final Set<LibraryFile> files = new HashSet<>();
     private final Set<LibraryBatch> batches = new HashSet<>();
@@ -67,9 +66,11 @@ final class LibCuFileSession {
         this.opening = process.open(this, settings, contexts);
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
-        this.buffers = new SessionBuffers(opening.registrations(), pinnedKb);
+        this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers, counters);
-        this.streams = new LibraryStreams(opening, contexts);
+        this.streams = process.libraryOrdersStreams()
+                ? new LibraryStreams(opening, contexts, transfers, buffers)
+                : new OrderedStreams(opening, contexts, transfers);
     }
 
     Opening opening() {
@@ -300,14 +301,8 @@ final class LibCuFileSession {
         }
     }
 
-    LibraryStreams streams() {
+    SessionStreams streams() {
         return streams;
-    }
-
-    /** A stream-ordered transfer whose arguments are checked and whose file is entered. */
-    void queue(LibraryFile file, boolean write, StreamRequest request) {
-        buffers.showToLibrary(request.memory().address());
-        streams.submit(file, write, request, transfers.contextOf(request.memory()));
     }
 
     LibraryLimits limits() {

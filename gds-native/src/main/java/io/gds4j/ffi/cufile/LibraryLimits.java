@@ -9,8 +9,11 @@ import io.gds4j.config.SizeParameter;
  */
 final class LibraryLimits {
     private static final long UNSET = -1;
+    /** CU_FILE_STREAMS_SUPPORTED of the feature flags. */
+    private static final int STREAMS = 1 << 2;
 
     private final CuFileLibrary library;
+    private final boolean streams;
     /** Asked once: a running library opens itself again for the question, under its own transfers. */
     private final DriverProperties atOpening;
     private long pollThresholdKb = UNSET;
@@ -20,6 +23,7 @@ final class LibraryLimits {
 
     LibraryLimits(Opening opening) {
         this.library = opening.library();
+        this.streams = opening.settings().allowsStreams();
         this.atOpening = merged(opening.properties());
     }
 
@@ -83,6 +87,11 @@ final class LibraryLimits {
         return wish != UNSET ? wish : before;
     }
 
+    /** Streams are ours, hence there whenever they may have threads. */
+    private int featureFlags(int told) {
+        return streams ? told | STREAMS : told & ~STREAMS;
+    }
+
     private DriverProperties merged(DriverProperties told) {
         return new DriverProperties(
                 told.nvfsMajorVersion(),
@@ -91,7 +100,7 @@ final class LibraryLimits {
                 value(maxDirectIoSizeKb, SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
                 told.driverStatusFlags(),
                 told.driverControlFlags(),
-                told.featureFlags(),
+                featureFlags(told.featureFlags()),
                 value(maxCacheSizeKb, SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
                 value(UNSET, SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
                 value(

@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  * last. Opening, closing and staging are serialised here, because the library answers at random when they race.
  */
 final class LibraryProcess {
+    /** System property: {@code library} for streams whose order libcufile keeps itself. */
+    static final String STREAMS_PROPERTY = "gds4j.libcufile.streams";
+
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String OPEN = "cuFileDriverOpen";
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
@@ -36,11 +40,13 @@ final class LibraryProcess {
         static final LibraryProcess INSTANCE = new LibraryProcess(
                 LibraryProcess::loadReal,
                 new LibraryEnvironment(
-                        FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))));
+                        FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))),
+                "library".equals(System.getProperty(STREAMS_PROPERTY)));
     }
 
     private final Supplier<CuFileLibrary> loader;
     private final LibraryEnvironment environment;
+    private final boolean libraryOrdersStreams;
     private final List<LibCuFileSession> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
     private @Nullable Opening opening;
@@ -49,10 +55,19 @@ final class LibraryProcess {
     private boolean hooked;
     private boolean exiting;
 
-    /** @param loader throws a {@link CuFileException} if there is no library */
+    /** With streams whose order is ours. */
     LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment) {
+        this(loader, environment, false);
+    }
+
+    /**
+     * @param loader throws a {@link CuFileException} if there is no library
+     * @param libraryOrdersStreams whether the library keeps the order of streams itself
+     */
+    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment, boolean libraryOrdersStreams) {
         this.loader = loader;
         this.environment = environment;
+        this.libraryOrdersStreams = libraryOrdersStreams;
     }
 
     static LibraryProcess ofThisProcess() {
@@ -75,6 +90,11 @@ final class LibraryProcess {
         };
     }
 
+    /** Whether the library keeps the order of streams itself. */
+    boolean libraryOrdersStreams() {
+        return libraryOrdersStreams;
+    }
+
     /** The library without opening it; settings first, since loading it starts its log. */
     synchronized CuFileLibrary load(LibrarySettings settings) {
         if (library == null) {
@@ -95,8 +115,9 @@ final class LibraryProcess {
         }
         Opening open = opening;
         if (open == null) {
-            open = openFirst(settings, cuda);
-            opening = open;
+            // Opening pins memory, which waits for all streams.
+            cuda.streamWaits().whileNone(() -> opening = openFirst(settings, cuda));
+            open = Objects.requireNonNull(opening);
             contexts = cuda;
         } else {
             settings.differenceFrom(open.settings()).ifPresent(difference -> {
@@ -126,7 +147,7 @@ final class LibraryProcess {
             loaded.driverOpen();
             openedBefore = true;
             try {
-                return new Opening(loaded, settings, loaded.driverGetProperties());
+                return new Opening(loaded, settings, loaded.driverGetProperties(), cuda.streamWaits());
             } catch (CuFileException e) {
                 loaded.driverClose();
                 throw e;
@@ -176,11 +197,17 @@ final class LibraryProcess {
         open.end();
         CudaContexts cuda = contexts;
         if (cuda != null) {
-            CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
+            cuda.streamWaits().whileNone(() -> CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
                 open.library().driverClose();
                 return true;
-            });
+            }));
         }
+    }
+
+    /** True if closing would have to wait for a stream of anybody's. */
+    private boolean aStreamWaits() {
+        CudaContexts cuda = contexts;
+        return cuda != null && cuda.streamWaits().any();
     }
 
     private void hookExit() {
@@ -207,9 +234,10 @@ final class LibraryProcess {
         while (left.stream().anyMatch(LibCuFileSession::isBusy) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
+        left.forEach(session -> session.streams().releaseForExit());
         synchronized (this) {
             Opening open = opening;
-            if (open != null && left.stream().noneMatch(LibCuFileSession::isBusy)) {
+            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibCuFileSession::isBusy)) {
                 try {
                     closeLast(open);
                 } catch (RuntimeException e) {

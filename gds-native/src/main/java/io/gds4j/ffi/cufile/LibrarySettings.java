@@ -74,6 +74,11 @@ final class LibrarySettings {
         return get(CuFileKeys.FORCE_COMPAT_MODE) || get(CuFileKeys.ALLOW_COMPAT_MODE);
     }
 
+    /** True if streams may have threads that serve them. */
+    boolean allowsStreams() {
+        return get(CuFileKeys.PARALLEL_IO) && get(CuFileKeys.MAX_IO_THREADS) > 0;
+    }
+
     /** The first thing in which other settings differ, for messages; empty if they are the same. */
     Optional<String> differenceFrom(LibrarySettings open) {
         return values.keySet()

@@ -23,16 +23,15 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * Stream-ordered transfers of one session. Each holds its file and its memory's registration until the stream has passed it,
+ * Streams whose order the library keeps itself, by {@code cuFileReadAsync} and {@code cuFileWriteAsync}; on request only, see
+ * {@link LibraryProcess#STREAMS_PROPERTY}. Each holds its file and its memory's registration until the stream has passed it,
  * which an event behind it tells: closing a file waits for that, or the library would work on a dead handle later.
  *
  * <p>
  * A read across the end of the file into a GPU changes memory up to its size. Where size and file offset are fixed, it stops
  * at the end as it is at submission; else where it will end is only known when the stream comes to it.
  */
-final class LibraryStreams {
-    private static final String READ = "cuFileReadAsync";
-    private static final String WRITE = "cuFileWriteAsync";
+final class LibraryStreams implements SessionStreams {
     private static final Duration POLL = Duration.ofNanos(50_000);
     private static final int FIXED_BUFFER_OFFSET = 1;
     private static final int FIXED_FILE_RANGE = 2 | 4;
@@ -42,13 +41,17 @@ final class LibraryStreams {
     private final CuFileLibrary library;
     private final Registrations registrations;
     private final CudaContexts contexts;
+    private final Transfers transfers;
+    private final SessionBuffers buffers;
     private final Cuda cuda;
     private final Map<Long, Stream> streams = new HashMap<>();
 
-    LibraryStreams(Opening opening, CudaContexts contexts) {
+    LibraryStreams(Opening opening, CudaContexts contexts, Transfers transfers, SessionBuffers buffers) {
         this.library = opening.library();
         this.registrations = opening.registrations();
         this.contexts = contexts;
+        this.transfers = transfers;
+        this.buffers = buffers;
         this.cuda = contexts.cuda();
     }
 
@@ -63,7 +66,8 @@ final class LibraryStreams {
         private long event;
     }
 
-    synchronized void register(long stream, int flags) {
+    @Override
+    public synchronized void register(long stream, int flags) {
         Guards.cudaStream("cuFileStreamRegister", stream);
         Guards.streamFlags(flags);
         Stream known = streams.get(stream);
@@ -81,7 +85,8 @@ final class LibraryStreams {
     }
 
     /** Waits for what was queued on it: a stream that is in use must not be taken from the library. */
-    void deregister(long stream) {
+    @Override
+    public void deregister(long stream) {
         waitFor(() -> {
             Stream known = streams.get(stream);
             if (known == null || !known.registered) {
@@ -141,8 +146,16 @@ final class LibraryStreams {
         }
     }
 
-    /** Queues a transfer. The file is entered, the cells are checked. */
-    synchronized void submit(LibraryFile file, boolean write, StreamRequest request, long memoryContext) {
+    @Override
+    public void submit(LibraryFile file, boolean write, StreamRequest request) {
+        String function = SessionStreams.function(write);
+        Guards.cudaStream(function, request.stream());
+        Guards.streamCells(function, file, request);
+        buffers.showToLibrary(request.memory().address());
+        submit(file, write, request, transfers.contextOf(request.memory()));
+    }
+
+    private synchronized void submit(LibraryFile file, boolean write, StreamRequest request, long memoryContext) {
         // What streams have passed is given back by whoever comes next.
         streams.values().stream().filter(known -> !known.memory.isEmpty()).forEach(this::isIdle);
         Stream stream = streams.computeIfAbsent(request.stream(), key -> new Stream());
@@ -247,25 +260,31 @@ final class LibraryStreams {
         return cuda.ctxGetCurrent(context) == Cuda.SUCCESS && context[0] != 0 ? context[0] : contexts.primary(0);
     }
 
-    /** Waits until no stream has a transfer of the memory that is registered at this base before it. */
-    void settle(long base) {
+    @Override
+    public void settle(long base) {
         waitFor(() -> streams.values()
                 .stream()
                 .allMatch(stream -> stream.memory.stream().noneMatch(held -> held.base() == base) || isIdle(stream)));
     }
 
-    /** Waits until no stream has a transfer of this file before it. */
-    void settle(LibraryFile file) {
+    @Override
+    public void settle(LibraryFile file) {
         waitFor(() -> streams.values().stream().allMatch(stream -> !stream.files.contains(file) || isIdle(stream)));
     }
 
-    /** True while a stream may have a transfer before it. */
-    synchronized boolean isBusy() {
+    @Override
+    public synchronized boolean isBusy() {
         return !streams.values().stream().allMatch(this::isIdle);
     }
 
-    /** Waits for all and deregisters all. */
-    void close() {
+    /** Nothing: the library lets them go on. */
+    @Override
+    public void releaseForExit() {
+        // what they wait for is its own
+    }
+
+    @Override
+    public void close() {
         waitFor(() -> streams.values().stream().allMatch(this::isIdle));
         synchronized (this) {
             streams.forEach((stream, known) -> {
@@ -278,9 +297,5 @@ final class LibraryStreams {
             });
             streams.clear();
         }
-    }
-
-    static String function(boolean write) {
-        return write ? WRITE : READ;
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
+import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
 
@@ -20,11 +21,12 @@ final class Opening {
     private volatile boolean alive = true;
     private volatile boolean exiting;
 
-    Opening(CuFileLibrary library, LibrarySettings settings, DriverProperties properties) {
+    Opening(
+            CuFileLibrary library, LibrarySettings settings, DriverProperties properties, StreamWaits waits) {
         this.library = library;
         this.settings = settings;
         this.properties = properties;
-        this.registrations = new Registrations(library);
+        this.registrations = new Registrations(library, waits);
         this.statistics = new LibraryStatistics(
                 library, settings.get(CuFileKeys.PROFILE_CUFILE_STATS).intValue());
         this.slabs = settings.allowsPosix() ? SlabBudget.of(settings.posixPoolSlabs()) : SlabBudget.unlimited();

@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.memory.InFlight;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
@@ -15,10 +16,13 @@ final class Registrations {
     private static final Registration[] NONE = {};
 
     private final CuFileLibrary library;
+    private final StreamWaits waits;
     private volatile Registration[] byBase = NONE;
 
-    Registrations(CuFileLibrary library) {
+    /** @param waits streams that wait for us: what unpins memory waits for all streams */
+    Registrations(CuFileLibrary library, StreamWaits waits) {
         this.library = library;
+        this.waits = waits;
     }
 
     /** One base address. Transfers from it run between {@link #enter} and {@link #exit}. */
@@ -67,7 +71,8 @@ final class Registrations {
     }
 
     /**
-     * Registers a range, or counts one more owner of what is registered at its base. The memory's CUDA context is current.
+     * Registers a range, or counts one more owner of what is registered at its base. The memory's CUDA context is current, and
+     * the caller sees to it that no stream waits for us: memory is pinned.
      *
      * @throws CuFileException as the library refuses; MEMORY_ALREADY_REGISTERED if it knows a shorter range at this base
      */
@@ -108,7 +113,7 @@ final class Registrations {
         if (registration.owners == 0) {
             registration.transfers.close();
             remove(registration);
-            library.bufDeregister(registration.base);
+            waits.whileNone(() -> library.bufDeregister(registration.base));
         }
     }
 

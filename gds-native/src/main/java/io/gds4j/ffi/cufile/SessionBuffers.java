@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;
@@ -18,14 +19,19 @@ final class SessionBuffers {
     private static final long KIB = 1024;
 
     private final Registrations registrations;
+    private final StreamWaits waits;
     private final Map<Long, Buffer> byBase = new HashMap<>();
     private volatile boolean waiting;
     private long maxDeviceBytes;
     private long deviceBytes;
 
-    /** @param maxDeviceKb GPU memory that may be registered, KiB */
-    SessionBuffers(Registrations registrations, long maxDeviceKb) {
+    /**
+     * @param waits streams that wait for us: a registration pins memory, which waits for all streams
+     * @param maxDeviceKb GPU memory that may be registered, KiB
+     */
+    SessionBuffers(Registrations registrations, StreamWaits waits, long maxDeviceKb) {
         this.registrations = registrations;
+        this.waits = waits;
         limit(maxDeviceKb);
     }
 
@@ -75,7 +81,8 @@ final class SessionBuffers {
         Buffer buffer = Objects.requireNonNull(byBase.get(range.address()));
         buffer.tried = true;
         try {
-            buffer.registration = registrations.acquire(range.address(), range.length(), flags);
+            waits.whileNone(
+                    () -> buffer.registration = registrations.acquire(range.address(), range.length(), flags));
         } catch (CuFileException e) {
             byBase.remove(range.address());
             deviceBytes -= deviceBytes(range);
@@ -115,7 +122,10 @@ final class SessionBuffers {
         }
     }
 
-    /** Tells the library of the buffer at this base, if there is one that it has not heard of. Its context is current. */
+    /**
+     * Tells the library of the buffer at this base, if there is one that it has not heard of. Its context is current. While a
+     * stream waits for us the buffer is used unregistered, and shown some other time.
+     */
     void showToLibrary(long base) {
         if (waiting) {
             show(base);
@@ -124,10 +134,15 @@ final class SessionBuffers {
 
     private synchronized void show(long base) {
         Buffer buffer = byBase.get(base);
-        if (buffer != null && !buffer.tried) {
+        if (buffer == null || buffer.tried || !waits.tryEnterCall()) {
+            return;
+        }
+        try {
             buffer.tried = true;
             buffer.registration = registrations.tryAcquire(base, buffer.range.length(), buffer.flags);
             waitForOthers();
+        } finally {
+            waits.leaveCall();
         }
     }
 

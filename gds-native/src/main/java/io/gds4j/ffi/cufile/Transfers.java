@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -82,6 +83,40 @@ final class Transfers {
                     registration.exit();
                 }
             }
+        } finally {
+            if (pushed) {
+                CurrentContext.pop(cuda);
+            }
+        }
+    }
+
+    /**
+     * Moves bytes between a file and memory of our own, which nobody registers. Waits for nobody who registers other memory.
+     */
+    long runOwn(MemoryRange own, LibraryFile file, boolean write, long size, long fileOffset) {
+        boolean pushed = CurrentContext.push(cuda, contextOf(own));
+        try {
+            return pieces(Thread.currentThread(), null, file, write, own, size, fileOffset, 0);
+        } finally {
+            if (pushed) {
+                CurrentContext.pop(cuda);
+            }
+        }
+    }
+
+    /** As {@link #run}, by a registration that the caller is inside of, or none. Waits for nobody who registers other memory. */
+    long runRegistered(Registrations.@Nullable Registration registration, LibraryFile file, BatchRequest request) {
+        boolean pushed = CurrentContext.push(cuda, contextOf(request.memory()));
+        try {
+            return pieces(
+                    Thread.currentThread(),
+                    registration,
+                    file,
+                    request.write(),
+                    request.memory(),
+                    request.size(),
+                    request.fileOffset(),
+                    request.bufferOffset());
         } finally {
             if (pushed) {
                 CurrentContext.pop(cuda);

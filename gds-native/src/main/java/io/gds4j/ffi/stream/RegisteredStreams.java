@@ -129,10 +129,16 @@ public final class RegisteredStreams<L> {
         List<MemorySegment> cells =
                 List.of(request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone());
         for (MemorySegment cell : cells) {
-            boolean fits = cell.isNative() && cell.byteSize() >= CELL_BYTES && cell.address() % CELL_BYTES == 0;
+            boolean fits = cell.isNative()
+                    && cell.byteSize() >= CELL_BYTES
+                    && cell.address() != 0
+                    && cell.address() % CELL_BYTES == 0;
             if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
                 throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
             }
+        }
+        if (request.bytesDone().isReadOnly()) {
+            throw invalid(function, "the cell of the result is read-only");
         }
     }
 

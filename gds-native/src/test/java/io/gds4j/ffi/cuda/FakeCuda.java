@@ -254,7 +254,21 @@ public final class FakeCuda extends FakeSharing {
     }
 
     private boolean channelsAreTaken() {
-        return streams.values().stream().filter(FakeStream::parked).count() >= channels;
+        return waitingStreams() >= channels;
+    }
+
+    /** Waits, as what others put into the queue of commands, until waiting streams do not stand in all channels. */
+    public void awaitChannel() {
+        untilReady(this::areChannelsTaken);
+    }
+
+    private synchronized int areChannelsTaken() {
+        return channelsAreTaken() ? ERROR_NOT_READY : SUCCESS;
+    }
+
+    /** Streams that wait for a word now. */
+    public synchronized int waitingStreams() {
+        return (int) streams.values().stream().filter(FakeStream::parked).count();
     }
 
     /**

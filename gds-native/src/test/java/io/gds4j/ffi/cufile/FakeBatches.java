@@ -155,7 +155,8 @@ final class FakeBatches {
 
     private boolean isDirect(MemorySegment entry) {
         long bits = entry.get(JAVA_LONG, 16) | entry.get(JAVA_LONG, 24) | entry.get(JAVA_LONG, 32);
-        return fake.transfers().servesDirectly() && bits % PAGE == 0 && !fake.transfers().isHost(entry.get(JAVA_LONG, 8));
+        return fake.transfers().servesDirectly() && bits % PAGE == 0
+                && !fake.transfers().isHost(entry.get(JAVA_LONG, 8));
     }
 
     private Event run(MemorySegment entry) {

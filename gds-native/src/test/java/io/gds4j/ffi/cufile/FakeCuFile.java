@@ -5,7 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BOOLEAN;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.FakeCuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -48,7 +48,7 @@ final class FakeCuFile implements SymbolLookup {
     private final FakeDriver driver;
 
     /** cuFile 1.15 beside this CUDA driver. */
-    FakeCuFile(Cuda cuda) {
+    FakeCuFile(FakeCuda cuda) {
         this.driver = new FakeDriver(this);
         this.transfers = new FakeTransfers(this, cuda);
         this.batches = new FakeBatches(this);

@@ -17,16 +17,25 @@ final class FakeMachine {
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
-        this(false);
+        this(false, false);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
     FakeMachine(boolean later) {
+        this(later, false);
+    }
+
+    /** One whose library keeps the order of streams itself. */
+    static FakeMachine withStreamsOfTheLibrary() {
+        return new FakeMachine(false, true);
+    }
+
+    private FakeMachine(boolean later, boolean libraryOrdersStreams) {
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
         LibraryEnvironment environment = new LibraryEnvironment(
                 FfmPosix.instance(), Map.of(), Path.of(System.getProperty("java.io.tmpdir")));
-        this.process = new LibraryProcess(fake::library, environment);
+        this.process = new LibraryProcess(fake::library, environment, libraryOrdersStreams);
     }
 
     /** From now on it moves bytes directly between the GPU and every file. */

@@ -8,6 +8,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAttributes;
+import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -20,15 +21,20 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
 
 /** The double's files, buffers and transfers, by POSIX calls on the descriptors and addresses that it is given. */
 final class FakeTransfers {
     private static final long PAGE = 4096;
     private static final byte STALE = 0x5a;
+    /** Its copies to a GPU are plain ones; smaller ones go through the queue of commands. */
+    private static final long PLAIN_COPY = 64 << 10;
+    /** CU_MEMORYTYPE_DEVICE. */
+    private static final long MEMORY_OF_A_GPU = 2;
     private static final long ODD_LIMIT = 16L << 20;
 
     private final FakeCuFile fake;
-    private final Cuda cuda;
+    private final FakeCuda cuda;
     private final Posix posix = FfmPosix.instance();
     private final Map<Long, File> files = new HashMap<>();
     private final Set<Long> deadHandles = new HashSet<>();
@@ -43,6 +49,8 @@ final class FakeTransfers {
     private int refuseBuffers;
     private long room = Long.MAX_VALUE;
     private long noRoom;
+    private volatile LongConsumer observer = base -> {
+    };
     private volatile Runnable during = () -> {
     };
 
@@ -52,7 +60,7 @@ final class FakeTransfers {
     private record Planned(long result, int errno, long moveFirst) {
     }
 
-    FakeTransfers(FakeCuFile fake, Cuda cuda) {
+    FakeTransfers(FakeCuFile fake, FakeCuda cuda) {
         this.fake = fake;
         this.cuda = cuda;
     }
@@ -91,6 +99,11 @@ final class FakeTransfers {
     synchronized void refuseBuffersBeyond(long bytes, long status) {
         room = bytes;
         noRoom = status;
+    }
+
+    /** Hears of the base of every transfer from now on. */
+    void observe(LongConsumer bases) {
+        observer = bases;
     }
 
     /** Runs inside every transfer. */
@@ -184,6 +197,7 @@ final class FakeTransfers {
 
     synchronized long bufRegister(long base, long length, int flags) {
         fake.called("BufRegister", "0x" + Long.toHexString(base), length, flags);
+        pins();
         if (!fake.driver().isOpen()) {
             fake.violated("memory is registered without an explicit open");
         }
@@ -202,6 +216,7 @@ final class FakeTransfers {
 
     synchronized long bufDeregister(long base) {
         fake.called("BufDeregister", "0x" + Long.toHexString(base));
+        pins();
         if (!fake.driver().isOpen()) {
             fake.violated("memory is deregistered from a closed driver");
             return 5006;
@@ -221,6 +236,7 @@ final class FakeTransfers {
         inFlight.incrementAndGet();
         try {
             during.run();
+            observer.accept(base);
             Planned plan = planned.poll();
             if (plan != null && plan.moveFirst == 0) {
                 return failed(plan.result, plan.errno);
@@ -229,6 +245,13 @@ final class FakeTransfers {
             return checked(write, handle, base, size, limit, fileOffset, bufferOffset);
         } finally {
             inFlight.decrementAndGet();
+        }
+    }
+
+    /** Pinning and unpinning wait for all streams with the driver's locks held. */
+    private void pins() {
+        if (cuda.waitingStreams() > 0) {
+            fake.violated("memory is pinned or unpinned while a stream waits");
         }
     }
 
@@ -263,6 +286,9 @@ final class FakeTransfers {
             return failed(-1, fileOffset < 0 ? 5022 : Errno.EIO);
         }
         boolean gpu = cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, base) == Cuda.SUCCESS;
+        if (!write && size < PLAIN_COPY && isOfAGpu(base)) {
+            cuda.awaitChannel();
+        }
         if (gpu && size >= ODD_LIMIT && ((fileOffset | size) & (PAGE - 1)) != 0) {
             return failed(-1, 5017);
         }
@@ -325,6 +351,12 @@ final class FakeTransfers {
             MemorySegment.ofAddress(address + done).reinterpret(size - done).fill(STALE);
         }
         return done;
+    }
+
+    private boolean isOfAGpu(long address) {
+        long[] type = new long[1];
+        return cuda.pointerGetAttribute(type, CudaAttributes.POINTER_MEMORY_TYPE, address) == Cuda.SUCCESS
+                && type[0] == MEMORY_OF_A_GPU;
     }
 
     /** True for memory that the driver does not know. */

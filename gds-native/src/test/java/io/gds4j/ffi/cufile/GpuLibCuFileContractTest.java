@@ -1,6 +1,7 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaOrderedStream;
 import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
@@ -45,6 +46,7 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
                 MemoryKind.CUDA_POOL,
                 MemoryKind.CUDA_VMM,
                 MemoryKind.HOST_PINNED,
+                MemoryKind.HOST_REGISTERED,
                 MemoryKind.HOST);
     }
 
@@ -54,10 +56,9 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
         return 4 << 20;
     }
 
-    /** Asked for: the library reads fixed cells late and waits for host functions at submission, which hangs a group. */
     @Override
     public boolean servesStreams() {
-        return Boolean.getBoolean("gds4j.contract.streams");
+        return true;
     }
 
     @Override

@@ -55,6 +55,11 @@ class LibCuFileContractTest extends BackendContractSuite {
     }
 
     @Override
+    public boolean servesStreams() {
+        return true;
+    }
+
+    @Override
     public boolean triesMoreThanTwoGibibytes() {
         return false;
     }

@@ -83,6 +83,11 @@ class RoutedContractTest extends BackendContractSuite {
     }
 
     @Override
+    public boolean servesStreams() {
+        return true;
+    }
+
+    @Override
     public boolean triesMoreThanTwoGibibytes() {
         return false;
     }

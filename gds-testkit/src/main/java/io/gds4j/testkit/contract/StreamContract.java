@@ -243,12 +243,14 @@ public abstract class StreamContract extends BackendContract {
             for (int i = 0; i < count; i++) {
                 OrderedStream host = backend().newStream();
                 hosts.add(host);
-                CuFileStream stream = driver().stream(host.address(), Set.of());
-                streams.add(stream);
-                host.enqueue(() -> await(go));
+                streams.add(driver().stream(host.address(), Set.of()));
+            }
+            // Once many streams of a GPU wait, making another one waits for them, so all are there before the first waits.
+            for (int i = 0; i < count; i++) {
+                hosts.get(i).enqueue(() -> await(go));
                 Operation read = Operation.of(PAGE, (long) i * PAGE, (long) i * PAGE);
                 operations.add(read);
-                stream.read(handle, memory.range(), read.cells());
+                streams.get(i).read(handle, memory.range(), read.cells());
             }
             assertThat(operations).extracting(Operation::result).containsOnly(UNTOUCHED);
             go.countDown();

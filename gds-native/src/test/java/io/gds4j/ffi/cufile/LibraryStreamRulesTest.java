@@ -19,11 +19,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Transfers in the order of a CUDA stream. */
-class StreamRulesTest extends SessionRig {
+/** Transfers in the order of a CUDA stream that the library keeps itself. */
+class LibraryStreamRulesTest extends SessionRig {
     private final Arena arena = Arena.ofShared();
     private long context;
     private long stream;
+
+    @Override
+    FakeMachine machine() {
+        return FakeMachine.withStreamsOfTheLibrary();
+    }
 
     @BeforeEach
     void makeStream() {

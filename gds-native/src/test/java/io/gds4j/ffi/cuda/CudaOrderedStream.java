@@ -1,13 +1,9 @@
-package io.gds4j.ffi.cufile;
+package io.gds4j.ffi.cuda;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
-import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.testkit.contract.OrderedStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -22,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A CUDA stream of the first GPU; work of the test is a host function in it. */
-final class CudaOrderedStream implements OrderedStream {
+public final class CudaOrderedStream implements OrderedStream {
     private static final int NON_BLOCKING = 1;
     private static final Map<Long, Runnable> QUEUED = new ConcurrentHashMap<>();
     private static final AtomicLong NEXT = new AtomicLong(1);
@@ -33,7 +29,8 @@ final class CudaOrderedStream implements OrderedStream {
     private final long stream;
     private boolean closed;
 
-    CudaOrderedStream() {
+    /** A new one. */
+    public CudaOrderedStream() {
         long[] made = new long[1];
         check("cuStreamCreate", contexts.in(context, () -> cuda.streamCreate(made, NON_BLOCKING)));
         stream = made[0];

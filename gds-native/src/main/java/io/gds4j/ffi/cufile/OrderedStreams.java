@@ -1,0 +1,146 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.HostStream;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.stream.RegisteredStreams;
+import io.gds4j.ffi.stream.StreamLanes;
+import io.gds4j.ffi.stream.StreamTransfer;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamRequest;
+import java.lang.System.Logger.Level;
+import java.util.Optional;
+
+/**
+ * Streams whose order is kept by us, and whose bytes the library moves: what cuFile promises of them holds, and host streams
+ * are served, too. The library's own are {@link LibraryStreams}.
+ */
+final class OrderedStreams implements SessionStreams {
+    private final CudaContexts contexts;
+    private final Transfers transfers;
+    private final StagedTransfers staged;
+    private final RegisteredStreams<StagedTransfers> streams;
+    private final boolean parallel;
+
+    OrderedStreams(Opening opening, CudaContexts contexts, Transfers transfers) {
+        this.contexts = contexts;
+        this.transfers = transfers;
+        this.staged = new StagedTransfers(transfers, opening.registrations(), contexts);
+        this.streams = new RegisteredStreams<>(Optional.of(contexts), new Lanes(staged));
+        this.parallel = opening.settings().allowsStreams();
+    }
+
+    /** All threads work with the same; what they need while streams wait is made before. */
+    private record Lanes(StagedTransfers staged) implements StreamLanes<StagedTransfers> {
+        @Override
+        public void prepareForWaits() {
+            // By the stream's context.
+        }
+
+        @Override
+        public StagedTransfers borrow() {
+            return staged;
+        }
+
+        @Override
+        public StagedTransfers borrow(long context) {
+            staged.prepare(context);
+            return staged;
+        }
+
+        @Override
+        public void giveBack(StagedTransfers lane) {
+            // Nobody's alone.
+        }
+    }
+
+    /** An operation of this session on one of its files, which it is inside of until it is over. */
+    private record Operation(LibraryFile file, String function) implements StreamTransfer<StagedTransfers> {
+        @Override
+        public void begin() {
+            if (!file.enter()) {
+                throw file.refused(function);
+            }
+        }
+
+        @Override
+        public long move(StagedTransfers lane, BatchRequest request) {
+            return lane.move(file, request, function);
+        }
+
+        @Override
+        public void end() {
+            file.exit();
+        }
+
+        @Override
+        public void log(String message, RuntimeException failure) {
+            System.getLogger("io.gds4j.libcufile").log(Level.ERROR, message, failure);
+        }
+    }
+
+    @Override
+    public void register(long stream, int flags) {
+        streams.register(stream, flags);
+    }
+
+    @Override
+    public void deregister(long stream) {
+        streams.deregister(stream);
+    }
+
+    @Override
+    public void submit(LibraryFile file, boolean write, StreamRequest request) {
+        String function = SessionStreams.function(write);
+        if (!parallel) {
+            throw CuFileException.of(
+                    CuFileError.ASYNC_NOT_SUPPORTED,
+                    function,
+                    "execution.parallel_io is false or execution.max_io_threads is 0");
+        }
+        MemoryRange memory = request.memory();
+        if (!StagedTransfers.isOfProcessors(memory.kind())) {
+            staged.prepare(transfers.contextOf(memory));
+        } else if (memory.kind() == MemoryKind.CUDA_MANAGED
+                && !contexts.sharesManagedMemory(memory.device())
+                && HostStream.find(request.stream()).isEmpty()) {
+            throw CuFileException.of(
+                    CuFileError.ASYNC_NOT_SUPPORTED,
+                    function,
+                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
+                            + " streams");
+        }
+        streams.submit(function, request, write, new Operation(file, function));
+    }
+
+    /** Nothing: each operation is inside of its file. */
+    @Override
+    public void settle(LibraryFile file) {
+        // who deregisters it waits for those inside
+    }
+
+    /** Nothing: an operation is inside of a registration only while it moves bytes. */
+    @Override
+    public void settle(long base) {
+        // who takes it back waits for those inside
+    }
+
+    @Override
+    public boolean isBusy() {
+        return streams.pending() > 0;
+    }
+
+    @Override
+    public void releaseForExit() {
+        streams.releaseForExit();
+    }
+
+    @Override
+    public void close() {
+        streams.close();
+        staged.close();
+    }
+}

@@ -1,0 +1,146 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.memory.HostMemoryViews;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.IoPath;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves the bytes of stream operations, by the library and in such ways that nothing waits for other streams, since those may
+ * wait for us: the library's own copies between its slabs and a GPU do, when they are small. So it moves bytes between a file
+ * and GPU memory only where it needs no such copy; else between a file and pinned memory of ours, which our own streams copy.
+ */
+final class StagedTransfers {
+    private final Transfers transfers;
+    private final Registrations registrations;
+    private final StagingPool pool;
+
+    StagedTransfers(Transfers transfers, Registrations registrations, CudaContexts contexts) {
+        this.transfers = transfers;
+        this.registrations = registrations;
+        this.pool = new StagingPool(contexts);
+    }
+
+    /** True for memory that a processor may copy. */
+    static boolean isOfProcessors(MemoryKind kind) {
+        return kind.isHost() || kind == MemoryKind.CUDA_MANAGED;
+    }
+
+    /** Makes what transfers to memory of a context need, at a time when no stream waits for us. */
+    void prepare(long context) {
+        pool.prepare(context);
+    }
+
+    /** Moves bytes; the file is entered, the arguments are as they came out of the cells. */
+    long move(LibraryFile file, BatchRequest request, String function) {
+        MemoryRange memory = request.memory();
+        Guards.transfer(function, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
+        Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
+        if (request.size() == 0) {
+            return 0;
+        }
+        Registrations.Registration registration = registrations.find(memory.address());
+        if (needsNoCopy(file, request, registration) && (registration == null || registration.enter())) {
+            try {
+                return transfers.runRegistered(registration, file, request);
+            } finally {
+                if (registration != null) {
+                    registration.exit();
+                }
+            }
+        }
+        StagingSlab slab = pool.acquire();
+        try {
+            return request.write() ? write(slab, file, request) : read(slab, file, request);
+        } finally {
+            pool.release(slab);
+        }
+    }
+
+    /** The library copies what is unaligned, not registered, or of a file that it serves by POSIX I/O. */
+    private static boolean needsNoCopy(
+            LibraryFile file, BatchRequest request, Registrations.@Nullable Registration registration) {
+        if (request.memory().kind().isHost()) {
+            return true;
+        }
+        long address = request.memory().address() + request.bufferOffset();
+        return file.servedBy() != IoPath.LIBCUFILE_POSIX
+                && registration != null
+                && request.bufferOffset() + request.size() <= registration.length()
+                && Transfers.isPageAligned(address | request.fileOffset() | request.size());
+    }
+
+    private long read(StagingSlab slab, LibraryFile file, BatchRequest request) {
+        StagingSlab.@Nullable Copies copies = copies(slab, request.memory());
+        long done = 0;
+        try {
+            boolean ended = false;
+            for (int half = 0; done < request.size() && !ended; half ^= 1) {
+                if (copies != null) {
+                    copies.await(half);
+                }
+                MemoryRange room = slab.half(half);
+                long piece = Math.min(request.size() - done, room.length());
+                long moved = transfers.runOwn(room, file, false, piece, request.fileOffset() + done);
+                copyOut(copies, half, room.address(), address(request, done), moved);
+                done += moved;
+                ended = moved < piece;
+            }
+        } finally {
+            if (copies != null) {
+                copies.awaitAll();
+            }
+        }
+        return done;
+    }
+
+    private long write(StagingSlab slab, LibraryFile file, BatchRequest request) {
+        StagingSlab.@Nullable Copies copies = copies(slab, request.memory());
+        MemoryRange room = slab.half(0);
+        long done = 0;
+        while (done < request.size()) {
+            long piece = Math.min(request.size() - done, room.length());
+            if (copies == null) {
+                copy(room.address(), address(request, done), piece);
+            } else {
+                copies.fromGpu(room.address(), address(request, done), piece);
+            }
+            done += transfers.runOwn(room, file, true, piece, request.fileOffset() + done);
+        }
+        return done;
+    }
+
+    private static long address(BatchRequest request, long done) {
+        return request.memory().address() + request.bufferOffset() + done;
+    }
+
+    private StagingSlab.@Nullable Copies copies(StagingSlab slab, MemoryRange memory) {
+        return isOfProcessors(memory.kind()) ? null : slab.copies(transfers.contextOf(memory));
+    }
+
+    private static void copyOut(
+            StagingSlab.@Nullable Copies copies, int half, long from, long to, long bytes) {
+        if (bytes == 0) {
+            return;
+        }
+        if (copies == null) {
+            copy(to, from, bytes);
+        } else {
+            copies.toGpu(half, to, from, bytes);
+        }
+    }
+
+    private static void copy(long to, long from, long bytes) {
+        MemorySegment.copy(
+                HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);
+    }
+
+    /** Frees everything; nothing may be in use. */
+    void close() {
+        pool.close();
+    }
+}
