@@ -7,12 +7,21 @@ import io.gds4j.ffi.Linkage;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.invoke.MethodHandle;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 
 /**
- * Where a file ends, by {@code lseek(2)}: asked before every read into a GPU, it has to be the cheapest call that knows. It
- * moves the position of the open file, so it is for those alone that nobody reads by position.
+ * Where a file ends, for reads that must not cross the end. A look is a system call, a quarter of a microsecond before each
+ * read into a GPU: so an end that was seen lately serves for what stays before it. A file that grows makes such an answer no
+ * worse. One that shrinks is noticed at once where a file of this process was truncated ({@link #shrunk}), and after
+ * {@link #TRUST} else; a read across the new end that falls into that time is one beside the truncation, and what is in its
+ * memory behind the count then is not specified.
  */
 final class FileEnd {
+    /** How long ago the end may have been seen. */
+    static final Duration TRUST = Duration.ofNanos(100_000);
+
     private static final int SEEK_END = 2;
     private static final MethodHandle LSEEK =
             Linkage.ofLibc()
@@ -22,15 +31,59 @@ final class FileEnd {
                             // It never waits: the end of a file is in memory.
                             Linker.Option.critical(false));
 
-    private FileEnd() {
+    /** Truncations that this process has made by its files. */
+    private static final AtomicInteger SHRUNK = new AtomicInteger();
+
+    private final LongSupplier look;
+    private final LongSupplier clock;
+    private final long trustNanos = TRUST.toNanos();
+    private volatile long seen = Long.MIN_VALUE;
+    private volatile long seenAt;
+    private volatile int seenShrunk;
+
+    /**
+     * @param look bytes in the file now, or a negative number
+     * @param clock nanoseconds
+     */
+    FileEnd(LongSupplier look, LongSupplier clock) {
+        this.look = look;
+        this.clock = clock;
     }
 
-    /** Bytes of the file or block device, or -1. */
-    static long of(int fd) {
+    /** By {@code lseek(2)}, the cheapest call that knows: bytes of the file or block device, or -1. It moves the position. */
+    static long seek(int fd) {
         try {
             return (long) LSEEK.invokeExact(fd, 0L, SEEK_END);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
+    }
+
+    /** Some file of this process was truncated: nobody trusts what was seen before. */
+    static void shrunk() {
+        SHRUNK.incrementAndGet();
+    }
+
+    /**
+     * The end as a request sees it that reaches to {@code reach}: if that is not behind an end that was seen lately, that end,
+     * else the end now. Negative if nobody knows.
+     */
+    long before(long reach) {
+        // Against the order in which they are written: the end is never older than what is beside it.
+        int shrunk = seenShrunk;
+        long at = seenAt;
+        long end = seen;
+        return reach <= end && shrunk == SHRUNK.get() && clock.getAsLong() - at < trustNanos ? end : lookNow();
+    }
+
+    /** One looks at a time, so that no older end is kept with a newer time. */
+    private synchronized long lookNow() {
+        int shrunk = SHRUNK.get();
+        long now = clock.getAsLong();
+        long end = look.getAsLong();
+        seen = end;
+        seenAt = now;
+        seenShrunk = shrunk;
+        return end;
     }
 }

@@ -246,7 +246,7 @@ final class LibraryBatch implements BackendBatch {
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
     private static long beforeTheEnd(LibraryFile file, BatchRequest request) {
-        long end = file.end();
+        long end = file.endBefore(request.fileOffset() + request.size());
         return end < 0 ? request.size() : Math.clamp(end - request.fileOffset(), 0, request.size());
     }
 

@@ -28,6 +28,7 @@ final class LibraryFile implements BackendFile {
     private final long handle;
     private final IoPathReport report;
     private final InFlight users = new InFlight();
+    private final FileEnd end = new FileEnd(this::lookForTheEnd, System::nanoTime);
     private volatile boolean abandoned;
 
     /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
@@ -136,9 +137,17 @@ final class LibraryFile implements BackendFile {
         return descriptor.isWritable();
     }
 
-    /** Bytes in the file now, or a negative number if nobody knows; for those who are inside. Allocates nothing if it can. */
-    long end() {
-        return descriptor.isShared() ? sizeNow() : FileEnd.of(descriptor.fd());
+    /**
+     * Where the file ends for a request that reaches to {@code reach}, or a negative number if nobody knows; see
+     * {@link FileEnd#before}. For those who are inside. Allocates nothing.
+     */
+    long endBefore(long reach) {
+        return end.before(reach);
+    }
+
+    /** The position of an open file that the program has, too, is not ours to move. */
+    private long lookForTheEnd() {
+        return descriptor.isShared() ? sizeNow() : FileEnd.seek(descriptor.fd());
     }
 
     /** Bytes to which the kernel wants host memory aligned for direct I/O on it. */
@@ -179,7 +188,11 @@ final class LibraryFile implements BackendFile {
 
     @Override
     public void truncate(long size) {
-        call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
+        try {
+            call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
+        } finally {
+            FileEnd.shrunk();
+        }
     }
 
     private interface SystemCall {

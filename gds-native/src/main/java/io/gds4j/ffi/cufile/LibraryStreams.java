@@ -207,9 +207,9 @@ final class LibraryStreams implements SessionStreams {
 
     /** The cell of the size, or one of our own with what is left of the file. */
     private static MemorySegment beforeTheEnd(Stream stream, LibraryFile file, StreamRequest request) {
-        long end = (stream.flags & FIXED_FILE_RANGE) == FIXED_FILE_RANGE ? file.end() : -1;
         long size = request.size().get(ValueLayout.JAVA_LONG, 0);
         long offset = request.fileOffset().get(ValueLayout.JAVA_LONG, 0);
+        long end = (stream.flags & FIXED_FILE_RANGE) == FIXED_FILE_RANGE ? file.endBefore(offset + size) : -1;
         if (end < 0 || offset + size <= end) {
             return request.size();
         }

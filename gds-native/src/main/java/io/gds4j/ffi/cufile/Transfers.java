@@ -217,7 +217,7 @@ final class Transfers {
      * through the page cache.
      */
     static long beforeTheEnd(LibraryFile file, long offset, long piece) {
-        long end = file.end();
+        long end = file.endBefore(offset + piece);
         if (end < 0 || offset + piece <= end) {
             return piece;
         }

@@ -181,6 +181,18 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
+    void readSeesAtOnceThatAnotherHandleHasCutTheFile() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        BackendFile reader = file();
+        BackendFile writer = file();
+        backend.allocator().fill(memory.range(), (byte) 7);
+        assertThat(backend.read(reader, memory.range(), 1, 0, 0)).isEqualTo(1);
+        writer.truncate(4100);
+        assertThat(backend.read(reader, memory.range(), 8192, 0, 0)).isEqualTo(4100);
+        assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+    }
+
+    @Test
     void directHandleServesHostMemoryThatIsNotAligned() {
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, true, false, false, false, true, false, false));

@@ -1,0 +1,64 @@
+package io.gds4j.ffi.cufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+/** When a read looks for the end of the file, and when it trusts what was seen before. */
+class FileEndTest {
+    private static final long TRUST = FileEnd.TRUST.toNanos();
+
+    private long size = 1000;
+    private long now = Long.MAX_VALUE;
+    private int looks;
+    private final FileEnd end = new FileEnd(
+            () -> {
+                looks++;
+                return size;
+            },
+            () -> now);
+
+    @Test
+    void whatStaysBeforeAnEndThatWasSeenLatelyIsNotLookedFor() {
+        assertThat(end.before(10)).isEqualTo(1000);
+        now += TRUST - 1;
+        assertThat(end.before(1000)).isEqualTo(1000);
+        assertThat(looks).isEqualTo(1);
+    }
+
+    @Test
+    void whatReachesBehindItIsLookedForEachTime() {
+        end.before(0);
+        size = 2000;
+        assertThat(end.before(1001)).isEqualTo(2000);
+        assertThat(end.before(2001)).isEqualTo(2000);
+        assertThat(end.before(2001)).isEqualTo(2000);
+        assertThat(looks).isEqualTo(4);
+    }
+
+    @Test
+    void fileThatOthersCutIsNoticedInTime() {
+        end.before(0);
+        size = 10;
+        now += TRUST;
+        assertThat(end.before(500)).isEqualTo(10);
+    }
+
+    @Test
+    void fileThatThisProcessCutsIsNoticedAtOnce() {
+        end.before(0);
+        size = 10;
+        FileEnd.shrunk();
+        assertThat(end.before(500)).isEqualTo(10);
+        assertThat(end.before(5)).isEqualTo(10);
+        assertThat(looks).isEqualTo(2);
+    }
+
+    @Test
+    void endThatNobodyKnowsIsLookedForEachTime() {
+        size = -1;
+        assertThat(end.before(0)).isNegative();
+        assertThat(end.before(0)).isNegative();
+        assertThat(looks).isEqualTo(2);
+    }
+}
