@@ -104,6 +104,16 @@ class GpuStreamTest {
 
     private final Arena arena = Arena.ofAuto();
 
+    /** What serves the files. */
+    String backend() {
+        return CompatBackend.NAME;
+    }
+
+    /** Where they are. */
+    Path folder() {
+        return folder;
+    }
+
     /** A driver and JCuda in the primary context, current on the thread of the test. */
     private final class Machine implements AutoCloseable {
         final CuFileDriver driver;
@@ -123,7 +133,7 @@ class GpuStreamTest {
             check(JCudaDriver.cuModuleLoadData(module, (PTX + '\0').getBytes(StandardCharsets.US_ASCII)));
             check(JCudaDriver.cuModuleGetFunction(add, module, "increment"));
             check(JCudaDriver.cuModuleGetFunction(spin, module, "keep_busy"));
-            driver = CuFileDriver.open(CuFileConfig.defaults(), CompatBackend.NAME);
+            driver = CuFileDriver.open(CuFileConfig.defaults(), backend());
             // A kernel is loaded at its first launch, which may wait for streams that wait for us: load them now.
             CUstream stream = stream();
             spin(0, stream);
@@ -181,7 +191,7 @@ class GpuStreamTest {
     }
 
     private GuardedFile file(String name, int size) throws IOException {
-        return GuardedFile.create(Files.createDirectories(folder).resolve(name), size, size);
+        return GuardedFile.create(Files.createDirectories(folder()).resolve(name), size, size);
     }
 
     private CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {

@@ -8,12 +8,12 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /** Where tests on a machine with a GPU put their files. */
-final class GpuMachine {
+public final class GpuMachine {
     private GpuMachine() {
     }
 
     /** A folder on a real disk: {@code gds4j.gpu.directory}, else /data where there is one, else target. */
-    static Path directory() {
+    public static Path directory() {
         Path data = Path.of("/data");
         String named = System.getProperty("gds4j.gpu.directory");
         if (named != null) {
@@ -22,7 +22,8 @@ final class GpuMachine {
         return Files.isDirectory(data) && Files.isWritable(data) ? data : Path.of("target").toAbsolutePath();
     }
 
-    static void deleteTree(Path root) throws IOException {
+    /** Deletes a folder and all in it. */
+    public static void deleteTree(Path root) throws IOException {
         Files.walkFileTree(root, new SimpleFileVisitor<>() {
             @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
