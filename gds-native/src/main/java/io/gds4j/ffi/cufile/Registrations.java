@@ -107,13 +107,25 @@ final class Registrations {
         }
     }
 
-    /** One owner fewer; the last one waits for the transfers and takes it back. */
-    synchronized void release(Registration registration) {
+    /** One owner fewer; the last one waits for the transfers and takes it back, at a time when no stream waits for us. */
+    void release(Registration registration) {
+        if (isOwnedAfterRelease(registration)) {
+            return;
+        }
+        waits.whileNone(() -> takeBack(registration));
+    }
+
+    private synchronized boolean isOwnedAfterRelease(Registration registration) {
         registration.owners--;
-        if (registration.owners == 0) {
+        return registration.owners > 0;
+    }
+
+    /** Unless it has a new owner, or had one and was taken back for that one. */
+    private synchronized void takeBack(Registration registration) {
+        if (registration.owners == 0 && find(registration.base) == registration) {
             registration.transfers.close();
             remove(registration);
-            waits.whileNone(() -> library.bufDeregister(registration.base));
+            library.bufDeregister(registration.base);
         }
     }
 

@@ -6,7 +6,6 @@ import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,7 +51,12 @@ final class SessionBuffers {
         }
     }
 
-    synchronized void register(MemoryRange range, int flags) {
+    void register(MemoryRange range, int flags) {
+        add(new Buffer(range, flags));
+    }
+
+    private synchronized void add(Buffer buffer) {
+        MemoryRange range = buffer.range;
         long bytes = deviceBytes(range);
         if (bytes > maxDeviceBytes - deviceBytes) {
             throw CuFileException.of(
@@ -61,14 +65,14 @@ final class SessionBuffers {
                     "%d bytes beside %d registered exceed properties.max_device_pinned_mem_size_kb"
                             .formatted(bytes, deviceBytes));
         }
-        if (byBase.putIfAbsent(range.address(), new Buffer(range, flags)) != null) {
+        if (byBase.putIfAbsent(range.address(), buffer) != null) {
             throw CuFileException.of(
                     CuFileError.MEMORY_ALREADY_REGISTERED,
                     REGISTER,
                     "a buffer is registered at 0x%x already".formatted(range.address()));
         }
         deviceBytes += bytes;
-        waiting = true;
+        waiting |= !buffer.tried;
     }
 
     /**
@@ -76,19 +80,25 @@ final class SessionBuffers {
      *
      * @throws CuFileException also as the library refuses; then it is not registered
      */
-    synchronized void registerNow(MemoryRange range, int flags) {
-        register(range, flags);
-        Buffer buffer = Objects.requireNonNull(byBase.get(range.address()));
+    void registerNow(MemoryRange range, int flags) {
+        Buffer buffer = new Buffer(range, flags);
         buffer.tried = true;
+        add(buffer);
+        waits.whileNone(() -> pin(buffer));
+    }
+
+    /** Unless it was taken back meanwhile. */
+    private synchronized void pin(Buffer buffer) {
+        MemoryRange range = buffer.range;
+        if (byBase.get(range.address()) != buffer) {
+            return;
+        }
         try {
-            waits.whileNone(
-                    () -> buffer.registration = registrations.acquire(range.address(), range.length(), flags));
+            buffer.registration = registrations.acquire(range.address(), range.length(), buffer.flags);
         } catch (CuFileException e) {
             byBase.remove(range.address());
             deviceBytes -= deviceBytes(range);
             throw e;
-        } finally {
-            waitForOthers();
         }
     }
 

@@ -25,7 +25,8 @@ final class StagingPool {
     private final Condition released = lock.newCondition();
     private final List<StagingSlab> all = new ArrayList<>();
     private final Deque<StagingSlab> idle = new ArrayDeque<>();
-    private volatile long memory;
+    private long memory;
+    private boolean closed;
 
     StagingPool(CudaContexts contexts) {
         this.contexts = contexts;
@@ -35,7 +36,7 @@ final class StagingPool {
     /**
      * Makes the slabs, and what copies in this context need.
      *
-     * @throws io.gds4j.error.CuFileException if there is no memory for them
+     * @throws io.gds4j.error.CuFileException if there is no memory for them, or the session is closed
      */
     void prepare(long context) {
         if (!isPrepared(context)) {
@@ -55,6 +56,9 @@ final class StagingPool {
     private void make(long context) {
         lock.lock();
         try {
+            if (closed) {
+                throw LibCuFileSession.closed("cuFileStreamRegister");
+            }
             if (all.isEmpty()) {
                 allocate();
             }
@@ -104,18 +108,30 @@ final class StagingPool {
         }
     }
 
-    /** Frees everything; nothing may be in use. */
+    /** Frees everything; nothing may be in use, and nothing is made after. */
     void close() {
-        if (memory != 0) {
+        boolean nothing;
+        lock.lock();
+        try {
+            closed = true;
+            nothing = all.isEmpty();
+        } finally {
+            lock.unlock();
+        }
+        if (!nothing) {
             waits.whileNone(this::free);
         }
     }
 
     private void free() {
-        all.forEach(StagingSlab::close);
-        contexts.in(contexts.primary(0), () -> contexts.cuda().memFreeHost(memory));
-        all.clear();
-        idle.clear();
-        memory = 0;
+        lock.lock();
+        try {
+            all.forEach(StagingSlab::close);
+            contexts.in(contexts.primary(0), () -> contexts.cuda().memFreeHost(memory));
+            all.clear();
+            idle.clear();
+        } finally {
+            lock.unlock();
+        }
     }
 }

@@ -30,6 +30,7 @@ public final class RegisteredStreams<L> {
     private final StreamLanes<L> lanes;
     private final Optional<ReleaseWords> words;
     private final Map<Long, StreamOrder<L>> orders = new HashMap<>();
+    private boolean closed;
     private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
     });
 
@@ -58,6 +59,7 @@ public final class RegisteredStreams<L> {
         if (orders.containsKey(stream)) {
             throw invalid(REGISTER, "the stream is registered already");
         }
+        checkOpen(REGISTER);
         orders.put(stream, order(stream, flags));
     }
 
@@ -107,6 +109,7 @@ public final class RegisteredStreams<L> {
         synchronized (this) {
             order = orders.get(request.stream());
             if (order == null) {
+                checkOpen(function);
                 order = order(request.stream(), 0);
                 orders.put(request.stream(), order);
             }
@@ -152,10 +155,18 @@ public final class RegisteredStreams<L> {
         orders.values().forEach(StreamOrder::releaseForExit);
     }
 
-    /** Waits for all operations. */
+    /** What comes while the driver closes would never be waited for. */
+    private void checkOpen(String function) {
+        if (closed) {
+            throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+        }
+    }
+
+    /** Waits for all operations; none comes after. */
     public void close() {
         List<StreamOrder<L>> last;
         synchronized (this) {
+            closed = true;
             last = new ArrayList<>(orders.values());
             orders.clear();
         }
