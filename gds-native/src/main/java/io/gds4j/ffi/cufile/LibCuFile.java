@@ -97,6 +97,20 @@ public final class LibCuFile {
         return new LibCuFile(root, environment, Optional.ofNullable(System.getProperty(PROPERTY))).search();
     }
 
+    /**
+     * What makes the library unusable wherever it is: opening it reads {@code /proc/modules} until that ends, and what cannot be
+     * opened never ends.
+     */
+    static Optional<String> obstacle() {
+        return obstacle(Path.of("/"));
+    }
+
+    static Optional<String> obstacle(Path root) {
+        return Files.isReadable(root.resolve("proc/modules"))
+                ? Optional.empty()
+                : Optional.of("/proc/modules cannot be read, for the end of which libcufile would look for ever");
+    }
+
     private Search search() {
         return new Search(look(), property.isPresent() ? List.of(property.get()) : List.copyOf(folders()));
     }

@@ -9,6 +9,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import java.util.Optional;
 
 /**
  * Provides NVIDIA's library, named {@code libcufile}; found by {@link java.util.ServiceLoader}.
@@ -42,6 +43,10 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
             return new Availability.Unavailable(
                     reason, "install CUDA's cuFile, or name it by -D" + LibCuFile.PROPERTY);
+        }
+        Optional<String> obstacle = LibCuFile.obstacle();
+        if (obstacle.isPresent()) {
+            return new Availability.Unavailable(obstacle.get(), "run on a kernel with modules");
         }
         return switch (CudaDriver.detect()) {
             case CudaAvailability.Unavailable none -> new Availability.Unavailable(none.reason(), none.remedy());

@@ -75,6 +75,9 @@ final class LibraryProcess {
     }
 
     private static CuFileLibrary loadReal() {
+        LibCuFile.obstacle().ifPresent(reason -> {
+            throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, OPEN, reason);
+        });
         return switch (LibCuFile.locate()) {
             case LibCuFile.NotFound(String reason) ->
                 throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, OPEN, reason);

@@ -52,6 +52,13 @@ class LibCuFileTest {
     }
 
     @Test
+    void kernelWithoutModulesIsAnObstacleSinceOpeningWouldNeverEnd() throws IOException {
+        assertThat(LibCuFile.obstacle(root)).hasValueSatisfying(why -> assertThat(why).contains("/proc/modules"));
+        Files.createFile(Files.createDirectories(root.resolve("proc")).resolve("modules"));
+        assertThat(LibCuFile.obstacle(root)).isEmpty();
+    }
+
+    @Test
     void newestToolkitWins() throws IOException {
         install("/usr/local/cuda-9.2/lib64", "1.0.0");
         Path newest = install("/usr/local/cuda-13.1/lib64", "1.16.0");
