@@ -291,6 +291,30 @@ class OrderedStreamRulesTest extends SessionRig {
     }
 
     @Test
+    void memoryIsTakenBackFromTheLibraryOnceNoStreamWaits() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        MemoryAllocation registered = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        backend.bufRegister(registered.range(), 0);
+        BackendFile file = file();
+        backend.read(file, registered.range(), 4096, 0, 0);
+        assertThat(fake.callsOf("cuFileBufRegister")).hasSize(1);
+        long stream = stream();
+        closeGate(stream);
+        backend.readAsync(new Operation(10, 0, 0).of(file, memory.range(), stream));
+        CountDownLatch done = new CountDownLatch(1);
+        Thread.ofPlatform().start(() -> {
+            backend.bufDeregister(registered.range());
+            done.countDown();
+        });
+        assertThat(done.await(20, TimeUnit.MILLISECONDS)).isFalse();
+        assertThat(fake.callsOf("cuFileBufDeregister")).isEmpty();
+        openGate();
+        await(stream);
+        done.await();
+        assertThat(fake.callsOf("cuFileBufDeregister")).hasSize(1);
+    }
+
+    @Test
     void fileIsDeregisteredOnlyAfterTheStreamHasPassedItsTransfers() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
