@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class SingleEntryRulesTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
-    private static final int THREADS = 4;
+    private static final int THREADS = 8;
 
     private final CountDownLatch hold = new CountDownLatch(1);
 
