@@ -27,6 +27,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 
 /**
  * Everything that lives while the driver is open: descriptors, registrations, slabs, threads. Made by the first open, closed by
@@ -76,10 +77,12 @@ final class CompatSession {
         PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
+        Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
         this.engine = new TransferEngine(
-                Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
+                parallelism,
                 heedsInterrupts -> new Lane(
-                        heedsInterrupts, posix, io, pool, known, new RingTransfers(ioUring, counters)));
+                        heedsInterrupts, posix, io, pool, known, new RingTransfers(ioUring, counters)),
+                locality(contexts, parallelism.workers() + 1));
         this.planner = new RequestPlanner(
                 posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
         this.batches = new BatchDesk(
@@ -94,6 +97,14 @@ final class CompatSession {
                 "driver open: POSIX engine, %s, slabs of %s KiB",
                 contexts.isPresent() ? "CUDA driver" : "no CUDA driver",
                 config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB));
+    }
+
+    private IntConsumer locality(Optional<CudaContexts> gpus, int least) {
+        return gpus.map(known -> new GpuLocality(posix, known.cuda(), Path.of("/sys"), least))
+                .<IntConsumer>map(known -> known::moveNear)
+                .orElse(gpu -> {
+                    // no GPU whose threads could be near it
+                });
     }
 
     private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * another request, then sleeps.
  */
 final class Crew {
+    private static final int NONE = -1;
+
     /** A monitor: threads that wait for a lock of java.util.concurrent allocate the node in which they wait. */
     private final Object lock = new Object();
 
@@ -32,16 +35,28 @@ final class Crew {
 
     private volatile boolean stopping;
 
+    private final IntConsumer moveNear;
+
+    /** The GPU that the workers feed. */
+    private volatile int gpu = NONE;
+
     /**
      * Starts the workers.
      *
      * @param makeLane makes a worker's lane, on its thread
+     * @param moveNear has the calling thread run near a GPU
      */
-    Crew(Parallelism parallelism, Supplier<Lane> makeLane) {
+    Crew(Parallelism parallelism, Supplier<Lane> makeLane, IntConsumer moveNear) {
+        this.moveNear = moveNear;
         for (int i = 0; i < parallelism.workers(); i++) {
             workers.add(new Worker(i, makeLane));
         }
         workers.forEach(worker -> worker.thread.start());
+    }
+
+    /** Before they work on their next request the workers move near this GPU. */
+    void stayNear(int device) {
+        gpu = device;
     }
 
     /** Requests worth several threads that have begun and are not over. */
@@ -211,6 +226,9 @@ final class Crew {
         private volatile @Nullable Worker left;
         private volatile @Nullable Worker right;
 
+        /** Where this thread has moved to. */
+        private int nearGpu = NONE;
+
         private Worker(int number, Supplier<Lane> makeLane) {
             this.thread = Thread.ofPlatform()
                     .daemon()
@@ -264,8 +282,12 @@ final class Crew {
             }
         }
 
-        private static void work(Transfer transfer, Lane lane) {
+        private void work(Transfer transfer, Lane lane) {
             try {
+                if (nearGpu != gpu) {
+                    nearGpu = gpu;
+                    moveNear.accept(nearGpu);
+                }
                 transfer.run(lane);
             } finally {
                 transfer.exit();

@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -26,15 +27,18 @@ final class Crews {
 
     private final Parallelism parallelism;
     private final Supplier<Lane> makeLane;
+    private final IntConsumer moveNear;
     private boolean stopped;
 
     /**
      * @param makeLane makes a worker's lane, on its thread
+     * @param moveNear has the calling thread run near a GPU
      */
-    Crews(Parallelism parallelism, Supplier<Lane> makeLane) {
+    Crews(Parallelism parallelism, Supplier<Lane> makeLane, IntConsumer moveNear) {
         this.parallelism = parallelism;
         this.makeLane = makeLane;
-        this.first = new Crew(parallelism, makeLane);
+        this.moveNear = moveNear;
+        this.first = new Crew(parallelism, makeLane, moveNear);
     }
 
     Crew first() {
@@ -48,7 +52,11 @@ final class Crews {
             return first;
         }
         int known = firstGpu.get();
-        if (known == gpu || known == NONE && firstGpu.compareAndSet(NONE, gpu)) {
+        if (known == gpu) {
+            return first;
+        }
+        if (known == NONE && firstGpu.compareAndSet(NONE, gpu)) {
+            first.stayNear(gpu);
             return first;
         }
         if (firstGpu.get() == gpu) {
@@ -64,7 +72,8 @@ final class Crews {
             if (stopped) {
                 return first;
             }
-            crew = new Crew(parallelism, makeLane);
+            crew = new Crew(parallelism, makeLane, moveNear);
+            crew.stayNear(gpu);
             others.set(gpu, crew);
         }
         return crew;

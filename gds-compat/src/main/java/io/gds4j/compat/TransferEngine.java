@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Function;
+import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,12 +39,13 @@ final class TransferEngine {
      * Starts the workers.
      *
      * @param makeLane makes lanes; told whether their thread's interrupt ends a request
+     * @param moveNear has the calling thread run near a GPU
      */
-    TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane) {
+    TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane, IntConsumer moveNear) {
         this.lanes = new LaneRack(() -> makeLane.apply(true));
         this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
         this.parallelism = parallelism;
-        this.crews = new Crews(parallelism, () -> makeLane.apply(false));
+        this.crews = new Crews(parallelism, () -> makeLane.apply(false), moveNear);
     }
 
     /**

@@ -100,7 +100,9 @@ public class BatchBenchmark {
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
                 heedsInterrupts -> new Lane(
                         heedsInterrupts, posix, io, pool, contexts.orElse(null),
-                        new RingTransfers(new IoUringUse(posix, false), counters)));
+                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                gpu -> {
+                });
         desk = new BatchDesk(session, COUNT, new RequestRunners(engine, runners, perRunner), statistics);
         batch = desk.setUp(COUNT);
         file = session.register(

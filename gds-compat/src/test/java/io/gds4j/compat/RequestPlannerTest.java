@@ -38,7 +38,9 @@ class RequestPlannerTest {
                 Parallelism.of(config, workers + 1),
                 heeds -> new Lane(
                         heeds, posix, new PieceIo(posix, counters), pool, null,
-                        new RingTransfers(new IoUringUse(posix, false), counters)));
+                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                gpu -> {
+                });
     }
 
     /** A file of whose pages so many are said to be in the cache. */

@@ -14,6 +14,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.util.BitSet;
 import java.util.Objects;
 import java.util.Optional;
 
@@ -59,6 +60,11 @@ public final class FfmPosix implements Posix {
 
     private static final MethodHandle PRCTL = variadic("prctl", 1, JAVA_INT, JAVA_INT, JAVA_LONG);
 
+    private static final MethodHandle SCHED_GETAFFINITY =
+            call("sched_getaffinity", JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
+    private static final MethodHandle SCHED_SETAFFINITY =
+            call("sched_setaffinity", JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS);
+
     private static final MethodHandle CACHESTAT =
             variadic("syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG);
 
@@ -67,6 +73,7 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle IO_URING_ENTER = variadic(
             "syscall", 1, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
 
+    private static final int CALLING_THREAD = 0;
     private static final int PR_SET_TIMERSLACK = 29;
     private static final int PR_GET_TIMERSLACK = 30;
 
@@ -382,6 +389,40 @@ public final class FfmPosix implements Posix {
     @Override
     public int setTimerSlack(int nanos) {
         return prctl(PR_SET_TIMERSLACK, nanos);
+    }
+
+    @Override
+    public int affinity(BitSet processors) {
+        CallState state = CallState.current();
+        try {
+            int result = (int) SCHED_GETAFFINITY.invokeExact(
+                    state.errnoSlot(), CALLING_THREAD, CallState.SCRATCH_BYTES, state.scratch());
+            if (result < 0) {
+                return state.resultOrErrno(result);
+            }
+            processors.clear();
+            processors.or(BitSet.valueOf(state.scratch().toArray(JAVA_LONG)));
+            return 0;
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public int setAffinity(BitSet processors) {
+        if (processors.length() > CallState.SCRATCH_BYTES * Byte.SIZE) {
+            return -Errno.EINVAL;
+        }
+        CallState state = CallState.current();
+        MemorySegment mask = state.scratch().fill((byte) 0);
+        MemorySegment wanted = MemorySegment.ofArray(processors.toLongArray());
+        MemorySegment.copy(wanted, 0, mask, 0, wanted.byteSize());
+        try {
+            return state.resultOrErrno((int) SCHED_SETAFFINITY.invokeExact(
+                    state.errnoSlot(), CALLING_THREAD, CallState.SCRATCH_BYTES, mask));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
     }
 
     private static int prctl(int option, long argument) {

@@ -2,6 +2,7 @@ package io.gds4j.ffi.posix;
 
 import io.gds4j.error.Errno;
 import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
 
 /**
  * The system calls that gds4j makes. Every method answers the call's result, or {@code -errno}: errno is read in the same
@@ -115,6 +116,20 @@ public interface Posix {
 
     /** {@code prctl(PR_SET_TIMERSLACK)} of the calling thread. */
     default int setTimerSlack(int nanos) {
+        return -Errno.ENOSYS;
+    }
+
+    /**
+     * {@code sched_getaffinity(2)} of the calling thread.
+     *
+     * @param processors is set to the numbers of those that it may run on
+     */
+    default int affinity(BitSet processors) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code sched_setaffinity(2)} of the calling thread. */
+    default int setAffinity(BitSet processors) {
         return -Errno.ENOSYS;
     }
 

@@ -4,6 +4,7 @@ import static io.gds4j.ffi.posix.PosixConstants.O_DIRECT;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -276,6 +277,18 @@ public final class FaultyPosix implements Posix {
     public int setTimerSlack(int nanos) {
         PosixRequest request = new PosixRequest(PosixCall.SET_TIMER_SLACK, -1, "", 0, 0, 0, 0);
         return (int) call(request, () -> real.setTimerSlack(nanos));
+    }
+
+    @Override
+    public int affinity(BitSet processors) {
+        PosixRequest request = new PosixRequest(PosixCall.AFFINITY, -1, "", 0, 0, 0, 0);
+        return (int) call(request, () -> real.affinity(processors));
+    }
+
+    @Override
+    public int setAffinity(BitSet processors) {
+        PosixRequest request = new PosixRequest(PosixCall.SET_AFFINITY, -1, "", 0, 0, 0, 0);
+        return (int) call(request, () -> real.setAffinity(processors));
     }
 
     @Override

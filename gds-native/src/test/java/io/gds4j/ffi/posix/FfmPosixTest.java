@@ -34,6 +34,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
+import java.util.BitSet;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -438,6 +439,30 @@ class FfmPosixTest {
         other.join();
         assertThat(seen).containsExactly(0, 1);
         assertThat(posix.timerSlack()).isEqualTo(before);
+    }
+
+    @Test
+    void eachThreadRunsOnItsOwnProcessors() throws InterruptedException {
+        BitSet mine = new BitSet();
+        assertThat(posix.affinity(mine)).isZero();
+        assertThat(mine.cardinality()).isPositive();
+        BitSet last = new BitSet();
+        last.set(mine.length() - 1);
+        BitSet seen = new BitSet();
+        int[] results = new int[2];
+        Thread other = Thread.ofPlatform().start(() -> {
+            results[0] = posix.setAffinity(last);
+            results[1] = posix.affinity(seen);
+        });
+        other.join();
+        assertThat(results).containsExactly(0, 0);
+        assertThat(seen).isEqualTo(last);
+        BitSet after = new BitSet();
+        posix.affinity(after);
+        assertThat(after).isEqualTo(mine);
+        assertThat(posix.setAffinity(new BitSet())).isEqualTo(-Errno.EINVAL);
+        last.set(1 << 20);
+        assertThat(posix.setAffinity(last)).isEqualTo(-Errno.EINVAL);
     }
 
     @Test
