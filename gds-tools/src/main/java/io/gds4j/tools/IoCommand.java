@@ -7,7 +7,10 @@ import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Manner;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,7 +32,8 @@ import picocli.CommandLine.Spec;
         synopsisHeading = "Usage: ",
         customSynopsis = {
                 "gds io (-f FILE | -D DIR) [OPTION...]",
-                "       gds io [OPTION...] JOBS.gdsio"},
+                "       gds io [OPTION...] JOBS.gdsio",
+                "       gds io [OPTION...] --series FILE"},
         sortOptions = false,
         descriptionHeading = "%n",
         parameterListHeading = "%n",
@@ -46,6 +50,8 @@ import picocli.CommandLine.Spec;
                 "Threads divide a shared file among them. Warm-up is not counted; time runs from",
                 "the start of the first thread to the end of the last. GB are 10^9 bytes."})
 final class IoCommand implements Callable<Integer> {
+    private static final String SERIES = "--series";
+
     private final Terminal terminal;
 
     @Spec
@@ -65,6 +71,11 @@ final class IoCommand implements Callable<Integer> {
             description = "A job file in gdsio's format; options of its sections add to those of the command line.")
     private @Nullable Path jobFile;
 
+    @Option(names = SERIES, paramLabel = "FILE", converter = PathConverter.class,
+            description = "Run each line of the file as options of its own, added to those given here, one after the other in"
+                    + " this process: a JVM that is warm. /dev/stdin: as they come.")
+    private @Nullable Path series;
+
     @Option(
             names = {"-h", "--help"},
             usageHelp = true,
@@ -77,9 +88,40 @@ final class IoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        if (series != null) {
+            return runSeries(series);
+        }
         Manner manner = statistics.with(output.manner());
         IoArguments arguments = arguments(manner);
         return IoRun.run(arguments, terminal, manner, Schemas.of("io")).code();
+    }
+
+    /** The status of the last line that failed, or 0. */
+    private int runSeries(Path file) throws IOException {
+        List<String> common = new ArrayList<>();
+        common.add(spec.name());
+        List<String> given = spec.commandLine().getParseResult().originalArgs();
+        for (int i = 0; i < given.size(); i++) {
+            if (given.get(i).equals(SERIES)) {
+                i++;
+            } else if (!given.get(i).startsWith(SERIES + "=") && (i > 0 || !given.get(i).equals(spec.name()))) {
+                common.add(given.get(i));
+            }
+        }
+        int status = 0;
+        try (BufferedReader lines = Files.newBufferedReader(file)) {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                if (!line.isBlank()) {
+                    List<String> words = new ArrayList<>(common);
+                    words.addAll(List.of(line.strip().split("\\s+")));
+                    int result = GdsCommand.run(terminal, words.toArray(String[]::new));
+                    status = result == 0 ? status : result;
+                }
+            }
+        } catch (NoSuchFileException e) {
+            throw CommandFailure.badInput(file.toString(), file + ": no such file");
+        }
+        return status;
     }
 
     private IoArguments arguments(Manner manner) throws IOException {

@@ -4,6 +4,7 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -45,6 +46,25 @@ class IoCommandTest {
 
     private void writePattern() {
         assertThat(onFile("-s 1M -I 1 -i 256K -V").status()).isZero();
+    }
+
+    @Test
+    void aSeriesRunsItsLinesOneAfterTheOtherAndGoesOnAfterAFailure() throws IOException {
+        writePattern();
+        Path lines = Files.writeString(folder.resolve("lines"), "-i 64K\n\n -i 2M \n-w 2 -i 128K");
+
+        GdsRun run = onFile("--json --series " + lines);
+
+        List<JsonNode> objects = new ArrayList<>();
+        for (String object : run.out().lines().toList()) {
+            objects.add(new ObjectMapper().readTree(object));
+        }
+        assertThat(objects).hasSize(3);
+        assertThat(objects.get(0).get("ioSize").asLong()).isEqualTo(65536);
+        assertThat(objects.get(1).get("error")).isNotNull();
+        assertThat(objects.get(2).get("threads").asInt()).isEqualTo(2);
+        assertThat(run.status()).isEqualTo(onFile("-i 2M").status()).isNotZero();
+        assertThat(onFile("--series=" + folder.resolve("nothing")).err()).contains("nothing: no such file");
     }
 
     @Test
