@@ -70,9 +70,16 @@ java=java
 [ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
 "$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "compare: java is not 25 or newer" >&2; exit 6; }
 
+jvm=("$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}
+    -cp "$class_path" io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
+# One JVM runs all cases of all rounds, as a program that lives longer than a call; "first call of a JVM" has its own each time.
 gds() {
-    timeout 60 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} \
-        -cp "$class_path" io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} "$@" --json
+    if [[ " $* " = *" --warm-up 0 "* ]]; then
+        timeout 60 "${jvm[@]}" "$@"
+        return
+    fi
+    [ -n "${JVM_PID:-}" ] || { coproc JVM { exec timeout 3600 "${jvm[@]}" --series /dev/stdin; } 2>>"$work/errors"; }
+    echo "$*" >&"${JVM[1]}" && read -r -t 60 result <&"${JVM[0]}" && [[ $result != *'"error"'* ]] && echo "$result"
 }
 
 # --- cases: name | limit's case | libcufile's case | options of gds io | what of the result ---------------------------
@@ -170,7 +177,8 @@ our_cases() {
         [ $((SECONDS - began)) -gt $((BUDGET + 15)) ] && { echo "out of time in the middle of a round" >>"$work/errors"; return; }
         IFS='|' read -r name _ _ ours what <<<"${cases[$i]}"
         if [ "$ours" != same ]; then
-            line=$(gds $ours 2>>"$work/errors") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
+            [ "$what" = alloc ] && [ "$round" -gt 2 ] && continue
+            gds $ours >"$work/line" 2>>"$work/errors" && line=$(<"$work/line") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
         fi
         [ -n "$line" ] || continue
         case $what in
