@@ -308,7 +308,7 @@ final class CompatSession {
         try {
             int threads = planner.plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
             transfer.begin(file.pair(), threads);
-            transfer.helpedBy(engine.crew(memory), engine.servesSeveralGpus());
+            transfer.helpedBy(engine.crew(memory));
             if (!write) {
                 execute(transfer, lane);
                 planner.tidy(transfer.plan(), file.pair());

@@ -17,11 +17,8 @@ import org.jspecify.annotations.Nullable;
  * Used by one thread, between {@link #enter} and {@link #leave}.
  */
 final class GpuRing {
-    /** Slabs in turn: one is filled while one is copied, and one takes up the jitter. */
-    private static final int DEPTH = 3;
-
-    /** While other GPUs are at work, too: more would not fit into the last-level cache beside theirs. */
-    private static final int SPARING_DEPTH = 2;
+    /** Slabs in turn: one is filled while one is copied. More of them push each other out of the last-level cache. */
+    private static final int DEPTH = 2;
 
     /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
@@ -45,7 +42,6 @@ final class GpuRing {
     private final long[] out = new long[1];
     private long stream;
     private boolean ready;
-    private int depth = DEPTH;
     private int turn;
     private int held;
     private boolean byProcessor;
@@ -103,7 +99,6 @@ final class GpuRing {
             slots[0].slab = pool.acquire(bytes, true);
             held = 1;
             turn = 0;
-            depth = transfer.isSparing() ? SPARING_DEPTH : DEPTH;
             CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
             current = true;
             prepare();
@@ -280,7 +275,7 @@ final class GpuRing {
      * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
      */
     Slot next(Transfer transfer, long bytes) {
-        if (turn == held && held < depth) {
+        if (turn == held && held < DEPTH) {
             more(bytes);
         }
         if (turn >= held) {

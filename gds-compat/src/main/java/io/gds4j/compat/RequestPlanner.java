@@ -16,6 +16,9 @@ final class RequestPlanner {
     /** 64 MiB leave the page cache in some 10 ms. */
     private static final long LARGEST_CACHED_PIECE = 64L << 20;
 
+    /** A file's writes through the page cache take turns at a lock of the kernel: more threads only wait for it. */
+    private static final int CACHE_WRITERS = 2;
+
     /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
     private static final long MAY_FLOOD = 64L << 20;
 
@@ -83,6 +86,9 @@ final class RequestPlanner {
         long largest = largestPiece();
         boolean staged = memory.kind().isCuda();
         int threads = engine.threads(memory, size, largest, cached || seemsCached);
+        if (write && !past) {
+            threads = Math.min(threads, CACHE_WRITERS);
+        }
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
         long pieceSize = whole ? unstagedPiece(cached && !past) : engine.pieceSize(size, threads, largest);
         if (past) {

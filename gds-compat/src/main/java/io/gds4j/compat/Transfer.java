@@ -34,7 +34,6 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private @Nullable FilePair pair;
     private @Nullable Thread owner;
     private @Nullable Crew crew;
-    private boolean sparing;
     private long pieces;
     private int threads = 1;
 
@@ -79,14 +78,9 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         endCause = null;
     }
 
-    /**
-     * Who may help.
-     *
-     * @param few each thread makes do with fewer slabs
-     */
-    final void helpedBy(Crew workers, boolean few) {
+    /** Who may help. */
+    final void helpedBy(Crew workers) {
         crew = workers;
-        sparing = few;
     }
 
     final Crew crew() {
@@ -95,11 +89,6 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
             throw new IllegalStateException("no workers");
         }
         return workers;
-    }
-
-    /** True if other GPUs are at work, whose slabs want room in the last-level cache, too. */
-    final boolean isSparing() {
-        return sparing;
     }
 
     final FilePair pair() {

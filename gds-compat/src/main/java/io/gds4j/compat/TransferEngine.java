@@ -72,11 +72,6 @@ final class TransferEngine {
         return crews.of(memory);
     }
 
-    /** True while requests of several GPUs are at work: then the slabs of all had better fit into the last-level cache. */
-    boolean servesSeveralGpus() {
-        return crews.atWork() > 1;
-    }
-
     /** True if the request is worth several threads, as far as its size tells. */
     boolean mayShare(long size, long largest) {
         return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes()
