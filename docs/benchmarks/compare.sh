@@ -100,7 +100,7 @@ if [ "$mode" = gpu ]; then
     add "64 KiB random, 16 callers, hot" "random:$size:16:$((64 * K))"    "random:$size:16:$((64 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 64K --hot -O 1 -T 0.3" rate
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))"    "cold:$cold:1:$((16 * M))" "$f -s 1G -w 1 -i 16M --cold" rate
     add "cold, O_DIRECT, 8 callers x 16 MiB" "cold:$cold:8:$((16 * M))"   "cold:$cold:8:$((16 * M))" "$f -s 1G -w 8 -i 16M --cold" rate
-    add "cold, buffered handle, one call 1 GiB" "cold:$cold:8:$((16 * M))" "-"                     "$f -s 1G -i 1G --cold -O 1" rate
+    add "cold, buffered handle, one call 1 GiB" "bcold:$cold:8:$((16 * M))" "bcold:$cold:1:$G"     "$f -s 1G -i 1G --cold -O 1" rate
     add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:8:$((16 * M))"  -                         "$f -s 1G -i 1G --mixed --warm-up 0.01" rate
     add "8 callers x 16 MiB: slowest over mean" - -                       "$f -s ${SIZE_GIB}G -w 8 -i 16M --hot -O 1 -T 0.5" fairness
     add "allocated per read of 4 KiB, bytes" - -                          "$f -s 256M -i 4K --hot -O 1 -T 2 --warm-up 1" alloc

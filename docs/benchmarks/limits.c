@@ -8,7 +8,8 @@
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
 //          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
-//          mixed    the same, second half of the bytes alone           GB/s of all bytes: what is cached costs nothing
+//          bcold    the same through the page cache, which then holds it  GB/s
+//          mixed    as cold, second half of the bytes alone           GB/s of all bytes: what is cached costs nothing
 //          wcache   write through the page cache                        GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
 //          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
@@ -420,7 +421,7 @@ static void run(const struct job *asked) {
 #endif
     }
     int fd = past ? direct : buffered;
-    size_t per_thread = past || is(job, "latency") || is(job, "random") ? job->request : DEPTH * PIECE;
+    size_t per_thread = past || is(job, "bcold") || is(job, "latency") || is(job, "random") ? job->request : DEPTH * PIECE;
     if (is_batch(job)) per_thread = BATCH * job->request;
     per_thread = (per_thread + 4095) & ~(size_t)4095;
     char *pinned;
@@ -453,7 +454,7 @@ static void run(const struct job *asked) {
     int ops = is(job, "random") ? 4000 : job->request >= 1 << 20 ? 400 : 8000;
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
-    if (is(job, "cold") || is_cold_batch(job)) {
+    if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
     } else {
