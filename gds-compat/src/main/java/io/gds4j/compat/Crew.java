@@ -118,7 +118,7 @@ final class Crew {
         synchronized (lock) {
             for (int i = 0; i < active.size(); i++) {
                 Transfer transfer = active.get(i);
-                if (transfer.isLarge() && transfer.threads() < threads) {
+                if (transfer.isLarge() && !transfer.plan().keepsThreads() && transfer.threads() < threads) {
                     transfer.setThreads(threads);
                     while (transfer.wantsWorker() && !idle.isEmpty()) {
                         Worker worker = idle.pop();

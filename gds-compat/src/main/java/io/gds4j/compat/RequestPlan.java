@@ -15,6 +15,7 @@ final class RequestPlan {
     private boolean leavesCacheAlone;
     private boolean wasCold;
     private boolean fromBothEnds;
+    private boolean keepsThreads;
 
     /**
      * Everything through the page cache.
@@ -34,6 +35,7 @@ final class RequestPlan {
         this.leavesCacheAlone = false;
         this.wasCold = false;
         this.fromBothEnds = false;
+        this.keepsThreads = false;
         return this;
     }
 
@@ -76,6 +78,16 @@ final class RequestPlan {
         leavesCacheAlone = true;
         wasCold = cold;
         return this;
+    }
+
+    /** More threads than it begins with would only wait for each other. */
+    RequestPlan keepThreads() {
+        keepsThreads = true;
+        return this;
+    }
+
+    boolean keepsThreads() {
+        return keepsThreads;
     }
 
     /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work side by side. */

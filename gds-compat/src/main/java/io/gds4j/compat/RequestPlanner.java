@@ -16,7 +16,10 @@ final class RequestPlanner {
     /** 64 MiB leave the page cache in some 10 ms. */
     private static final long LARGEST_CACHED_PIECE = 64L << 20;
 
-    /** A file's writes through the page cache take turns at a lock of the kernel: more threads only wait for it. */
+    /**
+     * A file's writes through the page cache take turns at a lock of the kernel: more threads only wait for it. From a GPU even a
+     * second one does, since the copy engine fetches the next piece meanwhile.
+     */
     private static final int CACHE_WRITERS = 2;
 
     /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
@@ -86,8 +89,9 @@ final class RequestPlanner {
         long largest = largestPiece();
         boolean staged = memory.kind().isCuda();
         int threads = engine.threads(memory, size, largest, cached || seemsCached);
-        if (write && !past) {
-            threads = Math.min(threads, CACHE_WRITERS);
+        boolean takesTurns = write && !past;
+        if (takesTurns) {
+            threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);
         }
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
         long pieceSize = whole ? unstagedPiece(cached && !past) : engine.pieceSize(size, threads, largest);
@@ -96,6 +100,9 @@ final class RequestPlanner {
             plan.direct(fileOffset, size, pieceSize, alignment, limit);
         } else {
             plan.buffered(fileOffset, size, pieceSize);
+        }
+        if (takesTurns) {
+            plan.keepThreads();
         }
         if (past && chooses) {
             plan.preferCached();

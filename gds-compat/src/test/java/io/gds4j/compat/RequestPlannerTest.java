@@ -156,6 +156,23 @@ class RequestPlannerTest {
         engine.close();
     }
 
+    @ParameterizedTest
+    @CsvSource({"CUDA_DEVICE, false, 1", "HOST, false, 2", "CUDA_DEVICE, true, 4", "HOST, true, 4"})
+    void writesThroughThePageCacheHaveNoThreadsThatWouldOnlyWaitForEachOther(
+            MemoryKind kind, boolean direct, int threads) {
+        Posix posix = caching(0);
+        TransferEngine engine = engine(3);
+        RequestPlan plan = new RequestPlan();
+        MemoryRange memory = MemoryRange.ofAddress(1 << 20, GIB, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+        assertThat(planner(posix, engine, GIB).plan(plan, file(posix, direct), memory, GIB, 0, 0, true))
+                .isEqualTo(threads);
+        assertThat(plan.keepsThreads()).isEqualTo(!direct);
+        assertThat(planner(posix, engine, GIB).plan(plan, file(posix, direct), memory, GIB, 0, 0, false))
+                .isGreaterThan(2);
+        assertThat(plan.keepsThreads()).isFalse();
+        engine.close();
+    }
+
     @Test
     void whereOneThreadServesNobodyAsksThePageCache() {
         List<String> asked = new ArrayList<>();
