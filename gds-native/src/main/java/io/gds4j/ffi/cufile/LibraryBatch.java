@@ -1,7 +1,5 @@
 package io.gds4j.ffi.cufile;
 
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -14,22 +12,17 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,38 +42,19 @@ final class LibraryBatch implements BackendBatch {
     private static final Duration STARVED = Duration.ofNanos(100_000);
     /** Entries that were not delivered in this time after the batch was destroyed never will be. */
     private static final Duration LOST = Duration.ofSeconds(30);
-    /** The same after the library has refused a submission while entries were inside. */
-    private static final Duration DOUBT = Duration.ofSeconds(2);
-    private static final long NONE = 0;
     private static final long NO_TIMEOUT = Long.MAX_VALUE;
     /** Bytes of a large file system's largest file, halved. */
     private static final long FARTHEST_WRITE = 1L << 43;
 
-    private static final Map<Integer, BatchStatus> BY_VALUE =
-            Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
-
-    private final CuFileLibrary library;
+    private final BatchSlots inside;
     private final SlabBudget slabs;
     private final Transfers transfers;
     private final PathCounters counters;
-    private final Cuda cuda;
-    /** Made for the first entry that the library gets: ending one takes it a tenth of a second. */
-    private long handle = NONE;
     private final int capacity;
-    private final Arena arena = Arena.ofShared();
-    private final MemorySegment params;
-    private final MemorySegment events;
-    private final MemorySegment count;
-    private final MemorySegment timeout;
-
-    private final EntryThreads<Entry> singles;
+    private final EntryThreads<BatchEntry> singles;
     private int singleCount;
-    private final Deque<Entry> waiting = new ArrayDeque<>();
+    private final Deque<BatchEntry> waiting = new ArrayDeque<>();
     private final Deque<BatchEvent> ready = new ArrayDeque<>();
-    private final @Nullable Entry[] inside;
-    private int insideCount;
-    private long doubtedSince;
-    private boolean doubtful;
     private boolean destroyed;
     private boolean freed;
 
@@ -92,32 +66,13 @@ final class LibraryBatch implements BackendBatch {
             Cuda cuda,
             Executor threads,
             int capacity) {
-        this.library = opening.library();
+        this.inside = new BatchSlots(opening.library(), cuda, capacity);
         this.slabs = opening.slabs();
         this.transfers = transfers;
         this.counters = counters;
-        this.cuda = cuda;
         this.capacity = capacity;
-        this.params = arena.allocate(IoParams.LAYOUT, capacity);
-        this.events = arena.allocate(IoEvents.LAYOUT, capacity);
-        this.count = arena.allocate(JAVA_INT);
-        this.timeout = arena.allocate(Timespec.LAYOUT);
-        this.inside = new Entry[capacity];
         this.singles = new EntryThreads<>(threads, this::serve);
         slabs.add(this);
-    }
-
-    /**
-     * One request; its file is entered until its event is ready.
-     *
-     * @param size bytes that the library is asked for: a read stops at the end of the file as it is at submission
-     * @param done bytes that are moved already
-     */
-    private record Entry(
-            LibraryFile file, BatchRequest request, long size, long done, int slabClass, long context) {
-        Entry after(long moved) {
-            return new Entry(file, request, size, moved, slabClass, context);
-        }
     }
 
     @Override
@@ -127,11 +82,11 @@ final class LibraryBatch implements BackendBatch {
 
     /** True while the library works for it. */
     synchronized boolean isBusy() {
-        return insideCount + singleCount > 0;
+        return inside.taken() + singleCount > 0;
     }
 
     private int outstanding() {
-        return insideCount + singleCount + waiting.size() + ready.size();
+        return inside.taken() + singleCount + waiting.size() + ready.size();
     }
 
     /** All or none. */
@@ -145,14 +100,15 @@ final class LibraryBatch implements BackendBatch {
                     SUBMIT,
                     "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
         }
-        List<Entry> entered = new ArrayList<>(requests.size());
+        List<BatchEntry> entered = new ArrayList<>(requests.size());
         boolean done = false;
         try {
             for (BatchRequest request : requests) {
                 entered.add(checked(request, owner));
             }
             feed();
-            List<Entry> moving = entered.stream().filter(entry -> entry.size > 0 && isForTheLibrary(entry)).toList();
+            List<BatchEntry> moving =
+                    entered.stream().filter(entry -> entry.size() > 0 && isForTheLibrary(entry)).toList();
             waiting.addAll(moving);
             int before = waiting.size();
             @Nullable CuFileException refused = feedOnce();
@@ -161,13 +117,15 @@ final class LibraryBatch implements BackendBatch {
                 throw refused;
             }
             done = true;
-            entered.stream().filter(entry -> entry.size == 0).forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
-            List<Entry> single = entered.stream().filter(entry -> entry.size > 0 && !isForTheLibrary(entry)).toList();
+            entered.stream().filter(entry -> entry.size() == 0)
+                    .forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
+            List<BatchEntry> single =
+                    entered.stream().filter(entry -> entry.size() > 0 && !isForTheLibrary(entry)).toList();
             singleCount += single.size();
             singles.add(single);
         } finally {
             if (!done) {
-                entered.forEach(entry -> entry.file.exit());
+                entered.forEach(entry -> entry.file().exit());
             }
         }
         feed();
@@ -179,29 +137,29 @@ final class LibraryBatch implements BackendBatch {
      * the driver has taken down. That holds for files that it serves so, for host memory, and for blocks that are not whole.
      * Nor is an entry that no slab holds, or a write that no file reaches: to refuse a submission frees what is in flight.
      */
-    private boolean isForTheLibrary(Entry entry) {
-        BatchRequest request = entry.request;
-        return entry.file.servedBy() != IoPath.LIBCUFILE_POSIX
+    private boolean isForTheLibrary(BatchEntry entry) {
+        BatchRequest request = entry.request();
+        return entry.file().servedBy() != IoPath.LIBCUFILE_POSIX
                 && !request.memory().kind().isHost()
-                && Transfers.isPageAligned(request.fileOffset() | request.bufferOffset() | entry.size)
-                && slabs.holds(entry.size)
-                && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size);
+                && Transfers.isPageAligned(request.fileOffset() | request.bufferOffset() | entry.size())
+                && slabs.holds(entry.size())
+                && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size());
     }
 
     /** Moves the bytes of a single entry; on a thread of the session. */
-    private void serve(Entry entry) {
-        BatchRequest request = entry.request;
+    private void serve(BatchEntry entry) {
+        BatchRequest request = entry.request();
         BatchStatus status = BatchStatus.FAILED;
         long result;
         try {
-            result = entry.done + transfers.run(
+            result = entry.done() + transfers.run(
                     Thread.currentThread(),
-                    entry.file,
+                    entry.file(),
                     request.write(),
                     request.memory(),
-                    entry.size - entry.done,
-                    request.fileOffset() + entry.done,
-                    request.bufferOffset() + entry.done);
+                    entry.size() - entry.done(),
+                    request.fileOffset() + entry.done(),
+                    request.bufferOffset() + entry.done());
             status = BatchStatus.COMPLETE;
         } catch (CuFileException e) {
             result = -(long) e.errno().orElse(e.error().code());
@@ -212,14 +170,14 @@ final class LibraryBatch implements BackendBatch {
         endSingle(entry, status, result);
     }
 
-    private synchronized void endSingle(Entry entry, BatchStatus status, long result) {
+    private synchronized void endSingle(BatchEntry entry, BatchStatus status, long result) {
         singleCount--;
         finish(entry, status, result);
         notifyAll();
     }
 
     /** Whatever is wrong with an entry, it is the submission that fails. */
-    private Entry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner) {
+    private BatchEntry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner) {
         try {
             return enter(request, owner.apply(request));
         } catch (CuFileException e) {
@@ -232,7 +190,7 @@ final class LibraryBatch implements BackendBatch {
         }
     }
 
-    private Entry enter(BatchRequest request, LibraryFile file) {
+    private BatchEntry enter(BatchRequest request, LibraryFile file) {
         MemoryRange memory = request.memory();
         Guards.transfer(SUBMIT, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
         Guards.accessMode(SUBMIT, file, request.write(), request.size(), request.fileOffset());
@@ -241,7 +199,7 @@ final class LibraryBatch implements BackendBatch {
             throw file.refused(SUBMIT);
         }
         long size = request.write() ? request.size() : beforeTheEnd(file, request);
-        return new Entry(file, request, size, 0, slabs.classOf(size), context);
+        return new BatchEntry(file, request, size, 0, slabs.classOf(size), context);
     }
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
@@ -256,29 +214,29 @@ final class LibraryBatch implements BackendBatch {
         do {
             refused = feedOnce();
             if (refused != null) {
-                Entry entry = waiting.remove();
+                BatchEntry entry = waiting.remove();
                 finish(entry, BatchStatus.FAILED, -refused.error().code());
             }
         } while (refused != null || mayFeed());
     }
 
     private boolean mayFeed() {
-        Entry next = waiting.peek();
-        if (next == null || !slabs.tryTake(next.slabClass)) {
+        BatchEntry next = waiting.peek();
+        if (next == null || !slabs.tryTake(next.slabClass())) {
             return false;
         }
-        slabs.giveBack(next.slabClass);
+        slabs.giveBack(next.slabClass());
         return true;
     }
 
     /** Feeds one run of entries with the same CUDA context; what the library says if it refuses it, which changes nothing. */
     private @Nullable CuFileException feedOnce() {
-        List<Entry> run = new ArrayList<>();
+        List<BatchEntry> run = new ArrayList<>();
         while (true) {
-            Entry next = waiting.peek();
+            BatchEntry next = waiting.peek();
             if (next == null
-                    || !run.isEmpty() && next.context != run.getFirst().context
-                    || !slabs.tryTake(next.slabClass)) {
+                    || !run.isEmpty() && next.context() != run.getFirst().context()
+                    || !slabs.tryTake(next.slabClass())) {
                 break;
             }
             run.add(waiting.remove());
@@ -286,59 +244,16 @@ final class LibraryBatch implements BackendBatch {
         if (run.isEmpty()) {
             return null;
         }
-        int[] slots = freeSlots(run.size());
-        for (int i = 0; i < run.size(); i++) {
-            BatchRequest request = run.get(i).request;
-            IoParams.write(
-                    params,
-                    i,
-                    run.get(i).file.handle(),
-                    request.write(),
-                    request.memory().address(),
-                    run.get(i).size,
-                    request.fileOffset(),
-                    request.bufferOffset(),
-                    slots[i]);
-        }
         try {
-            boolean pushed = CurrentContext.push(cuda, run.getFirst().context);
-            try {
-                if (handle == NONE) {
-                    handle = library.batchIoSetUp(capacity);
-                }
-                library.batchIoSubmit(handle, run.size(), params, 0);
-            } finally {
-                if (pushed) {
-                    CurrentContext.pop(cuda);
-                }
-            }
+            inside.submit(run);
+            return null;
         } catch (CuFileException e) {
             run.reversed().forEach(entry -> {
-                slabs.giveBack(entry.slabClass);
+                slabs.giveBack(entry.slabClass());
                 waiting.addFirst(entry);
             });
-            if (insideCount > 0) {
-                doubtful = true;
-                doubtedSince = System.nanoTime();
-            }
             return e;
         }
-        for (int i = 0; i < run.size(); i++) {
-            inside[slots[i]] = run.get(i);
-            insideCount++;
-        }
-        return null;
-    }
-
-    private int[] freeSlots(int wanted) {
-        int[] slots = new int[wanted];
-        int found = 0;
-        for (int slot = 0; found < wanted; slot++) {
-            if (inside[slot] == null) {
-                slots[found++] = slot;
-            }
-        }
-        return slots;
     }
 
     /** Waits for events and takes them; each is delivered once. */
@@ -355,8 +270,8 @@ final class LibraryBatch implements BackendBatch {
                 if (ready.size() >= least || left <= 0) {
                     return take(maximum);
                 }
-                starved = insideCount + singleCount == 0;
-                if (insideCount > 0) {
+                starved = inside.taken() + singleCount == 0;
+                if (inside.taken() > 0) {
                     reap(Math.min(left, SLICE.toNanos()));
                 } else if (singleCount > 0) {
                     awaitSingle(waiting.isEmpty() ? left : Math.min(left, SLICE.toNanos()));
@@ -409,71 +324,34 @@ final class LibraryBatch implements BackendBatch {
     }
 
     private void reap(long waitNanos) {
-        if (insideCount == 0) {
-            return;
-        }
-        count.set(JAVA_INT, 0, insideCount);
-        Timespec.write(timeout, waitNanos);
-        library.batchIoGetStatus(handle, waitNanos > 0 ? 1 : 0, count, events, timeout);
-        int taken = Math.clamp(count.get(JAVA_INT, 0), 0, capacity);
-        for (int i = 0; i < taken; i++) {
-            deliver(i);
-        }
-        if (doubtful) {
-            doubt(taken > 0);
-        }
+        inside.reap(waitNanos, this::deliver, this::lose);
     }
 
-    /** A submission that the library refuses may lose what is inside: after some time without an event, it is lost. */
-    private void doubt(boolean delivered) {
-        if (insideCount == 0) {
-            doubtful = false;
-        } else if (delivered) {
-            doubtedSince = System.nanoTime();
-        } else if (System.nanoTime() - doubtedSince > DOUBT.toNanos()) {
-            doubtful = false;
-            for (int slot = 0; slot < inside.length; slot++) {
-                @Nullable Entry entry = inside[slot];
-                if (entry != null) {
-                    inside[slot] = null;
-                    insideCount--;
-                    entry.file.abandon();
-                    finish(entry, BatchStatus.FAILED, -CuFileError.INTERNAL_ERROR.code());
-                }
-            }
-        }
-    }
-
-    private void deliver(int index) {
-        long slot = IoEvents.cookie(events, index);
-        @Nullable BatchStatus status = BY_VALUE.get(IoEvents.status(events, index));
-        @Nullable Entry entry = slot >= 0 && slot < capacity ? inside[(int) slot] : null;
-        if (entry == null || status == BatchStatus.PENDING || status == BatchStatus.WAITING) {
+    private void deliver(BatchEntry entry, BatchStatus status, long moved) {
+        slabs.giveBack(entry.slabClass());
+        if (moved < 0) {
+            finish(entry, status, moved);
             return;
         }
-        inside[(int) slot] = null;
-        insideCount--;
-        slabs.giveBack(entry.slabClass);
-        long moved = CuFileResults.transferred(
-                status == null ? BatchStatus.FAILED : status, IoEvents.result(events, index), entry.size);
-        if (moved >= 0) {
-            counters.add(entry.file.servedBy(), moved);
-            if (moved < entry.size) {
-                // It ends early what does not fit into a slab.
-                singleCount++;
-                singles.add(List.of(entry.after(moved)));
-            } else {
-                finish(entry, BatchStatus.COMPLETE, moved);
-            }
+        counters.add(entry.file().servedBy(), moved);
+        if (moved < entry.size()) {
+            // It ends early what does not fit into a slab.
+            singleCount++;
+            singles.add(List.of(entry.after(moved)));
         } else {
-            boolean complete = status == null || status == BatchStatus.COMPLETE;
-            finish(entry, complete ? BatchStatus.FAILED : status, moved);
+            finish(entry, status, moved);
         }
     }
 
-    private void finish(Entry entry, BatchStatus status, long result) {
-        entry.file.exit();
-        ready.add(new BatchEvent(entry.request.cookie(), status, result));
+    /** Its slab and its handle stay the library's: nobody knows whether it still uses them. */
+    private void lose(BatchEntry entry) {
+        entry.file().abandon();
+        finish(entry, BatchStatus.FAILED, -CuFileError.INTERNAL_ERROR.code());
+    }
+
+    private void finish(BatchEntry entry, BatchStatus status, long result) {
+        entry.file().exit();
+        ready.add(new BatchEvent(entry.request().cookie(), status, result));
     }
 
     /**
@@ -503,17 +381,14 @@ final class LibraryBatch implements BackendBatch {
         long deadline = deadline(LOST);
         try {
             cancelAll();
-            while (insideCount > 0 && System.nanoTime() < deadline) {
+            while (inside.taken() > 0 && System.nanoTime() < deadline) {
                 reap(SLICE.toNanos());
             }
             awaitWhile(() -> singleCount > 0);
         } finally {
             slabs.remove(this);
-            if (insideCount == 0) {
-                if (handle != NONE) {
-                    library.batchIoDestroy(handle);
-                }
-                arena.close();
+            if (inside.taken() == 0) {
+                inside.destroy();
             } else {
                 giveUp();
             }
@@ -538,13 +413,11 @@ final class LibraryBatch implements BackendBatch {
 
     /** The library never delivered some events: its memory and the files stay as they are, for ever. */
     private void giveUp() {
-        LOG.log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", insideCount);
-        for (@Nullable Entry entry : inside) {
-            if (entry != null) {
-                entry.file.abandon();
-                entry.file.exit();
-            }
-        }
+        LOG.log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", inside.taken());
+        inside.inside().forEach(entry -> {
+            entry.file().abandon();
+            entry.file().exit();
+        });
     }
 
     private void checkAlive(CuFileError error, String function) {

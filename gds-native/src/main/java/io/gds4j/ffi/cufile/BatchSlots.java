@@ -1,0 +1,187 @@
+package io.gds4j.ffi.cufile;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The library's own batch behind a {@link LibraryBatch}, whose lock guards it: entries that the library works on, each in a
+ * slot that its cookie names.
+ */
+final class BatchSlots {
+    /** What has become of an entry. */
+    interface Outcome {
+        /** @param moved bytes, then it is complete, or a negative code */
+        void of(BatchEntry entry, BatchStatus status, long moved);
+    }
+
+    /** After the library has refused a submission, those inside that do not end in this time never will. */
+    private static final Duration DOUBT = Duration.ofSeconds(2);
+    private static final long NONE = 0;
+
+    private static final Map<Integer, BatchStatus> BY_VALUE =
+            Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
+
+    private final CuFileLibrary library;
+    private final Cuda cuda;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment params;
+    private final MemorySegment events;
+    private final MemorySegment count;
+    private final MemorySegment timeout;
+    private final @Nullable BatchEntry[] slots;
+    private int taken;
+    /** Made for the first entry that the library gets: ending one takes it a tenth of a second. */
+    private long handle = NONE;
+    private long doubtedSince;
+    private boolean doubtful;
+
+    BatchSlots(CuFileLibrary library, Cuda cuda, int capacity) {
+        this.library = library;
+        this.cuda = cuda;
+        this.params = arena.allocate(IoParams.LAYOUT, capacity);
+        this.events = arena.allocate(IoEvents.LAYOUT, capacity);
+        this.count = arena.allocate(JAVA_INT);
+        this.timeout = arena.allocate(Timespec.LAYOUT);
+        this.slots = new BatchEntry[capacity];
+    }
+
+    /** Entries that the library works on. */
+    int taken() {
+        return taken;
+    }
+
+    /**
+     * Submits entries of one CUDA context, for which there is room.
+     *
+     * @throws CuFileException as the library refuses; then none is inside
+     */
+    void submit(List<BatchEntry> run) {
+        int[] free = free(run.size());
+        for (int i = 0; i < run.size(); i++) {
+            BatchEntry entry = run.get(i);
+            BatchRequest request = entry.request();
+            IoParams.write(
+                    params,
+                    i,
+                    entry.file().handle(),
+                    request.write(),
+                    request.memory().address(),
+                    entry.size(),
+                    request.fileOffset(),
+                    request.bufferOffset(),
+                    free[i]);
+        }
+        try {
+            CurrentContext.with(cuda, run.getFirst().context(), () -> {
+                if (handle == NONE) {
+                    handle = library.batchIoSetUp(slots.length);
+                }
+                library.batchIoSubmit(handle, run.size(), params, 0);
+                return true;
+            });
+        } catch (CuFileException e) {
+            if (taken > 0) {
+                doubtful = true;
+                doubtedSince = System.nanoTime();
+            }
+            throw e;
+        }
+        for (int i = 0; i < run.size(); i++) {
+            slots[free[i]] = run.get(i);
+            taken++;
+        }
+    }
+
+    private int[] free(int wanted) {
+        int[] free = new int[wanted];
+        int found = 0;
+        for (int slot = 0; found < wanted; slot++) {
+            if (slots[slot] == null) {
+                free[found++] = slot;
+            }
+        }
+        return free;
+    }
+
+    /** Takes what has ended, after waiting for so long if nothing has; what the library has lost fails. */
+    void reap(long waitNanos, Outcome outcome, Consumer<BatchEntry> lost) {
+        if (taken == 0) {
+            return;
+        }
+        count.set(JAVA_INT, 0, taken);
+        Timespec.write(timeout, waitNanos);
+        library.batchIoGetStatus(handle, waitNanos > 0 ? 1 : 0, count, events, timeout);
+        int told = Math.clamp(count.get(JAVA_INT, 0), 0, slots.length);
+        for (int i = 0; i < told; i++) {
+            deliver(i, outcome);
+        }
+        if (doubtful) {
+            doubt(told > 0, lost);
+        }
+    }
+
+    private void deliver(int index, Outcome outcome) {
+        long slot = IoEvents.cookie(events, index);
+        @Nullable BatchStatus told = BY_VALUE.get(IoEvents.status(events, index));
+        @Nullable BatchEntry entry = slot >= 0 && slot < slots.length ? slots[(int) slot] : null;
+        if (entry == null || told == BatchStatus.PENDING || told == BatchStatus.WAITING) {
+            return;
+        }
+        slots[(int) slot] = null;
+        taken--;
+        long moved = CuFileResults.transferred(
+                told == null ? BatchStatus.FAILED : told, IoEvents.result(events, index), entry.size());
+        boolean failed = told == null || told == BatchStatus.COMPLETE && moved < 0;
+        outcome.of(entry, failed ? BatchStatus.FAILED : moved >= 0 ? BatchStatus.COMPLETE : told, moved);
+    }
+
+    /** A submission that the library refuses may lose what is inside: after some time without an event, it is lost. */
+    private void doubt(boolean delivered, Consumer<BatchEntry> lost) {
+        if (taken == 0) {
+            doubtful = false;
+        } else if (delivered) {
+            doubtedSince = System.nanoTime();
+        } else if (System.nanoTime() - doubtedSince > DOUBT.toNanos()) {
+            doubtful = false;
+            List<BatchEntry> gone = inside();
+            Arrays.fill(slots, null);
+            taken = 0;
+            gone.forEach(lost);
+        }
+    }
+
+    /** What the library works on, or has lost. */
+    List<BatchEntry> inside() {
+        List<BatchEntry> inside = new ArrayList<>();
+        for (@Nullable BatchEntry entry : slots) {
+            if (entry != null) {
+                inside.add(entry);
+            }
+        }
+        return inside;
+    }
+
+    /** Frees it; nothing is inside. */
+    void destroy() {
+        if (handle != NONE) {
+            library.batchIoDestroy(handle);
+        }
+        arena.close();
+    }
+}
