@@ -37,16 +37,17 @@ final class AsyncCalls {
     /**
      * Starts a call that holds file and memory already, and gives them back.
      *
+     * @param function its name, for a failure
      * @param transfer the call
      */
-    CompletableFuture<Long> start(CuFileHandle handle, IoMemory memory, LongSupplier transfer) {
+    CompletableFuture<Long> start(CuFileHandle handle, IoMemory memory, String function, LongSupplier transfer) {
         Call call = new Call(handle, memory, transfer);
         try {
             threads.execute(call::run);
             return call;
         } catch (RejectedExecutionException e) {
             handle.letGo(memory);
-            throw Session.closed("cuFileRead");
+            throw Session.closed(function);
         }
     }
 

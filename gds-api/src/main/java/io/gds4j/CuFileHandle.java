@@ -27,6 +27,12 @@ import java.util.concurrent.CompletableFuture;
  * Thread-safe; positions are arguments, never state. {@link #close} waits for I/O in flight.
  *
  * <p>
+ * Virtual threads: transfers of GPU memory, all that libcufile serves, futures and reads ahead are made by platform threads. What
+ * {@code read} and {@code write} move between host memory and a file by gds4j's own engine is moved by the caller, and the system
+ * calls hold its carrier: {@code readAsync(…).join()} does not, which pays where a disk is waited for. So do opening a file and
+ * registering memory, for as long as kernel and driver take.
+ *
+ * <p>
  * After {@code close()} every method but {@link #path}, {@link #isOpen}, {@link #close} and {@link #toString} throws
  * HANDLE_NOT_REGISTERED, and once the driver is closed DRIVER_NOT_INITIALIZED.
  *
@@ -236,6 +242,7 @@ public final class CuFileHandle implements AutoCloseable {
                 .start(
                         this,
                         memory,
+                        request.function(),
                         () -> transfer(
                                 request.write(), memory, request.size(), request.fileOffset(),
                                 request.bufferOffset()));

@@ -1,5 +1,6 @@
 package io.gds4j;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -51,9 +52,17 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     private void goAhead() {
         while (!free.isEmpty() && ranges.hasNext()) {
             FileRange range = Objects.requireNonNull(ranges.next(), "range");
-            IoMemory memory = free.peek();
-            ahead.add(new Ahead(range, memory, handle.readAsync(memory, range.size(), range.fileOffset(), 0)));
-            free.remove();
+            IoMemory memory = free.remove();
+            ahead.add(new Ahead(range, memory, begin(range, memory)));
+        }
+    }
+
+    /** A range that is refused fails when its turn comes: those before it are still to be seen. */
+    private CompletableFuture<Long> begin(FileRange range, IoMemory memory) {
+        try {
+            return handle.readAsync(memory, range.size(), range.fileOffset(), 0);
+        } catch (CuFileException e) {
+            return CompletableFuture.failedFuture(e);
         }
     }
 
@@ -67,7 +76,7 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
      *
      * @return what was read
      * @throws NoSuchElementException after the last one, and after close
-     * @throws io.gds4j.error.CuFileException if reading it failed; later ranges can still be asked for
+     * @throws CuFileException if it was refused or reading it failed; later ranges can still be asked for
      */
     @Override
     public Chunk next() {

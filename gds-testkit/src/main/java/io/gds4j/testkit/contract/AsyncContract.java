@@ -19,6 +19,8 @@ import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -143,6 +145,75 @@ public abstract class AsyncContract extends BackendContract {
             }
             assertThat(seen).isEqualTo(ranges);
         }
+    }
+
+    @Test
+    void rangeThatIsRefusedFailsInItsTurnAndThoseAfterItAreRead() {
+        GuardedFile file = newFile(3 * PART);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(backend().kinds().getFirst(), 2 * PART)) {
+            List<MemoryRange> buffers =
+                    List.of(memory.range().slice(0, PART), memory.range().slice(PART, PART));
+            List<FileRange> ranges = List.of(
+                    new FileRange(0, PART), new FileRange(PART, PART + 1), new FileRange(-1, PART),
+                    new FileRange(2 * PART, PART));
+            try (PrefetchedReads reads = handle.prefetch(buffers, ranges.iterator())) {
+                assertThat(reads.next().bytes()).isEqualTo(PART);
+                Failures.expect(CuFileError.CUDA_POINTER_RANGE_ERROR, reads::next);
+                Failures.expect(CuFileError.INVALID_VALUE, reads::next);
+                PrefetchedReads.Chunk last = reads.next();
+                assertThat(last.bytes()).isEqualTo(PART);
+                assertThat(reads.hasNext()).isFalse();
+                byte[] found = new byte[PART];
+                allocator().copyToHost(last.memory().range(), MemorySegment.ofArray(found));
+                assertThat(found).isEqualTo(file.expected(2 * PART, PART));
+            }
+        }
+    }
+
+    @Test
+    void virtualThreadsReadAheadAndAtOnceMoreThanThereAreCarriers() throws InterruptedException {
+        GuardedFile file = newFile(PARTS * PART);
+        int threads = 4 * Runtime.getRuntime().availableProcessors() + 8;
+        List<GuardedMemory> memories = new ArrayList<>();
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
+            List<Thread> started = new ArrayList<>();
+            List<Long> moved = Collections.synchronizedList(new ArrayList<>());
+            for (int i = 0; i < threads; i++) {
+                GuardedMemory memory = memory(backend().kinds().getFirst(), 2 * PART);
+                memories.add(memory);
+                started.add(Thread.ofVirtual().start(() -> moved.add(readAll(handle, memory.range()))));
+            }
+            for (Thread thread : started) {
+                thread.join();
+            }
+            assertThat(moved).hasSize(threads).containsOnly(2L * PARTS * PART);
+            for (GuardedMemory memory : memories) {
+                memory.expect(0, file.expected((PARTS - 1L) * PART, PART));
+                memory.expect(PART, file.expected((PARTS - 1L) * PART, PART));
+                memory.verify();
+            }
+        } finally {
+            memories.forEach(GuardedMemory::close);
+        }
+    }
+
+    /** The file twice: ahead, and part by part as futures. */
+    private static long readAll(CuFileHandle handle, MemoryRange memory) {
+        MemoryRange first = memory.slice(0, PART);
+        MemoryRange second = memory.slice(PART, PART);
+        long sum = 0;
+        Iterator<FileRange> ranges =
+                IntStream.range(0, PARTS).mapToObj(i -> new FileRange((long) i * PART, PART)).iterator();
+        try (PrefetchedReads reads = handle.prefetch(List.of(first), ranges)) {
+            while (reads.hasNext()) {
+                sum += reads.next().bytes();
+            }
+        }
+        for (int i = 0; i < PARTS; i++) {
+            sum += handle.readAsync(second, PART, (long) i * PART, 0).join();
+        }
+        return sum;
     }
 
     @Test
