@@ -264,6 +264,7 @@ final class CompatSession {
     }
 
     long read(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        checkAllowed(memory, READ);
         Lane lane = engine.borrowLane();
         try {
             return move(lane, file, memory, size, fileOffset, bufferOffset, false, READ);
@@ -273,6 +274,7 @@ final class CompatSession {
     }
 
     long write(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        checkAllowed(memory, WRITE);
         Lane lane = engine.borrowLane();
         try {
             return move(lane, file, memory, size, fileOffset, bufferOffset, true, WRITE);
@@ -283,14 +285,37 @@ final class CompatSession {
 
     /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
     long perform(Lane lane, BatchRequest entry, String function) {
+        CompatFile file = check(entry, function);
+        if (entry.size() == 0) {
+            return 0;
+        }
+        checkAllowed(entry.memory(), function);
+        return move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(), entry.write(),
+                function);
+    }
+
+    /** The file, if the request is in order. */
+    CompatFile check(BatchRequest entry, String function) {
         CompatFile file = CompatFile.own(this, entry.file(), function);
         RequestArguments.check(
                 function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
                 entry.write());
-        return entry.size() == 0
-                ? 0
-                : move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
-                        entry.write(), function);
+        return file;
+    }
+
+    /** Moves a part of a stream's operation that is in order between the file and host memory of ours. */
+    long performPart(Lane lane, BatchRequest part, String function) {
+        return move(lane, CompatFile.own(this, part.file(), function), part.memory(), part.size(), part.fileOffset(),
+                part.bufferOffset(), part.write(), function);
+    }
+
+    private void checkAllowed(MemoryRange memory, String function) {
+        if (memory.kind().isHost() && !allowSystemMemory) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    function,
+                    "properties.allow_system_memory is false and the memory is the host's");
+        }
     }
 
     private long move(
@@ -358,12 +383,6 @@ final class CompatSession {
 
     private Transfer transfer(Lane lane, MemoryRange memory, long bufferOffset, boolean write, String function) {
         if (memory.kind().isHost()) {
-            if (!allowSystemMemory) {
-                throw CuFileException.of(
-                        CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                        function,
-                        "properties.allow_system_memory is false and the memory is the host's");
-            }
             lane.hostTransfer().target(memory, bufferOffset, write, engine.helper());
             return lane.hostTransfer();
         }

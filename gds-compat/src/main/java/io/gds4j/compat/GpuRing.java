@@ -179,7 +179,7 @@ final class GpuRing {
 
     /**
      * Starts a copy. A small one goes row by row while streams wait for us: what is put into the queue of commands gets nowhere
-     * once waiting streams stand in all of the GPU's few channels, and they would wait for it.
+     * while waiting streams stand in its channel. A single byte has no two rows and waits there; no stream waits for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {

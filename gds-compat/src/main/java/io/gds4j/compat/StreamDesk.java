@@ -8,6 +8,8 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.stream.RegisteredStreams;
 import io.gds4j.ffi.stream.StreamLanes;
 import io.gds4j.ffi.stream.StreamTransfer;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
@@ -37,6 +39,11 @@ final class StreamDesk {
         @Override
         public void prepareForWaits() {
             pool.fillForParking();
+        }
+
+        @Override
+        public boolean stages() {
+            return true;
         }
 
         @Override
@@ -75,6 +82,22 @@ final class StreamDesk {
         @Override
         public long move(Lane lane, BatchRequest request) {
             return session.perform(lane, request, function);
+        }
+
+        /** Managed memory is moved by processors. */
+        @Override
+        public boolean isStaged(MemoryRange memory) {
+            return memory.kind().isCuda() && !memory.kind().isHost() && memory.kind() != MemoryKind.CUDA_MANAGED;
+        }
+
+        @Override
+        public void check(BatchRequest request) {
+            session.check(request, function);
+        }
+
+        @Override
+        public long movePart(Lane lane, BatchRequest part) {
+            return session.performPart(lane, part, function);
         }
 
         @Override

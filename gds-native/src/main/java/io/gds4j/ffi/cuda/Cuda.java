@@ -122,8 +122,8 @@ public interface Cuda {
     int memcpyHtoDAsync(long device, long host, long bytes, long stream);
 
     /**
-     * {@code cuMemcpy2DAsync}, rows one behind the other: as {@link #memcpyHtoDAsync} of {@code width * rows} bytes, but always by
-     * a copy engine, where the driver puts small plain copies into the queue of commands.
+     * {@code cuMemcpy2DAsync}, rows one behind the other: as {@link #memcpyHtoDAsync} of {@code width * rows} bytes, but by a copy
+     * engine, where the driver puts small plain copies into the queue of commands; a single row is a plain copy to it.
      */
     int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream);
 
@@ -152,6 +152,9 @@ public interface Cuda {
     /** {@code cuStreamWaitValue32}: the stream goes on once the 32-bit word at {@code address} satisfies the flags. */
     int streamWaitValue32(long stream, long address, int value, int flags);
 
+    /** {@code cuStreamWriteValue32}: sets the 32-bit word at {@code address} once the stream has come to it. */
+    int streamWriteValue32(long stream, long address, int value);
+
     /** {@code cuStreamIsCapturing}: 0 if no graph is being captured from the stream. */
     int streamIsCapturing(long stream, int[] status);
 
@@ -167,6 +170,20 @@ public interface Cuda {
     int eventSynchronize(long event);
 
     int eventQuery(long event);
+
+    /** {@code cuModuleLoadData} of PTX text into the current context. */
+    int moduleLoad(long[] module, String ptx);
+
+    int moduleUnload(long module);
+
+    int moduleGetFunction(long[] function, long module, String name);
+
+    /**
+     * {@code cuLaunchKernel} of one row of blocks.
+     *
+     * @param argument the kernel's only parameter, of 8 bytes
+     */
+    int launchKernel(long function, int blocks, int threadsPerBlock, long argument, long stream);
 
     /** {@code cuMemAddressReserve}. */
     int memAddressReserve(long[] pointer, long bytes, long alignment);

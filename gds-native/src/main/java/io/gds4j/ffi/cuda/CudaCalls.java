@@ -47,9 +47,15 @@ final class CudaCalls {
     private static final MethodHandle LLPL = shape(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
     private static final MethodHandle PLPL = shape(ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG);
     private static final MethodHandle LLLLL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle PLP = shape(ADDRESS, JAVA_LONG, ADDRESS);
     private static final MethodHandle PLLLL = shape(ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle LLLLLL =
             shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+
+    /** Function, grid, block, shared memory, stream, parameters, extra. */
+    private static final MethodHandle LAUNCH = shape(
+            JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS,
+            JAVA_LONG);
 
     private final MemorySegment[] entryPoints = new MemorySegment[CudaFunction.values().length];
     private final List<String> missing = new ArrayList<>();
@@ -291,6 +297,24 @@ final class CudaCalls {
     int call(CudaFunction function, MemorySegment a, long b, long c, int d, long e) {
         try {
             return (int) PLLIL.invokeExact(entry(function), a, b, c, d, e);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, MemorySegment a, long b, MemorySegment c) {
+        try {
+            return (int) PLP.invokeExact(entry(function), a, b, c);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    /** One row of blocks without shared memory. */
+    int launch(CudaFunction function, long kernel, int blocks, int threads, long stream, MemorySegment parameters) {
+        try {
+            return (int) LAUNCH.invokeExact(
+                    entry(function), kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

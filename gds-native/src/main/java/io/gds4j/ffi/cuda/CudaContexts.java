@@ -19,6 +19,7 @@ public final class CudaContexts {
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
     private final StreamWaits streamWaits = new StreamWaits();
+    private final ConcurrentMap<Long, CopyKernel> copyKernels = new ConcurrentHashMap<>();
     private final ThreadLocal<long[]> answers = ThreadLocal.withInitial(() -> new long[1]);
 
     /** Over an initialised driver. */
@@ -100,6 +101,30 @@ public final class CudaContexts {
                 && cuda.deviceGetAttribute(
                         value, CudaAttributes.DEVICE_CONCURRENT_MANAGED_ACCESS, device[0]) == Cuda.SUCCESS
                 && value[0] == 1;
+    }
+
+    /**
+     * The kernel that copies within streams of a context, loaded when it is first asked for and no stream waits for us.
+     *
+     * @throws CuFileException if the driver refuses
+     */
+    public CopyKernel copyKernel(long context) {
+        long id = idOf(context);
+        CopyKernel known = copyKernels.get(id);
+        if (known == null) {
+            streamWaits.whileNone(() -> copyKernels.computeIfAbsent(id, missing -> loadCopyKernel(context)));
+            known = copyKernels.get(id);
+        }
+        return known;
+    }
+
+    private CopyKernel loadCopyKernel(long context) {
+        CudaErrors.check(cuda, "cuCtxPushCurrent", enter(context));
+        try {
+            return CopyKernel.load(cuda);
+        } finally {
+            leave();
+        }
     }
 
     /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */

@@ -6,8 +6,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.gds4j.ffi.CString;
 import io.gds4j.ffi.CallState;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
@@ -344,6 +346,14 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int streamWriteValue32(long stream, long address, int value) {
+        if (!has(CudaFunction.STREAM_WRITE_VALUE32)) {
+            return ERROR_NOT_FOUND;
+        }
+        return calls.call(CudaFunction.STREAM_WRITE_VALUE32, stream, address, value, 0);
+    }
+
+    @Override
     public int streamIsCapturing(long stream, int[] status) {
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.STREAM_IS_CAPTURING, stream, out), out, status);
@@ -379,6 +389,36 @@ public final class FfmCuda implements Cuda {
     @Override
     public int eventQuery(long event) {
         return calls.call(CudaFunction.EVENT_QUERY, event);
+    }
+
+    @Override
+    public int moduleLoad(long[] module, String ptx) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment image = arena.allocateFrom(ptx, StandardCharsets.US_ASCII);
+            MemorySegment out = CallState.current().scratch();
+            return answer(calls.call(CudaFunction.MODULE_LOAD_DATA, out, image), out, module);
+        }
+    }
+
+    @Override
+    public int moduleUnload(long module) {
+        return calls.call(CudaFunction.MODULE_UNLOAD, module);
+    }
+
+    @Override
+    public int moduleGetFunction(long[] function, long module, String name) {
+        MemorySegment out = CallState.current().scratch();
+        MemorySegment symbol = out.asSlice(SECOND);
+        symbol.setString(0, name, StandardCharsets.US_ASCII);
+        return answer(calls.call(CudaFunction.MODULE_GET_FUNCTION, out, module, symbol), out, function);
+    }
+
+    @Override
+    public int launchKernel(long function, int blocks, int threadsPerBlock, long argument, long stream) {
+        MemorySegment parameters = CallState.current().scratch();
+        parameters.set(JAVA_LONG, 0, parameters.address() + SECOND);
+        parameters.set(JAVA_LONG, SECOND, argument);
+        return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream, parameters);
     }
 
     @Override

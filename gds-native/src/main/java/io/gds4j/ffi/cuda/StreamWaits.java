@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cuda;
 
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -19,7 +20,11 @@ public final class StreamWaits {
     /** So long a stream gives way to calls that wait for a time without waiting streams. */
     private static final long GIVE_WAY_NANOS = 20_000_000;
 
+    /** So long a step waits for others; CUDA may keep one of them waiting for the program. */
+    private static final long STEP_MILLIS = 50;
+
     private final ReentrantLock lock = new ReentrantLock();
+    private final ReentrantLock steps = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private volatile int operations;
     private volatile int streams;
@@ -79,6 +84,38 @@ public final class StreamWaits {
             changed.signalAll();
         } finally {
             lock.unlock();
+        }
+    }
+
+    /**
+     * Before several pieces of work are put into a stream that shall follow each other at once, where streams share a channel, too:
+     * nothing for which another stream waits comes between. Waits a moment for others who do so.
+     *
+     * @return for {@link #endStep}
+     */
+    public boolean beginStep() {
+        boolean interrupted = false;
+        boolean begun = false;
+        try {
+            begun = steps.tryLock(STEP_MILLIS, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            interrupted = true;
+            begun = steps.tryLock();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return begun;
+    }
+
+    /**
+     * Ends what {@link #beginStep} began.
+     *
+     * @param begun what it returned
+     */
+    public void endStep(boolean begun) {
+        if (begun) {
+            steps.unlock();
         }
     }
 

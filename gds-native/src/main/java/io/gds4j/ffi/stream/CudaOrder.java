@@ -2,25 +2,36 @@ package io.gds4j.ffi.stream;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CopyCell;
+import io.gds4j.ffi.cuda.CopyKernel;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.cuda.StreamWaits;
+import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The order of a CUDA stream. At submission an event is recorded in the stream, and the stream is told to wait for a word. A
- * thread of our own waits for the event, moves the bytes through streams of our own, and sets the word, whatever came of it.
- * Nothing of ours runs on a thread of CUDA's, and no call on the program's stream is made elsewhere than on the submitting
- * thread, so that its per-thread stream works, too.
+ * thread of our own waits for the event, moves the bytes, and sets the word, whatever came of it. Nothing of ours runs on a thread
+ * of CUDA's, and no call on the program's stream is made elsewhere than on the submitting thread, so that its per-thread stream
+ * works, too.
  *
  * <p>
- * While the stream waits for the word, it is invisible to CUDA's scheduler: whatever synchronises implicitly, such as pinning
- * memory, would wait for it and might keep its operation from being done. All such things are made beforehand.
+ * While a stream waits for a word, CUDA's scheduler does not see it, and much waits for it: the channel of the GPU that it stands
+ * in, with all that other streams put there; calls that synchronise implicitly, such as freeing memory, and behind them nearly
+ * every other call. So what a stream waits for must not need any of that. Where the backend allows it ({@link StagedRun}), the
+ * stream copies itself, by a kernel of ours behind the wait, between its memory and pinned slabs.
+ *
+ * <p>
+ * A stream waits in the channel that it last worked in. A kernel before the wait sees to it that this is never that of a copy
+ * engine, where the copies of everybody would wait for it.
  *
  * @param <L> what the thread works with
  */
@@ -28,8 +39,8 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
-    /** CUDA's queue for a stream has 1024 places, some for each of ours and some for the program's own work between. */
-    private static final long MOST_PENDING = 128;
+    /** CUDA's queue for a stream has 1024 places, some for each of our steps and some for the program's own work between. */
+    private static final long MOST_PENDING = StagingSlabs.CELLS;
 
     private final long stream;
     private final int flags;
@@ -42,6 +53,10 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private final ReleaseWords words;
     private final ReleaseWord word;
     private final L lane;
+    private final CopyKernel kernel;
+    private final @Nullable StagingSlabs slabs;
+    private final StagingSlabs.@Nullable Place place;
+    private final StagedRun.Turns turns = new Turns();
     /**
      * Held while operations are put into the stream, which keeps their order. Those calls wait when CUDA's queue for the stream is
      * full, so that what makes room there needs another lock.
@@ -50,23 +65,54 @@ final class CudaOrder<L> implements StreamOrder<L> {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final Deque<Parked<L>> queue = new ArrayDeque<>();
-    private final Deque<Long> idleEvents = new ArrayDeque<>();
+    private final Deque<ParkedOperation<L>> queue = new ArrayDeque<>();
+    private final IdleEvents events;
     private @Nullable Thread worker;
     private long pending;
+
+    /** Steps that the stream has not left behind. Under the lock. */
+    private long steps;
+
+    /** Copies so far. Under the submission lock. */
+    private long copies;
 
     /** Operations for which the stream counts as waiting. Under the lock. */
     private int waits;
 
     private boolean closed;
 
-    /** An operation for which the stream waits. */
-    private record Parked<L>(StreamOperation<L> operation, long event, int turn) {
+    /** How an operation that is served here sees the stream. */
+    private final class Turns implements StagedRun.Turns {
+        @Override
+        public int await(long event) {
+            return contexts.in(context, () -> CudaOrder.this.await(event));
+        }
+
+        @Override
+        public boolean hasCome(long event) {
+            return contexts.in(context, () -> cuda.eventQuery(event)) == Cuda.SUCCESS;
+        }
+
+        @Override
+        public void release(Step step) {
+            word.release(step.turn());
+        }
+
+        @Override
+        public void leave(Step step) {
+            CudaOrder.this.leave(step);
+        }
+
+        @Override
+        public RuntimeException failure(int result) {
+            return CudaErrors.failure(cuda, "cuEventSynchronize", result).build();
+        }
     }
 
     /**
      * @param stream raw {@code CUstream}
      * @param anyContext the stream is one of CUDA's special ones: it means the submitting thread's context
+     * @param slabs for operations that are staged; null if none are
      */
     CudaOrder(
             long stream,
@@ -75,22 +121,36 @@ final class CudaOrder<L> implements StreamOrder<L> {
             int flags,
             CudaContexts contexts,
             StreamLanes<L> lanes,
-            ReleaseWords words) {
+            ReleaseWords words,
+            @Nullable StagingSlabs slabs) {
         this.stream = stream;
         this.anyContext = anyContext;
         this.context = context;
         this.flags = flags;
         this.contexts = contexts;
         this.cuda = contexts.cuda();
+        this.events = new IdleEvents(cuda);
         this.streamWaits = contexts.streamWaits();
         this.lanes = lanes;
         this.words = words;
+        this.slabs = slabs;
+        this.kernel = contexts.copyKernel(context);
         this.word = words.take();
+        StagingSlabs.Place taken = null;
         try {
+            taken = slabs == null ? null : slabs.takePlace();
             this.lane = lanes.borrow(context);
         } catch (RuntimeException e) {
             words.giveBack(word);
+            giveBack(taken);
             throw e;
+        }
+        this.place = taken;
+    }
+
+    private void giveBack(StagingSlabs.@Nullable Place taken) {
+        if (slabs != null && taken != null) {
+            slabs.giveBack(taken);
         }
     }
 
@@ -119,7 +179,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private void awaitRoom() {
         lock.lock();
         try {
-            while (pending >= MOST_PENDING && !closed) {
+            while (steps >= MOST_PENDING && !closed) {
                 changed.awaitUninterruptibly();
             }
             if (closed) {
@@ -151,35 +211,111 @@ final class CudaOrder<L> implements StreamOrder<L> {
             throw CuFileException.of(
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
-        long event = event();
-        boolean parked = false;
+        ParkedOperation<L> parked = new ParkedOperation<>(operation, copies(operation));
         streamWaits.begin(countWait());
         try {
-            CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(event, stream));
+            putStep(parked, 0);
+            for (int i = 1; i < parked.steps(); i++) {
+                awaitRoom();
+                putStep(parked, i);
+            }
+        } finally {
+            if (!operation.isQueued()) {
+                streamWaits.end(uncountWait());
+            }
+        }
+    }
+
+    /** How many copies of its own the stream makes for an operation; 0 where the backend does it all. */
+    private int copies(StreamOperation<L> operation) {
+        if (place == null || !operation.isStaged()) {
+            return 0;
+        }
+        MemoryRange memory = operation.memory();
+        try {
+            boolean own = contexts.contextOf(memory.address(), memory.device()) == context;
+            return own ? Math.toIntExact(StagedRun.copies(operation.largest())) : 0;
+        } catch (CuFileException e) {
+            // What is wrong with the memory the program learns from the result.
+            return 0;
+        }
+    }
+
+    private void putStep(ParkedOperation<L> parked, int index) {
+        long reached = 0;
+        long copied = 0;
+        boolean together = streamWaits.beginStep();
+        boolean handed = false;
+        boolean complete = false;
+        try {
+            CopyCell cell = index < parked.copies() ? nextCell() : null;
+            reached = events.take();
+            copied = cell == null ? 0 : events.take();
+            if (index == 0) {
+                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(word.emptyCell(), 0, stream));
+            }
+            CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
             int turn = word.next();
             CudaErrors.check(
                     cuda,
                     "cuStreamWaitValue32",
                     cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
             word.waitsForNext();
-            parked = true;
+            hand(parked, new Step(reached, turn, cell, copied));
+            handed = true;
+            if (cell != null) {
+                long most = parked.operation().largest();
+                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cell, most, stream));
+                CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(copied, stream));
+            }
+            complete = true;
+            parked.complete();
         } finally {
-            lock.lock();
-            try {
-                if (parked) {
-                    pending++;
-                    queue.add(new Parked<>(operation, event, word.turns()));
-                    startWorker();
-                    changed.signalAll();
-                } else {
-                    idleEvents.push(event);
-                }
-            } finally {
-                lock.unlock();
+            streamWaits.endStep(together);
+            if (!complete) {
+                parked.breakOff();
             }
-            if (!parked) {
-                streamWaits.end(uncountWait());
+            if (!handed) {
+                events.keep(reached);
+                events.keep(copied);
             }
+        }
+    }
+
+    /** A stream that goes on without us, because the process ends, copies nothing. */
+    private CopyCell nextCell() {
+        List<CopyCell> cells = Objects.requireNonNull(place, "no staged operation without a place").cells();
+        CopyCell cell = cells.get((int) (copies++ % cells.size()));
+        cell.clear();
+        return cell;
+    }
+
+    private void hand(ParkedOperation<L> parked, Step step) {
+        parked.hand(step);
+        lock.lock();
+        try {
+            steps++;
+            if (!parked.operation().isQueued()) {
+                parked.operation().setQueued();
+                pending++;
+                queue.add(parked);
+                startWorker();
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void leave(Step step) {
+        events.keep(step.reached());
+        events.keep(step.copied());
+        lock.lock();
+        try {
+            steps--;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -203,22 +339,6 @@ final class CudaOrder<L> implements StreamOrder<L> {
         }
     }
 
-    private long event() {
-        lock.lock();
-        try {
-            Long idle = idleEvents.poll();
-            if (idle != null) {
-                return idle;
-            }
-        } finally {
-            lock.unlock();
-        }
-        long[] event = new long[1];
-        int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-        CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, how));
-        return event[0];
-    }
-
     private void startWorker() {
         if (worker == null) {
             Thread thread = Thread.ofPlatform().daemon().name("gds4j-stream").unstarted(this::serve);
@@ -228,32 +348,44 @@ final class CudaOrder<L> implements StreamOrder<L> {
     }
 
     private void serve() {
-        Parked<L> parked = take();
+        ParkedOperation<L> parked = take();
         while (parked != null) {
             serve(parked);
             parked = take();
         }
     }
 
-    private void serve(Parked<L> parked) {
+    private void serve(ParkedOperation<L> parked) {
         try {
-            int reached = contexts.in(context, () -> await(parked.event()));
-            if (reached == Cuda.SUCCESS) {
-                parked.operation().run(lane);
+            if (parked.isStaged() && slabs != null && place != null) {
+                new StagedRun<>(parked, turns, lane, slabs, place).run();
             } else {
-                parked.operation().fail(CudaErrors.failure(cuda, "cuEventSynchronize", reached).build());
+                servePlain(parked);
             }
         } finally {
-            word.release(parked.turn());
             streamWaits.end(uncountWait());
             lock.lock();
             try {
-                idleEvents.push(parked.event());
                 pending--;
                 changed.signalAll();
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private void servePlain(ParkedOperation<L> parked) {
+        Step step = Objects.requireNonNull(parked.next(), "an operation is queued with its first step");
+        try {
+            int reached = turns.await(step.reached());
+            if (reached == Cuda.SUCCESS) {
+                parked.operation().run(lane);
+            } else {
+                parked.operation().fail(turns.failure(reached));
+            }
+        } finally {
+            turns.release(step);
+            leave(step);
         }
     }
 
@@ -268,7 +400,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
     }
 
-    private @Nullable Parked<L> take() {
+    private @Nullable ParkedOperation<L> take() {
         lock.lock();
         try {
             while (queue.isEmpty() && !closed) {
@@ -317,10 +449,11 @@ final class CudaOrder<L> implements StreamOrder<L> {
             }
         }
         contexts.in(context, () -> {
-            idleEvents.forEach(cuda::eventDestroy);
+            events.destroy();
             return Cuda.SUCCESS;
         });
         words.giveBack(word);
+        giveBack(place);
         lanes.giveBack(lane);
         if (interrupted) {
             Thread.currentThread().interrupt();

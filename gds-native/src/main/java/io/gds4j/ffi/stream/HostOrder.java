@@ -36,7 +36,9 @@ final class HostOrder<L> implements StreamOrder<L> {
             stream.enqueue(() -> run(operation));
             queued = true;
         } finally {
-            if (!queued) {
+            if (queued) {
+                operation.setQueued();
+            } else {
                 pending.decrementAndGet();
             }
         }

@@ -29,6 +29,7 @@ public final class RegisteredStreams<L> {
     private final Optional<CudaContexts> contexts;
     private final StreamLanes<L> lanes;
     private final Optional<ReleaseWords> words;
+    private final Optional<StagingSlabs> slabs;
     private final Map<Long, StreamOrder<L>> orders = new HashMap<>();
     private boolean closed;
     private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
@@ -44,6 +45,7 @@ public final class RegisteredStreams<L> {
         this.contexts = contexts;
         this.lanes = lanes;
         this.words = contexts.map(known -> new ReleaseWords(known));
+        this.slabs = contexts.filter(known -> lanes.stages()).map(known -> new StagingSlabs(known));
     }
 
     /**
@@ -81,7 +83,8 @@ public final class RegisteredStreams<L> {
             CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
         }
         lanes.prepareForWaits();
-        return new CudaOrder<>(stream, special, context[0], flags, known, lanes, words.orElseThrow());
+        return new CudaOrder<>(stream, special, context[0], flags, known, lanes, words.orElseThrow(),
+                slabs.orElse(null));
     }
 
     /** Forgets a stream, once it has passed all operations. */
@@ -115,15 +118,13 @@ public final class RegisteredStreams<L> {
             }
         }
         StreamOperation<L> operation = new StreamOperation<>(request, write, order.flags(), transfer);
-        boolean queued = false;
         try {
             order.submit(operation);
-            queued = true;
         } catch (IllegalStateException e) {
             throw invalid(function, "the stream is closed");
         } finally {
-            if (!queued) {
-                operation.abandon();
+            if (!operation.isQueued()) {
+                operation.end();
             }
         }
     }
@@ -172,6 +173,7 @@ public final class RegisteredStreams<L> {
         }
         last.forEach(StreamOrder::close);
         words.ifPresent(ReleaseWords::close);
+        slabs.ifPresent(StagingSlabs::close);
     }
 
     private static CuFileException invalid(String function, String detail) {

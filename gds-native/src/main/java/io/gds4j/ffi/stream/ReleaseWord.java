@@ -1,5 +1,6 @@
 package io.gds4j.ffi.stream;
 
+import io.gds4j.ffi.cuda.CopyCell;
 import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -12,18 +13,31 @@ import java.lang.invoke.VarHandle;
 final class ReleaseWord {
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
+    /** A cache line for the word, which a stream polls, and a cell behind it. */
+    static final long BYTES = 64 + CopyCell.BYTES;
+
+    private static final long CELL_OFFSET = 64;
+
     private final long address;
     private final MemorySegment word;
+    private final CopyCell emptyCell;
     private volatile int turns;
 
     ReleaseWord(long address) {
         this.address = address;
         this.word = HostMemoryViews.ofAddress(address, Integer.BYTES);
+        this.emptyCell = CopyCell.at(address + CELL_OFFSET);
         WORD.setRelease(word, 0L, 0);
+        emptyCell.clear();
     }
 
     long address() {
         return address;
+    }
+
+    /** For kernels that shall copy nothing. */
+    CopyCell emptyCell() {
+        return emptyCell;
     }
 
     /** What the next wait is for; {@link #waitsForNext} once the stream waits. By one thread at a time, as the other. */

@@ -16,9 +16,6 @@ import java.util.List;
 final class ReleaseWords {
     private static final int WORDS = 1024;
 
-    /** A cache line each: a stream polls its word. */
-    private static final int STRIDE = 64;
-
     private final CudaContexts contexts;
     private final StreamWaits waits;
     private final Deque<ReleaseWord> idle = new ArrayDeque<>();
@@ -52,10 +49,10 @@ final class ReleaseWords {
         CudaErrors.check(
                 cuda,
                 "cuMemHostAlloc",
-                contexts.in(contexts.primary(0), () -> cuda.memHostAlloc(pointer, (long) WORDS * STRIDE, flags)));
+                contexts.in(contexts.primary(0), () -> cuda.memHostAlloc(pointer, WORDS * ReleaseWord.BYTES, flags)));
         blocks.add(pointer[0]);
         for (int i = 0; i < WORDS; i++) {
-            idle.add(new ReleaseWord(pointer[0] + (long) i * STRIDE));
+            idle.add(new ReleaseWord(pointer[0] + i * ReleaseWord.BYTES));
         }
     }
 

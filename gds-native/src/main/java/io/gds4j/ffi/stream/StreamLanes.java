@@ -9,6 +9,11 @@ public interface StreamLanes<L> {
     /** Makes what operations will need while streams wait for them, before the first of them does. */
     void prepareForWaits();
 
+    /** True if some operations are staged ({@link StreamTransfer#isStaged}): slabs are made for them beforehand. */
+    default boolean stages() {
+        return false;
+    }
+
     /** A lane; to be given back. */
     L borrow();
 

@@ -3,6 +3,7 @@ package io.gds4j.ffi.stream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
@@ -32,6 +33,7 @@ final class StreamOperation<L> {
     private final long largest;
     private final long fixedFileOffset;
     private final long fixedBufferOffset;
+    private boolean queued;
 
     StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer<L> transfer) {
         this.request = request;
@@ -74,20 +76,78 @@ final class StreamOperation<L> {
         finish(code(cause));
     }
 
-    /** It was never queued: nobody reads a result. */
-    void abandon() {
+    /** It is over, or was never queued: file and memory are given back. */
+    void end() {
         request.memory().release();
         transfer.end();
     }
 
     private void finish(long result) {
         try {
+            settle(result);
+        } finally {
+            end();
+        }
+    }
+
+    /** Says in the result cell what came of it. */
+    void settle(long result) {
+        try {
             CELL.setRelease(request.bytesDone(), 0L, result);
         } catch (RuntimeException e) {
             transfer.log("the result cell of a stream operation is gone", e);
-        } finally {
-            abandon();
         }
+    }
+
+    /** Bytes at most; what is past the memory is refused once it is bound. */
+    long largest() {
+        return Math.min(largest, request.memory().length());
+    }
+
+    /** From now on somebody will end it. */
+    void setQueued() {
+        queued = true;
+    }
+
+    boolean isQueued() {
+        return queued;
+    }
+
+    boolean isWrite() {
+        return write;
+    }
+
+    MemoryRange memory() {
+        return request.memory();
+    }
+
+    /** True if the backend moves the bytes between slabs of host memory and the file, and leaves the rest to the stream. */
+    boolean isStaged() {
+        return transfer.isStaged(request.memory());
+    }
+
+    /** All that was bound late, checked. */
+    BatchRequest bindStaged() {
+        BatchRequest bound = bind();
+        transfer.check(bound);
+        return bound;
+    }
+
+    /** Moves a part between a slab and the file; bytes moved. */
+    long movePart(L lane, BatchRequest part) {
+        return transfer.movePart(lane, part);
+    }
+
+    void log(String message, RuntimeException failure) {
+        transfer.log(message, failure);
+    }
+
+    /** What became of an operation of which CUDA took a part only. */
+    CuFileException brokenOff() {
+        return CuFileException.of(
+                CuFileError.CUDA_DRIVER_ERROR,
+                write ? "cuFileWriteAsync" : "cuFileReadAsync",
+                "CUDA took a part of the operation only");
     }
 
     private BatchRequest bind() {
@@ -108,7 +168,8 @@ final class StreamOperation<L> {
         return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileReadAsync", detail);
     }
 
-    private long code(RuntimeException e) {
+    /** What the program finds in the result cell. */
+    long code(RuntimeException e) {
         if (e instanceof CuFileException known) {
             int errno = known.errno().orElse(0);
             return known.error() == CuFileError.IO_ERROR && errno != 0 ? -errno : -known.error().code();

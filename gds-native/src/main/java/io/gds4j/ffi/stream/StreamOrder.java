@@ -12,7 +12,8 @@ sealed interface StreamOrder<L> permits HostOrder, CudaOrder {
     /**
      * Queues an operation behind all that is in the stream now.
      *
-     * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then
+     * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then, unless the operation says that
+     *         it is queued: CUDA has taken a part of it
      */
     void submit(StreamOperation<L> operation);
 

@@ -1,5 +1,6 @@
 package io.gds4j.ffi.stream;
 
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 
 /**
@@ -19,6 +20,34 @@ public interface StreamTransfer<L> {
      * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
      */
     long move(L lane, BatchRequest request);
+
+    /**
+     * True if memory of a stream's own CUDA context is reached by way of host memory: then {@link #movePart} moves bytes between
+     * slabs and the file, while the stream itself copies between slabs and this memory.
+     */
+    default boolean isStaged(MemoryRange memory) {
+        return false;
+    }
+
+    /**
+     * Checks a staged operation as a whole, before its first part is moved.
+     *
+     * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
+     */
+    default void check(BatchRequest request) {
+        // Parts are checked as they are moved.
+    }
+
+    /**
+     * Moves a part of a staged operation.
+     *
+     * @param part its memory is a slab
+     * @return bytes moved; of a read less than asked at the end of the file
+     * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
+     */
+    default long movePart(L lane, BatchRequest part) {
+        return move(lane, part);
+    }
 
     /** The operation is over or was never queued. */
     void end();

@@ -24,7 +24,7 @@ import java.util.function.IntSupplier;
  *
  * Thread-safe. Do not unmap host memory that unfinished copies use: the work is done for real.
  */
-public final class FakeCuda extends FakeSharing {
+public final class FakeCuda extends FakeKernels {
     private static final long PARKED_NANOS = 50_000;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
@@ -175,7 +175,7 @@ public final class FakeCuda extends FakeSharing {
     public int memcpyHtoDAsync(long device, long host, long bytes, long stream) {
         return onStream(CudaFunction.MEMCPY_HTOD_ASYNC, stream, used -> {
             int refused = first(checkHost("source", host), checkDevice("target", device, bytes, used.context));
-            return refused != SUCCESS ? refused : copyLater(used, device, host, bytes, bytes <= SMALL_COPY);
+            return refused != SUCCESS ? refused : copyLater(used, device, host, bytes, toGpu(bytes, 1));
         });
     }
 
@@ -184,15 +184,22 @@ public final class FakeCuda extends FakeSharing {
         return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
             long bytes = width * rows;
             int refused = first(checkHost("source", host), checkDevice("target", device, bytes, used.context));
-            return refused != SUCCESS ? refused : copyLater(used, device, host, bytes);
+            return refused != SUCCESS ? refused : copyLater(used, device, host, bytes, toGpu(bytes, rows));
         });
+    }
+
+    /** A single row is a plain copy to the driver. */
+    private static FakeStream.Channel toGpu(long bytes, long rows) {
+        return rows == 1 && bytes <= SMALL_COPY ? FakeStream.Channel.COMPUTE : FakeStream.Channel.TO_GPU;
     }
 
     @Override
     public int memcpyDtoHAsync(long host, long device, long bytes, long stream) {
         return onStream(CudaFunction.MEMCPY_DTOH_ASYNC, stream, used -> {
             int refused = first(checkHost("target", host), checkDevice("source", device, bytes, used.context));
-            return refused != SUCCESS ? refused : copyLater(used, host, device, bytes);
+            return refused != SUCCESS
+                    ? refused
+                    : copyLater(used, host, device, bytes, FakeStream.Channel.TO_HOST);
         });
     }
 
@@ -242,19 +249,15 @@ public final class FakeCuda extends FakeSharing {
     @Override
     public int streamCreate(long[] stream, int flags) {
         return untilReady(() -> inContext(CudaFunction.STREAM_CREATE, context -> {
-            if (channelsAreTaken()) {
+            if (isTaken(FakeStream.Channel.COMPUTE)) {
                 return ERROR_NOT_READY;
             }
             stream[0] = handle();
             streams.put(stream[0], new FakeStream(stream[0], context)
-                    .behind(this::channelsAreTaken)
+                    .behind(this::isTaken)
                     .besides(() -> streams.values().stream().anyMatch(FakeStream::parked)));
             return SUCCESS;
         }));
-    }
-
-    private boolean channelsAreTaken() {
-        return waitingStreams() >= channels;
     }
 
     /** Waits, as what others put into the queue of commands, until waiting streams do not stand in all channels. */
@@ -263,7 +266,7 @@ public final class FakeCuda extends FakeSharing {
     }
 
     private synchronized int areChannelsTaken() {
-        return channelsAreTaken() ? ERROR_NOT_READY : SUCCESS;
+        return isTaken(FakeStream.Channel.COMPUTE) ? ERROR_NOT_READY : SUCCESS;
     }
 
     /** Streams that wait for a word now. */
@@ -271,9 +274,15 @@ public final class FakeCuda extends FakeSharing {
         return (int) streams.values().stream().filter(FakeStream::parked).count();
     }
 
+    private boolean isTaken(FakeStream.Channel channel) {
+        long most = channel == FakeStream.Channel.COMPUTE || channels == Integer.MAX_VALUE ? channels : 1;
+        return streams.values().stream().filter(stream -> stream.parkedIn(channel)).count() >= most;
+    }
+
     /**
-     * From now on there are only so many channels, as on a GPU: once so many streams wait for words, small plain copies to the
-     * GPU, which are put into the queue of commands, get nowhere, and creating a stream waits.
+     * From now on there are only so many channels for kernels and small plain copies to the GPU, and one for each copy engine, as
+     * on a GPU: once so many streams wait for words there, nothing that goes through them gets anywhere, and creating a stream
+     * waits.
      */
     public synchronized void limitChannels(int count) {
         channels = count;
@@ -317,6 +326,21 @@ public final class FakeCuda extends FakeSharing {
             MemorySegment word = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES);
             used.enqueueGate(() -> (int) WORD.getAcquire(word, 0L) - value >= 0);
             return flags == STREAM_WAIT_VALUE_GEQ ? SUCCESS : ERROR_INVALID_VALUE;
+        }));
+    }
+
+    @Override
+    public int streamWriteValue32(long stream, long address, int value) {
+        return untilReady(() -> onStream(CudaFunction.STREAM_WRITE_VALUE32, stream, used -> {
+            if (used.pending() >= queuePlaces) {
+                return ERROR_NOT_READY;
+            }
+            MemorySegment word = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES);
+            used.enqueue(() -> {
+                WORD.setRelease(word, 0L, value);
+                return SUCCESS;
+            });
+            return SUCCESS;
         }));
     }
 

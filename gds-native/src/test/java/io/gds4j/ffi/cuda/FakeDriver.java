@@ -321,10 +321,10 @@ abstract class FakeDriver implements Cuda {
     }
 
     int copyLater(FakeStream stream, long to, long from, long bytes) {
-        return copyLater(stream, to, from, bytes, false);
+        return copyLater(stream, to, from, bytes, FakeStream.Channel.COMPUTE);
     }
 
-    int copyLater(FakeStream stream, long to, long from, long bytes, boolean inChannel) {
+    int copyLater(FakeStream stream, long to, long from, long bytes, FakeStream.Channel channel) {
         IntSupplier copy = () -> carryOut(() -> MemorySegment.copy(
                 MemorySegment.ofAddress(from).reinterpret(bytes),
                 0,
@@ -337,7 +337,7 @@ abstract class FakeDriver implements Cuda {
                 || source != null && source.kind == FakeBlock.Kind.MANAGED) {
             stream.enqueue(new FakeStream.OfManaged(copy));
         } else {
-            stream.enqueue(inChannel ? new FakeStream.InChannel(copy) : copy);
+            stream.enqueue(new FakeStream.Through(channel, copy));
         }
         return SUCCESS;
     }

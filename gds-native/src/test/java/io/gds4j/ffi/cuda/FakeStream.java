@@ -4,20 +4,32 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.Predicate;
 
 /** A stream of {@link FakeCuda}: work that is done in order, and not before somebody waits for it. */
 final class FakeStream {
     final long handle;
     final FakeContext context;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
-    private BooleanSupplier channelsTaken = () -> false;
+    private Predicate<Channel> taken = channel -> false;
+    private Channel last = Channel.COMPUTE;
     private BooleanSupplier anyParked = () -> false;
     private int error;
     /** A graph is being captured from it. */
     boolean capturing;
 
-    /** Work that goes through the channel that others may stand in. */
-    record InChannel(IntSupplier work) implements IntSupplier {
+    /** Where work of several streams stands one behind the other. */
+    enum Channel {
+        /** Kernels, and what the driver puts into the queue of commands. */
+        COMPUTE,
+        /** A copy engine's. */
+        TO_GPU,
+        /** A copy engine's. */
+        TO_HOST
+    }
+
+    /** Work that goes through a channel that others may stand in. */
+    record Through(Channel channel, IntSupplier work) implements IntSupplier {
         @Override
         public int getAsInt() {
             return work.getAsInt();
@@ -32,8 +44,8 @@ final class FakeStream {
         }
     }
 
-    /** Work that nobody can do before a word in memory is set. */
-    private record Gate(BooleanSupplier open) implements IntSupplier {
+    /** Work that nobody can do before a word in memory is set: it stands where the stream worked last. */
+    private record Gate(BooleanSupplier open, Channel channel) implements IntSupplier {
         @Override
         public int getAsInt() {
             return Cuda.SUCCESS;
@@ -46,8 +58,8 @@ final class FakeStream {
     }
 
     /** Says when work that goes through a channel gets nowhere. */
-    FakeStream behind(BooleanSupplier taken) {
-        channelsTaken = taken;
+    FakeStream behind(Predicate<Channel> othersStandIn) {
+        taken = othersStandIn;
         return this;
     }
 
@@ -58,17 +70,29 @@ final class FakeStream {
     }
 
     void enqueue(IntSupplier work) {
+        last = work instanceof Through through ? through.channel() : last;
+        pending.add(work);
+    }
+
+    /** A kernel that nothing of other streams can come before. */
+    void enqueueKernel(IntSupplier work) {
+        last = Channel.COMPUTE;
         pending.add(work);
     }
 
     /** What comes later waits until {@code open} says so. */
     void enqueueGate(BooleanSupplier open) {
-        pending.add(new Gate(open));
+        pending.add(new Gate(open, last));
     }
 
     /** True if nothing can be done before somebody sets a word. */
     boolean parked() {
         return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean();
+    }
+
+    /** True if work of others waits for this stream there. */
+    boolean parkedIn(Channel channel) {
+        return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean() && gate.channel() == channel;
     }
 
     int pending() {
@@ -78,7 +102,7 @@ final class FakeStream {
     /** Does the oldest piece of work; false if there is none, or none that can be done. */
     boolean runOne() {
         if (parked()
-                || pending.peek() instanceof InChannel && channelsTaken.getAsBoolean()
+                || pending.peek() instanceof Through through && taken.test(through.channel())
                 || pending.peek() instanceof OfManaged && anyParked.getAsBoolean()) {
             return false;
         }

@@ -24,6 +24,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.FLUSH_GPU_DIRECT_RDMA_WRITES;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_NAME;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_STRING;
 import static io.gds4j.ffi.cuda.CudaFunction.INIT;
+import static io.gds4j.ffi.cuda.CudaFunction.LAUNCH_KERNEL;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_2D_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_DTOD_ASYNC;
@@ -52,6 +53,9 @@ import static io.gds4j.ffi.cuda.CudaFunction.MEM_PREFETCH_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_RELEASE;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_SET_ACCESS;
 import static io.gds4j.ffi.cuda.CudaFunction.MEM_UNMAP;
+import static io.gds4j.ffi.cuda.CudaFunction.MODULE_GET_FUNCTION;
+import static io.gds4j.ffi.cuda.CudaFunction.MODULE_LOAD_DATA;
+import static io.gds4j.ffi.cuda.CudaFunction.MODULE_UNLOAD;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTES;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_SET_ATTRIBUTE;
@@ -63,6 +67,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_QUERY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_SYNCHRONIZE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_EVENT;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.Arena;
@@ -154,6 +159,18 @@ class FfmCudaTest {
 
     private static RecordingDriver.Pointee readsInts(int count) {
         return memory -> Arrays.stream(memory.asSlice(0, count * 4L).toArray(ValueLayout.JAVA_INT)).boxed().toList();
+    }
+
+    private static RecordingDriver.Pointee readsText() {
+        return memory -> memory.getString(0);
+    }
+
+    /** Follows the pointer that stands there, if any. */
+    private static RecordingDriver.Pointee readsLongAtPlace() {
+        return memory -> {
+            long place = memory.get(ValueLayout.JAVA_LONG, 0);
+            return place == 0 ? "" : MemorySegment.ofAddress(place).reinterpret(8).get(ValueLayout.JAVA_LONG, 0);
+        };
     }
 
     private static Case of(CudaFunction function, List<Object> parameters, Call call, Object... out) {
@@ -275,6 +292,7 @@ class FfmCudaTest {
                 of(STREAM_QUERY, List.of(A), plain(cuda -> cuda.streamQuery(A))),
                 of(STREAM_WAIT_EVENT, List.of(A, B, 0), plain(cuda -> cuda.streamWaitEvent(A, B, 0))),
                 of(STREAM_WAIT_VALUE32, List.of(A, D, 7, 2), plain(cuda -> cuda.streamWaitValue32(A, D, 7, 2))),
+                of(STREAM_WRITE_VALUE32, List.of(A, D, 7, 0), plain(cuda -> cuda.streamWriteValue32(A, D, 7))),
                 of(STREAM_IS_CAPTURING, List.of(A, writesInt(5)),
                         intOut((cuda, out) -> cuda.streamIsCapturing(A, out)), 5),
                 of(STREAM_GET_CTX, List.of(A, writesLong(B)), longOut((cuda, out) -> cuda.streamGetCtx(A, out)), B),
@@ -283,6 +301,13 @@ class FfmCudaTest {
                 of(EVENT_RECORD, List.of(A, B), plain(cuda -> cuda.eventRecord(A, B))),
                 of(EVENT_SYNCHRONIZE, List.of(A), plain(cuda -> cuda.eventSynchronize(A))),
                 of(EVENT_QUERY, List.of(A), plain(cuda -> cuda.eventQuery(A))),
+                of(MODULE_LOAD_DATA, List.of(writesLong(A), readsText()),
+                        longOut((cuda, out) -> cuda.moduleLoad(out, "ptx")), A),
+                of(MODULE_UNLOAD, List.of(A), plain(cuda -> cuda.moduleUnload(A))),
+                of(MODULE_GET_FUNCTION, List.of(writesLong(A), B, readsText()),
+                        longOut((cuda, out) -> cuda.moduleGetFunction(out, B, "name")), A),
+                of(LAUNCH_KERNEL, List.of(A, 8, 1, 1, 512, 1, 1, 0, B, readsLongAtPlace(), 0L),
+                        plain(cuda -> cuda.launchKernel(A, 8, 512, D, B))),
                 of(MEM_ADDRESS_RESERVE, List.of(writesLong(A), D, 4096L, 0L, 0L),
                         longOut((cuda, out) -> cuda.memAddressReserve(out, D, 4096)), A),
                 of(MEM_ADDRESS_FREE, List.of(A, D), plain(cuda -> cuda.memAddressFree(A, D))),
@@ -308,6 +333,9 @@ class FfmCudaTest {
                     0,
                     List.of(0, 0, 0, 0, 1, 0, 9, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 5, 0, 5, 0, 2,
                             0));
+            case MODULE_LOAD_DATA -> arguments.set(1, "ptx");
+            case MODULE_GET_FUNCTION -> arguments.set(2, "name");
+            case LAUNCH_KERNEL -> arguments.set(9, D);
             case MEM_SET_ACCESS -> arguments.set(2, List.of(1, 3, 3));
             default -> {
                 // none

@@ -1,0 +1,308 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.CuFileStream;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Streams that copy themselves what threads of ours move between slabs and files, over the fake driver. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CudaStreamCopiesTest {
+    private static final int MIB = 1 << 20;
+    private static final int ROOM = 14 * MIB;
+    private static final long UNTOUCHED = -77;
+
+    private final FakeCuda cuda = new FakeCuda();
+    private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+    private final Set<String> callsOfServingThreads = ConcurrentHashMap.newKeySet();
+    private final Arena arena = Arena.ofShared();
+    private final long[] out = new long[1];
+    private final List<Long> streams = new ArrayList<>();
+    private Path path;
+    private GuardedFile file;
+    private CuFileDriver driver;
+    private CuFileHandle handle;
+    private GuardedMemory memory;
+
+    @BeforeEach
+    void open() throws IOException {
+        Cuda noted = (Cuda) Proxy.newProxyInstance(
+                Cuda.class.getClassLoader(),
+                new Class<?>[]{Cuda.class},
+                (proxy, method, arguments) -> {
+                    if (Thread.currentThread().getName().equals("gds4j-stream")) {
+                        callsOfServingThreads.add(method.getName());
+                    }
+                    try {
+                        return method.invoke(cuda, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        CuFileConfig config = CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.MAX_IO_THREADS, 2L)
+                .build();
+        driver = CuFileDriver.open(
+                new CompatBackend(config, posix, new CudaAvailability.Available(noted, 13000, 1)));
+        path = Files.createTempFile(TestFolder.onDisk(), "copies", ".bin");
+        file = GuardedFile.create(path, ROOM, 5);
+        handle = driver.openFile(
+                path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+        memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.CUDA_DEVICE, ROOM);
+        cuda.devicePrimaryCtxRetain(out, 0);
+    }
+
+    @AfterEach
+    void nothingIsLeft() throws IOException {
+        memory.close();
+        driver.close();
+        arena.close();
+        Files.delete(path);
+        assertThat(posix.leaks()).as("descriptors and mappings left").isEmpty();
+        assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
+        assertThat(cuda.leaks()).as("CUDA objects left").isEmpty();
+    }
+
+    /** The context is current on the thread of the test, which is not that of the methods around it. */
+    private interface Body {
+        void run() throws Exception;
+    }
+
+    private void inContext(Body body) throws Exception {
+        cuda.ctxPushCurrent(out[0]);
+        try {
+            body.run();
+        } finally {
+            streams.forEach(cuda::streamDestroy);
+            cuda.ctxPopCurrent(out);
+            cuda.devicePrimaryCtxRelease(0);
+        }
+    }
+
+    private long stream() {
+        long[] made = new long[1];
+        assertThat(cuda.streamCreate(made, Cuda.STREAM_NON_BLOCKING)).isZero();
+        streams.add(made[0]);
+        return made[0];
+    }
+
+    private CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
+        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
+    }
+
+    private MemorySegment cell(long value) {
+        MemorySegment cell = arena.allocate(8, 8);
+        cell.set(ValueLayout.JAVA_LONG, 0, value);
+        return cell;
+    }
+
+    private static long result(CuFileStream.Cells cells) {
+        return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "1, 0, 0", "1, 4095, 3", "3, 1, 2", "4096, 0, 0", "65536, 0, 0", "65536, 4095, 1", "65537, 0, 0",
+            "4194304, 0, 0", "4194305, 512, 16", "13000001, 777, 5"})
+    void bytesOfEverySizeAreReadAndWritten(int size, int fileOffset, int bufferOffset) throws Exception {
+        inContext(() -> {
+            long raw = stream();
+            CuFileStream.Cells read = cells(size, fileOffset, bufferOffset);
+            CuFileStream.Cells write = cells(size, bufferOffset, bufferOffset);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                stream.read(handle, memory.range(), read);
+                stream.write(handle, memory.range(), write);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(read)).isEqualTo(size);
+            assertThat(result(write)).isEqualTo(size);
+            byte[] bytes = file.expected(fileOffset, size);
+            memory.expect(bufferOffset, bytes);
+            memory.verify();
+            file.expectWrite(bufferOffset, bytes);
+            file.verify();
+        });
+    }
+
+    @Test
+    void threadsThatServeStreamsAskTheDriverForEventsAlone() throws Exception {
+        bytesOfEverySizeAreReadAndWritten(13_000_001, 777, 5);
+        assertThat(callsOfServingThreads)
+                .contains("eventQuery")
+                .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
+    }
+
+    @Test
+    void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
+        inContext(() -> {
+            cuda.limitChannels(100);
+            int part = 5 * MIB;
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            MemorySegment host = arena.allocate(part);
+            for (int i = 0; i < 2; i++) {
+                registered.add(driver.stream(stream(), Set.of()));
+            }
+            for (int i = 0; i < 2; i++) {
+                long raw = streams.get(i);
+                CuFileStream.Cells read = cells(part, 0, (long) i * part);
+                CuFileStream.Cells write = cells(part, (long) i * part, (long) i * part);
+                all.add(read);
+                all.add(write);
+                cuda.memcpyHtoDAsync(memory.range().address() + (long) i * part, host.address(), part, raw);
+                registered.get(i).read(handle, memory.range(), read);
+                cuda.memcpyDtoHAsync(host.address(), memory.range().address() + (long) i * part, part, raw);
+                registered.get(i).write(handle, memory.range(), write);
+                memory.expect(i * part, file.expected(0, part));
+            }
+            streams.forEach(cuda::streamSynchronize);
+            registered.forEach(CuFileStream::close);
+            assertThat(all).extracting(CudaStreamCopiesTest::result).containsOnly((long) part);
+            memory.verify();
+        });
+    }
+
+    @Test
+    void sizeThatShrinksAndTheEndOfTheFileEndAnOperationEarly() throws Exception {
+        inContext(() -> {
+            long raw = stream();
+            MemorySegment gate = arena.allocate(4, 4);
+            CuFileStream.Cells shrunk = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells nothing = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells atEnd = cells(9 * MIB, ROOM - 5 * MIB, 0);
+            CuFileStream.Cells grown = cells(10, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                stream.read(handle, memory.range(), shrunk);
+                stream.write(handle, memory.range(), nothing);
+                stream.read(handle, memory.range(), grown);
+                shrunk.size().set(ValueLayout.JAVA_LONG, 0, 6L * MIB + 1);
+                nothing.size().set(ValueLayout.JAVA_LONG, 0, 0);
+                grown.size().set(ValueLayout.JAVA_LONG, 0, 11);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+                memory.expect(0, file.expected(0, 6 * MIB + 1));
+                memory.verify();
+                stream.read(handle, memory.range(), atEnd);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            memory.expect(0, file.expected(ROOM - 5 * MIB, 5 * MIB));
+            memory.verify();
+            file.verify();
+            assertThat(result(shrunk)).isEqualTo(6 * MIB + 1);
+            assertThat(result(nothing)).isZero();
+            assertThat(result(grown)).isNegative();
+            assertThat(result(atEnd)).isEqualTo(5 * MIB);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
+        inContext(() -> {
+            long raw = stream();
+            CuFileStream.Cells bad = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells good = cells(100, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                posix.on(writes ? PosixCall.PWRITE : PosixCall.PREAD)
+                        .covering(5 * MIB)
+                        .always()
+                        .fails(Errno.EIO);
+                if (writes) {
+                    stream.write(handle, memory.range(), bad);
+                } else {
+                    stream.read(handle, memory.range(), bad);
+                }
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(bad)).isEqualTo(-Errno.EIO);
+            assertThat(result(good)).isEqualTo(100);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5})
+    void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
+        inContext(() -> {
+            long raw = stream();
+            CuFileStream.Cells read = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells good = cells(100, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);
+                Throwable thrown = catchThrowable(() -> stream.read(handle, memory.range(), read));
+                assertThat(thrown).isInstanceOf(CuFileException.class).hasMessageContaining("cuLaunchKernel");
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(good)).isEqualTo(100);
+            assertThat(driver.statistics().engine().queueDepth()).isZero();
+        });
+    }
+
+    @Test
+    void manyLargeOperationsShareAFewSlabs() throws Exception {
+        inContext(() -> {
+            int count = 12;
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(stream(), Set.of()));
+            }
+            for (int round = 0; round < 2; round++) {
+                for (int i = 0; i < count; i++) {
+                    CuFileStream.Cells read = cells(9 * MIB, i * 4096L, i * 4096L);
+                    CuFileStream.Cells write = cells(9 * MIB, i * 4096L, i * 4096L);
+                    all.add(read);
+                    all.add(write);
+                    registered.get(i).read(handle, memory.range(), read);
+                    registered.get(i).write(handle, memory.range(), write);
+                }
+            }
+            streams.forEach(cuda::streamSynchronize);
+            registered.forEach(CuFileStream::close);
+            assertThat(all).extracting(CudaStreamCopiesTest::result).containsOnly(9L * MIB);
+            memory.expect(0, file.expected(0, 9 * MIB + (count - 1) * 4096));
+            memory.verify();
+            file.verify();
+        });
+    }
+}

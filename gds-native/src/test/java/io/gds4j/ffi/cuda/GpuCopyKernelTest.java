@@ -1,0 +1,88 @@
+package io.gds4j.ffi.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+/** The kernel that copies within streams, on a GPU: sizes and alignments at random, nothing around them touched. */
+@Tag("gpu")
+class GpuCopyKernelTest {
+    private static final int ROOM = 300_032;
+    private static final int CELL = ROOM;
+    private static final byte AROUND = 0x55;
+
+    private final CudaContexts contexts = ((CudaAvailability.Available) CudaDriver.detect()).contexts();
+    private final Cuda cuda = contexts.cuda();
+    private final long context = contexts.primary(0);
+    private final long[] out = new long[1];
+    private long stream;
+    private long device;
+    private long host;
+    private MemorySegment view;
+
+    @BeforeEach
+    void allocate() {
+        assertThat(cuda.ctxPushCurrent(context)).isZero();
+        assertThat(cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING)).isZero();
+        stream = out[0];
+        assertThat(cuda.memAlloc(out, ROOM)).isZero();
+        device = out[0];
+        assertThat(cuda.memHostAlloc(out, ROOM + CopyCell.BYTES, Cuda.MEM_HOST_DEVICEMAP)).isZero();
+        host = out[0];
+        view = MemorySegment.ofAddress(host).reinterpret(ROOM);
+    }
+
+    @AfterEach
+    void free() {
+        cuda.memFreeHost(host);
+        cuda.memFree(device);
+        cuda.streamDestroy(stream);
+        cuda.ctxPopCurrent(out);
+    }
+
+    private void copy(CopyCell cell, long source, long target, long bytes) {
+        cell.set(source, target, bytes);
+        assertThat(contexts.copyKernel(context).launch(cell, bytes, stream)).isZero();
+        assertThat(cuda.streamSynchronize(stream)).isZero();
+    }
+
+    @Test
+    void copiesWhatItsCellSaysBothWaysAndNothingElse() {
+        RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(7);
+        CopyCell cell = CopyCell.at(host + CELL);
+        byte[] bytes = new byte[ROOM];
+        for (int i = 0; i < 2000; i++) {
+            int size = random.nextInt(switch (i % 3) {
+                case 0 -> 20;
+                case 1 -> 5000;
+                default -> ROOM - 64;
+            });
+            int from = random.nextInt(64);
+            int to = random.nextInt(64);
+            random.nextBytes(bytes);
+            view.copyFrom(MemorySegment.ofArray(bytes));
+            assertThat(cuda.memsetD8Async(device, AROUND, ROOM, stream)).isZero();
+            copy(cell, host + from, device + to, size);
+            copy(cell, device, host, ROOM);
+            byte[] expected = new byte[ROOM];
+            Arrays.fill(expected, AROUND);
+            System.arraycopy(bytes, from, expected, to, size);
+            assertThat(view.mismatch(MemorySegment.ofArray(expected)))
+                    .as("%d bytes from %d to %d", size, from, to)
+                    .isEqualTo(-1);
+            view.fill(AROUND);
+            copy(cell, device + to, host + from, size);
+            Arrays.fill(expected, AROUND);
+            System.arraycopy(bytes, from, expected, from, size);
+            assertThat(view.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(expected);
+        }
+    }
+}
