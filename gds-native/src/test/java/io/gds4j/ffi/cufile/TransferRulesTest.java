@@ -190,6 +190,10 @@ class TransferRulesTest extends SessionRig {
         writer.truncate(4100);
         assertThat(backend.read(reader, memory.range(), 8192, 0, 0)).isEqualTo(4100);
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+
+        backend.handleRegister(new FileSource.Named(path, true, true, false, false, true, false, false, false));
+        assertThat(backend.read(reader, memory.range(), 4100, 0, 4100 - 8)).isZero();
+        assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
     }
 
     @Test
