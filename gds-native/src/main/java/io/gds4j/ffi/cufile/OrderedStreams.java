@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.stream.RegisteredStreams;
 import io.gds4j.ffi.stream.StreamLanes;
@@ -11,6 +12,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
 
@@ -21,6 +23,7 @@ import java.util.Optional;
 final class OrderedStreams implements SessionStreams {
     private final CudaContexts contexts;
     private final Transfers transfers;
+    private final Registrations registrations;
     private final StagedTransfers staged;
     private final RegisteredStreams<StagedTransfers> streams;
     private final boolean parallel;
@@ -28,7 +31,8 @@ final class OrderedStreams implements SessionStreams {
     OrderedStreams(Opening opening, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
-        this.staged = new StagedTransfers(transfers, opening.registrations(), contexts);
+        this.registrations = opening.registrations();
+        this.staged = new StagedTransfers(transfers, registrations, contexts);
         this.streams = new RegisteredStreams<>(Optional.of(contexts), new Lanes(staged));
         this.parallel = opening.settings().allowsStreams();
     }
@@ -41,13 +45,17 @@ final class OrderedStreams implements SessionStreams {
         }
 
         @Override
+        public boolean stages() {
+            return true;
+        }
+
+        @Override
         public StagedTransfers borrow() {
             return staged;
         }
 
         @Override
         public StagedTransfers borrow(long context) {
-            staged.prepare(context);
             return staged;
         }
 
@@ -58,7 +66,9 @@ final class OrderedStreams implements SessionStreams {
     }
 
     /** An operation of this session on one of its files, which it is inside of until it is over. */
-    private record Operation(LibraryFile file, String function) implements StreamTransfer<StagedTransfers> {
+    private record Operation(LibraryFile file, String function, boolean direct)
+            implements
+                StreamTransfer<StagedTransfers> {
         @Override
         public void begin() {
             if (!file.enter()) {
@@ -69,6 +79,22 @@ final class OrderedStreams implements SessionStreams {
         @Override
         public long move(StagedTransfers lane, BatchRequest request) {
             return lane.move(file, request, function);
+        }
+
+        /** Memory that a direct transfer may reach is left to one, and managed memory to processors. */
+        @Override
+        public boolean isStaged(MemoryRange memory) {
+            return !direct && !StagedTransfers.isOfProcessors(memory.kind());
+        }
+
+        @Override
+        public void check(BatchRequest request) {
+            StagedTransfers.check(file, request, function);
+        }
+
+        @Override
+        public long movePart(StagedTransfers lane, BatchRequest part) {
+            return lane.movePart(file, part);
         }
 
         @Override
@@ -102,18 +128,39 @@ final class OrderedStreams implements SessionStreams {
                     "execution.parallel_io is false or execution.max_io_threads is 0");
         }
         MemoryRange memory = request.memory();
-        if (!StagedTransfers.isOfProcessors(memory.kind())) {
-            staged.prepare(transfers.contextOf(memory));
-        } else if (memory.kind() == MemoryKind.CUDA_MANAGED
+        boolean ofTheHost = HostStream.find(request.stream()).isPresent();
+        if (memory.kind() == MemoryKind.CUDA_MANAGED
                 && !contexts.sharesManagedMemory(memory.device())
-                && HostStream.find(request.stream()).isEmpty()) {
+                && !ofTheHost) {
             throw CuFileException.of(
                     CuFileError.ASYNC_NOT_SUPPORTED,
                     function,
                     "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
                             + " streams");
         }
-        streams.submit(function, request, write, new Operation(file, function));
+        Operation operation = new Operation(file, function, mayGoDirectly(file, memory));
+        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
+            staged.prepare(CurrentContext.NONE);
+        } else if (!memory.kind().isHost()) {
+            long context = transfers.contextOf(memory);
+            if (ofTheHost || !operation.isStaged(memory) || !isOf(context, request.stream())) {
+                staged.prepare(context);
+            }
+        }
+        streams.submit(function, request, write, operation);
+    }
+
+    /** True for a stream of this context; the special ones are of any. */
+    private boolean isOf(long context, long stream) {
+        long[] own = new long[1];
+        return stream > RegisteredStreams.LAST_SPECIAL_STREAM
+                && contexts.cuda().streamGetCtx(stream, own) == Cuda.SUCCESS
+                && own[0] == context;
+    }
+
+    /** Whether its bytes are aligned is known when the stream comes to it. */
+    private boolean mayGoDirectly(LibraryFile file, MemoryRange memory) {
+        return file.servedBy() != IoPath.LIBCUFILE_POSIX && registrations.find(memory.address()) != null;
     }
 
     /** Nothing: each operation is inside of its file. */

@@ -46,8 +46,8 @@ final class Registrations {
             return length;
         }
 
-        /** False while it is being taken back: then {@link Registrations#enterSettled} tells what becomes of the base. */
-        boolean enter() {
+        /** False while it is being taken back. */
+        private boolean enter() {
             return transfers.enter();
         }
 
@@ -64,8 +64,15 @@ final class Registrations {
         return at < 0 ? null : now[at];
     }
 
+    /** Enters what is registered at this base, if anything is; waits while it is being taken back. */
+    @Nullable
+    Registration enter(long base) {
+        Registration known = find(base);
+        return known == null || known.enter() ? known : enterSettled(base);
+    }
+
     /** Waits until nobody changes anything, then enters what is registered at this base, if anything is. */
-    synchronized @Nullable Registration enterSettled(long base) {
+    private synchronized @Nullable Registration enterSettled(long base) {
         Registration known = find(base);
         return known != null && known.enter() ? known : null;
     }

@@ -30,27 +30,43 @@ final class StagedTransfers {
         return kind.isHost() || kind == MemoryKind.CUDA_MANAGED;
     }
 
-    /** Makes what transfers to memory of a context need, at a time when no stream waits for us. */
+    /**
+     * Makes what transfers to memory of a context need that their stream does not copy itself, at a time when no stream waits for us;
+     * {@link CurrentContext#NONE} for managed memory.
+     */
     void prepare(long context) {
         pool.prepare(context);
     }
 
+    /** Whether arguments as they came out of the cells are in order. */
+    static void check(LibraryFile file, BatchRequest request, String function) {
+        Guards.transfer(
+                function, file, request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
+        Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
+    }
+
+    /** Moves a part of what was checked between a file and pinned memory of ours. */
+    long movePart(LibraryFile file, BatchRequest part) {
+        return transfers.runOwn(
+                part.memory(), file, part.write(), part.size(), part.fileOffset(), part.bufferOffset());
+    }
+
     /** Moves bytes; the file is entered, the arguments are as they came out of the cells. */
     long move(LibraryFile file, BatchRequest request, String function) {
+        check(file, request, function);
         MemoryRange memory = request.memory();
-        Guards.transfer(function, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
-        Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
         if (request.size() == 0) {
             return 0;
         }
-        Registrations.Registration registration = registrations.find(memory.address());
-        if (needsNoCopy(file, request, registration) && (registration == null || registration.enter())) {
-            try {
+        // While a stream waits for us, none is being taken back.
+        Registrations.Registration registration = registrations.enter(memory.address());
+        try {
+            if (needsNoCopy(file, request, registration)) {
                 return transfers.runRegistered(registration, file, request);
-            } finally {
-                if (registration != null) {
-                    registration.exit();
-                }
+            }
+        } finally {
+            if (registration != null) {
+                registration.exit();
             }
         }
         StagingSlab slab = pool.acquire();
@@ -85,7 +101,7 @@ final class StagedTransfers {
                 }
                 MemoryRange room = slab.half(half);
                 long piece = Math.min(request.size() - done, room.length());
-                long moved = transfers.runOwn(room, file, false, piece, request.fileOffset() + done);
+                long moved = transfers.runOwn(room, file, false, piece, request.fileOffset() + done, 0);
                 copyOut(copies, half, room.address(), address(request, done), moved);
                 done += moved;
                 ended = moved < piece;
@@ -109,7 +125,7 @@ final class StagedTransfers {
             } else {
                 copies.fromGpu(room.address(), address(request, done), piece);
             }
-            done += transfers.runOwn(room, file, true, piece, request.fileOffset() + done);
+            done += transfers.runOwn(room, file, true, piece, request.fileOffset() + done, 0);
         }
         return done;
     }

@@ -34,7 +34,7 @@ final class StagingPool {
     }
 
     /**
-     * Makes the slabs, and what copies in this context need.
+     * Makes the slabs, and what copies in this context need; {@link CurrentContext#NONE} for slabs alone.
      *
      * @throws io.gds4j.error.CuFileException if there is no memory for them, or the session is closed
      */
@@ -47,7 +47,7 @@ final class StagingPool {
     private boolean isPrepared(long context) {
         lock.lock();
         try {
-            return !all.isEmpty() && all.getLast().isPrepared(context);
+            return !all.isEmpty() && (context == CurrentContext.NONE || all.getLast().isPrepared(context));
         } finally {
             lock.unlock();
         }
@@ -62,7 +62,9 @@ final class StagingPool {
             if (all.isEmpty()) {
                 allocate();
             }
-            all.forEach(slab -> slab.prepare(context));
+            if (context != CurrentContext.NONE) {
+                all.forEach(slab -> slab.prepare(context));
+            }
         } finally {
             lock.unlock();
         }
@@ -89,6 +91,9 @@ final class StagingPool {
     StagingSlab acquire() {
         lock.lock();
         try {
+            if (all.isEmpty()) {
+                throw new IllegalStateException("no slabs are prepared");
+            }
             while (idle.isEmpty()) {
                 released.awaitUninterruptibly();
             }

@@ -55,9 +55,17 @@ final class StagingSlab {
             check("cuStreamCreate", contexts.in(context, () -> cuda.streamCreate(made, Cuda.STREAM_NON_BLOCKING)));
             this.stream = made[0];
             int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-            for (int half = 0; half < 2; half++) {
-                check("cuEventCreate", contexts.in(context, () -> cuda.eventCreate(made, how)));
-                events[half] = made[0];
+            int ready = 0;
+            try {
+                while (ready < events.length) {
+                    check("cuEventCreate", contexts.in(context, () -> cuda.eventCreate(made, how)));
+                    events[ready] = made[0];
+                    ready++;
+                }
+            } finally {
+                if (ready < events.length) {
+                    destroy(ready);
+                }
             }
         }
 
@@ -130,12 +138,17 @@ final class StagingSlab {
 
         private void close() {
             if (contexts.isRetained(context)) {
-                contexts.in(context, () -> {
-                    cuda.eventDestroy(events[0]);
-                    cuda.eventDestroy(events[1]);
-                    return cuda.streamDestroy(stream);
-                });
+                destroy(events.length);
             }
+        }
+
+        private void destroy(int ready) {
+            contexts.in(context, () -> {
+                for (int half = 0; half < ready; half++) {
+                    cuda.eventDestroy(events[half]);
+                }
+                return cuda.streamDestroy(stream);
+            });
         }
 
         private void check(String function, int result) {

@@ -93,10 +93,11 @@ final class Transfers {
     /**
      * Moves bytes between a file and memory of our own, which nobody registers. Waits for nobody who registers other memory.
      */
-    long runOwn(MemoryRange own, LibraryFile file, boolean write, long size, long fileOffset) {
+    long runOwn(
+            MemoryRange own, LibraryFile file, boolean write, long size, long fileOffset, long bufferOffset) {
         boolean pushed = CurrentContext.push(cuda, contextOf(own));
         try {
-            return pieces(Thread.currentThread(), null, file, write, own, size, fileOffset, 0);
+            return pieces(Thread.currentThread(), null, file, write, own, size, fileOffset, bufferOffset);
         } finally {
             if (pushed) {
                 CurrentContext.pop(cuda);
@@ -136,11 +137,7 @@ final class Transfers {
 
     private Registrations.@Nullable Registration enterRegistration(long base) {
         buffers.showToLibrary(base);
-        Registrations.Registration known = registrations.find(base);
-        if (known == null || known.enter()) {
-            return known;
-        }
-        return registrations.enterSettled(base);
+        return registrations.enter(base);
     }
 
     private long pieces(

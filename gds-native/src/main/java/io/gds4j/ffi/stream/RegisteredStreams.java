@@ -22,7 +22,7 @@ public final class RegisteredStreams<L> {
     private static final String REGISTER = "cuFileStreamRegister";
 
     /** CUDA's own: the NULL stream by its three names. */
-    private static final long LAST_SPECIAL_STREAM = 2;
+    public static final long LAST_SPECIAL_STREAM = 2;
 
     private static final long CELL_BYTES = 8;
 

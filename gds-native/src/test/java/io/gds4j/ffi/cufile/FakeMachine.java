@@ -11,26 +11,32 @@ import java.util.Optional;
 
 /** A machine with one GPU and libcufile, both doubles, and without direct storage: a process of its own for the library, and backends on it. */
 final class FakeMachine {
-    final FakeCuda cuda = new FakeCuda();
+    final FakeCuda cuda;
     final FakeCuFile fake;
     final LibraryProcess process;
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
-        this(false, false);
+        this(new FakeCuda(), false, false);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
     FakeMachine(boolean later) {
-        this(later, false);
+        this(new FakeCuda(), later, false);
     }
 
     /** One whose library keeps the order of streams itself. */
     static FakeMachine withStreamsOfTheLibrary() {
-        return new FakeMachine(false, true);
+        return new FakeMachine(new FakeCuda(), false, true);
     }
 
-    private FakeMachine(boolean later, boolean libraryOrdersStreams) {
+    /** One with two GPUs. */
+    static FakeMachine withTwoGpus() {
+        return new FakeMachine(new FakeCuda(2, 64L << 20), false, false);
+    }
+
+    private FakeMachine(FakeCuda cuda, boolean later, boolean libraryOrdersStreams) {
+        this.cuda = cuda;
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
         LibraryEnvironment environment = new LibraryEnvironment(

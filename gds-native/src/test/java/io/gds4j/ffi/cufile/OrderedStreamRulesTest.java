@@ -427,6 +427,40 @@ class OrderedStreamRulesTest extends SessionRig {
         assertThat(direct.fake.violations()).isEmpty();
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {1, 511, 65536, 2 * HALF + 77})
+    void memoryOfAnotherGpuThanTheStreamsIsReached(int size) {
+        FakeMachine two = FakeMachine.withTwoGpus();
+        LibCuFileBackend there = two.backend();
+        there.driverOpen();
+        long[] cell = new long[1];
+        two.cuda.devicePrimaryCtxRetain(cell, 0);
+        two.cuda.ctxPushCurrent(cell[0]);
+        two.cuda.streamCreate(cell, Cuda.STREAM_NON_BLOCKING);
+        long stream = cell[0];
+        BackendFile file = there.handleRegister(source(path));
+        try (MemoryAllocation memory = there.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 1);
+                MemoryAllocation back = there.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 1)) {
+            there.allocator().fill(memory.range(), (byte) 9);
+            Operation write = new Operation(size, 7, 0);
+            there.writeAsync(write.of(file, memory.range(), stream));
+            Operation read = new Operation(size, 7, 0);
+            there.readAsync(read.of(file, back.range(), stream));
+            two.cuda.streamSynchronize(stream);
+            there.streamDeregister(stream);
+            byte[] bytes = new byte[size];
+            there.allocator().copyToHost(back.range(), MemorySegment.ofArray(bytes));
+            assertThat(write.moved()).isEqualTo(size);
+            assertThat(read.moved()).isEqualTo(size);
+            assertThat(bytes).containsOnly(9);
+        }
+        two.cuda.streamDestroy(stream);
+        two.cuda.ctxPopCurrent(cell);
+        there.driverClose();
+        assertThat(two.fake.violations()).isEmpty();
+        assertThat(two.cuda.violations()).isEmpty();
+    }
+
     @Test
     void withoutParallelIoThereAreNoStreams() {
         backend.driverClose();
