@@ -57,6 +57,10 @@ final class CudaCalls {
             JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS,
             JAVA_LONG);
 
+    /** For {@link #look}. */
+    private static final MethodHandle LOOK = Linker.nativeLinker()
+            .downcallHandle(FunctionDescriptor.of(JAVA_INT, ADDRESS), Linker.Option.critical(false));
+
     private final MemorySegment[] entryPoints = new MemorySegment[CudaFunction.values().length];
     private final List<String> missing = new ArrayList<>();
 
@@ -97,6 +101,15 @@ final class CudaCalls {
     int call(CudaFunction function, MemorySegment a) {
         try {
             return (int) P.invokeExact(entry(function), a);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    /** For a native function that looks something up for the calling thread and is done: it never waits nor calls back. */
+    int look(CudaFunction function, MemorySegment a) {
+        try {
+            return (int) LOOK.invokeExact(entry(function), a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

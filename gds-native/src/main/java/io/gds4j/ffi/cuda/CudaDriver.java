@@ -41,7 +41,7 @@ public final class CudaDriver {
             case DynamicLoader.NotLoaded not -> new CudaAvailability.Unavailable(
                     "no CUDA driver: " + not.reason(),
                     "install the NVIDIA driver; in a container start it with --gpus all");
-            case DynamicLoader.Loaded loaded -> initialise(new FfmCuda(loaded.symbols()));
+            case DynamicLoader.Loaded loaded -> initialise(FfmCuda.ofNative(loaded.symbols()));
         };
     }
 

@@ -25,6 +25,7 @@ public final class FfmCuda implements Cuda {
     private static final int FLUSH_CURRENT_CONTEXT = 0;
 
     private final CudaCalls calls;
+    private final boolean isNative;
 
     /**
      * Over the symbols of a driver library, which must stay loaded.
@@ -32,7 +33,20 @@ public final class FfmCuda implements Cuda {
      * @see #missing() what to ask before the first call
      */
     public FfmCuda(SymbolLookup library) {
+        this(library, false);
+    }
+
+    private FfmCuda(SymbolLookup library, boolean isNative) {
         this.calls = new CudaCalls(library);
+        this.isNative = isNative;
+    }
+
+    /**
+     * The same where all functions are native code, none an upcall of a double: the context that is current, which is asked
+     * before each transfer, comes without the way out of Java and back.
+     */
+    static FfmCuda ofNative(SymbolLookup library) {
+        return new FfmCuda(library, true);
     }
 
     /** Functions that the library lacks and gds4j needs: calling them throws. */
@@ -132,7 +146,10 @@ public final class FfmCuda implements Cuda {
     @Override
     public int ctxGetCurrent(long[] context) {
         MemorySegment out = CallState.current().scratch();
-        return answer(calls.call(CudaFunction.CTX_GET_CURRENT, out), out, context);
+        int result = isNative
+                ? calls.look(CudaFunction.CTX_GET_CURRENT, out)
+                : calls.call(CudaFunction.CTX_GET_CURRENT, out);
+        return answer(result, out, context);
     }
 
     @Override

@@ -71,7 +71,9 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -342,6 +344,15 @@ class FfmCudaTest {
             }
         }
         return arguments;
+    }
+
+    @Test
+    void contextOfNativeCodeIsAskedForInItsOwnWay() {
+        // Any function of native code that fills what it is given and answers 0.
+        SymbolLookup native_ = symbol -> Linker.nativeLinker().defaultLookup().find("uname");
+        long[] context = new long[1];
+        assertThat(FfmCuda.ofNative(native_).ctxGetCurrent(context)).isEqualTo(Cuda.SUCCESS);
+        assertThat(context[0]).as("the letters of Linux").isEqualTo(0x78756e694cL);
     }
 
     @ParameterizedTest
