@@ -34,6 +34,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -168,6 +170,34 @@ class CudaStreamCopiesTest {
         assertThat(callsOfServingThreads)
                 .contains("eventQuery")
                 .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
+    }
+
+    /** CUDA copies a single byte through the channels that streams wait in, however it is asked to. */
+    @Test
+    void singleBytesDoNotWaitForTheStreamsThatWaitForThem() throws Exception {
+        inContext(() -> {
+            cuda.limitChannels(5);
+            int count = 6;
+            CountDownLatch allWait = new CountDownLatch(count);
+            posix.on(PosixCall.PREAD).always().runsFirst(() -> {
+                allWait.countDown();
+                assertThat(catchThrowable(() -> allWait.await(30, TimeUnit.SECONDS))).isNull();
+            });
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(stream(), Set.of()));
+            }
+            for (int i = 0; i < count; i++) {
+                reads.add(cells(1, i, i));
+                registered.get(i).read(handle, memory.range(), reads.get(i));
+            }
+            streams.forEach(cuda::streamSynchronize);
+            registered.forEach(CuFileStream::close);
+            assertThat(reads).extracting(CudaStreamCopiesTest::result).containsOnly(1L);
+            memory.expect(0, file.expected(0, count));
+            memory.verify();
+        });
     }
 
     @Test
