@@ -267,7 +267,7 @@ final class CompatSession {
         checkAllowed(memory, READ);
         Lane lane = engine.borrowLane();
         try {
-            return move(lane, file, memory, size, fileOffset, bufferOffset, false, READ);
+            return move(lane, file, memory, size, fileOffset, bufferOffset, false, READ, size);
         } finally {
             engine.giveBack(lane);
         }
@@ -277,7 +277,7 @@ final class CompatSession {
         checkAllowed(memory, WRITE);
         Lane lane = engine.borrowLane();
         try {
-            return move(lane, file, memory, size, fileOffset, bufferOffset, true, WRITE);
+            return move(lane, file, memory, size, fileOffset, bufferOffset, true, WRITE, size);
         } finally {
             engine.giveBack(lane);
         }
@@ -291,7 +291,7 @@ final class CompatSession {
         }
         checkAllowed(entry.memory(), function);
         return move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(), entry.write(),
-                function);
+                function, entry.size());
     }
 
     /** The file, if the request is in order. */
@@ -303,10 +303,14 @@ final class CompatSession {
         return file;
     }
 
-    /** Moves a part of a stream's operation that is in order between the file and host memory of ours. */
-    long performPart(Lane lane, BatchRequest part, String function) {
+    /**
+     * Moves a part of a stream's operation that is in order between the file and host memory of ours.
+     *
+     * @param operation bytes of all parts
+     */
+    long performPart(Lane lane, BatchRequest part, String function, long operation) {
         return move(lane, CompatFile.own(this, part.file(), function), part.memory(), part.size(), part.fileOffset(),
-                part.bufferOffset(), part.write(), function);
+                part.bufferOffset(), part.write(), function, operation);
     }
 
     private void checkAllowed(MemoryRange memory, String function) {
@@ -326,12 +330,14 @@ final class CompatSession {
             long fileOffset,
             long bufferOffset,
             boolean write,
-            String function) {
+            String function,
+            long operation) {
         Transfer transfer = transfer(lane, memory, bufferOffset, write, function);
         long largest = planner.largestPiece();
         engine.enter(memory, size, largest);
         try {
-            int threads = planner.plan(transfer.plan(), file, memory, size, fileOffset, bufferOffset, write);
+            int threads = planner.plan(
+                    transfer.plan(), file, memory, size, fileOffset, bufferOffset, write, operation);
             transfer.begin(file.pair(), threads);
             transfer.helpedBy(engine.crew(memory));
             if (!write) {

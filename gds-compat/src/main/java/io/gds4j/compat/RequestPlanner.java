@@ -71,6 +71,23 @@ final class RequestPlanner {
             long fileOffset,
             long bufferOffset,
             boolean write) {
+        return plan(plan, file, memory, size, fileOffset, bufferOffset, write, size);
+    }
+
+    /**
+     * The same for a part of an operation.
+     *
+     * @param operation bytes of all parts: what threads are worth to it
+     */
+    int plan(
+            RequestPlan plan,
+            CompatFile file,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean write,
+            long operation) {
         FilePair pair = file.pair();
         boolean direct = file.isDirect() && mayDirect(pair, memory, fileOffset, bufferOffset);
         long alignment = pair.traits().alignment();
@@ -88,7 +105,7 @@ final class RequestPlanner {
                 (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
         long largest = largestPiece();
         boolean staged = memory.kind().isCuda();
-        int threads = engine.threads(memory, size, largest, cached || seemsCached);
+        int threads = engine.threads(memory, size, operation, largest, cached || seemsCached);
         boolean takesTurns = write && !past;
         if (takesTurns) {
             threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);

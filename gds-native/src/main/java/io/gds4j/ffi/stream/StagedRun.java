@@ -42,6 +42,9 @@ final class StagedRun<L> {
         /** Waits for an event; a {@code CUresult}. */
         int await(long event);
 
+        /** The same for a copy that is under way. */
+        int awaitCopy(long event);
+
         boolean hasCome(long event);
 
         /** Lets the stream pass a step. */
@@ -212,7 +215,8 @@ final class StagedRun<L> {
                     lane,
                     new BatchRequest(
                             whole.file(), whole.write(), slab, bytes, whole.fileOffset() + start,
-                            whole.fileOffset() & PAGE_MASK, 0));
+                            whole.fileOffset() & PAGE_MASK, 0),
+                    whole.size());
             moved += done;
             result = moved;
             ended = done < bytes || moved == whole.size();
@@ -298,7 +302,7 @@ final class StagedRun<L> {
     private boolean awaitCopied(Step step, int part, boolean told) {
         RuntimeException failure = operation.brokenOff();
         if (parked.awaitComplete(part + 1)) {
-            int come = turns.await(step.copied());
+            int come = turns.awaitCopy(step.copied());
             if (come == 0) {
                 return true;
             }

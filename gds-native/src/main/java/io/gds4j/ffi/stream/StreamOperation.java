@@ -133,9 +133,9 @@ final class StreamOperation<L> {
         return bound;
     }
 
-    /** Moves a part between a slab and the file; bytes moved. */
-    long movePart(L lane, BatchRequest part) {
-        return transfer.movePart(lane, part);
+    /** Moves a part of so many bytes between a slab and the file; bytes moved. */
+    long movePart(L lane, BatchRequest part, long operation) {
+        return transfer.movePart(lane, part, operation);
     }
 
     void log(String message, RuntimeException failure) {

@@ -42,10 +42,11 @@ public interface StreamTransfer<L> {
      * Moves a part of a staged operation.
      *
      * @param part its memory is a slab
+     * @param operation bytes of all parts
      * @return bytes moved; of a read less than asked at the end of the file
      * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
      */
-    default long movePart(L lane, BatchRequest part) {
+    default long movePart(L lane, BatchRequest part, long operation) {
         return move(lane, part);
     }
 
