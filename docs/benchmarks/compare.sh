@@ -21,7 +21,7 @@ for word in "$@"; do
     case $word in
         gpu | host) mode=$word ;;
         quick) quick=yes ;;
-        *) sed -n '2,20p' "$0" | sed 's/^# \{0,1\}//'; exit 2 ;;
+        *) sed -n '2,${/^#/!q;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
     esac
 done
 here=$(cd "$(dirname "$0")" && pwd)
