@@ -48,7 +48,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CudaStreamCopiesTest {
     private static final int MIB = 1 << 20;
-    private static final int ROOM = 14 * MIB;
+    private static final int ROOM = 30 * MIB;
     private static final long UNTOUCHED = -77;
 
     private final FakeCuda cuda = new FakeCuda();
@@ -143,7 +143,7 @@ class CudaStreamCopiesTest {
     @ParameterizedTest
     @CsvSource({
             "1, 0, 0", "1, 4095, 3", "3, 1, 2", "4096, 0, 0", "65536, 0, 0", "65536, 4095, 1", "65537, 0, 0",
-            "4194304, 0, 0", "4194305, 512, 16", "13000001, 777, 5"})
+            "8388608, 0, 0", "8388609, 512, 16", "27000001, 777, 5"})
     void bytesOfEverySizeAreReadAndWritten(int size, int fileOffset, int bufferOffset) throws Exception {
         inContext(() -> {
             long raw = stream();
@@ -166,7 +166,7 @@ class CudaStreamCopiesTest {
 
     @Test
     void threadsThatServeStreamsAskTheDriverForEventsAlone() throws Exception {
-        bytesOfEverySizeAreReadAndWritten(13_000_001, 777, 5);
+        bytesOfEverySizeAreReadAndWritten(27_000_001, 777, 5);
         assertThat(callsOfServingThreads)
                 .contains("eventQuery")
                 .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
@@ -204,7 +204,7 @@ class CudaStreamCopiesTest {
     void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
         inContext(() -> {
             cuda.limitChannels(100);
-            int part = 5 * MIB;
+            int part = 9 * MIB;
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> all = new ArrayList<>();
             MemorySegment host = arena.allocate(part);
@@ -235,8 +235,8 @@ class CudaStreamCopiesTest {
         inContext(() -> {
             long raw = stream();
             MemorySegment gate = arena.allocate(4, 4);
-            CuFileStream.Cells shrunk = cells(13 * MIB, 0, 0);
-            CuFileStream.Cells nothing = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells shrunk = cells(27 * MIB, 0, 0);
+            CuFileStream.Cells nothing = cells(27 * MIB, 0, 0);
             CuFileStream.Cells atEnd = cells(9 * MIB, ROOM - 5 * MIB, 0);
             CuFileStream.Cells grown = cells(10, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
@@ -244,12 +244,12 @@ class CudaStreamCopiesTest {
                 stream.read(handle, memory.range(), shrunk);
                 stream.write(handle, memory.range(), nothing);
                 stream.read(handle, memory.range(), grown);
-                shrunk.size().set(ValueLayout.JAVA_LONG, 0, 6L * MIB + 1);
+                shrunk.size().set(ValueLayout.JAVA_LONG, 0, 10L * MIB + 1);
                 nothing.size().set(ValueLayout.JAVA_LONG, 0, 0);
                 grown.size().set(ValueLayout.JAVA_LONG, 0, 11);
                 gate.set(ValueLayout.JAVA_INT, 0, 1);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
-                memory.expect(0, file.expected(0, 6 * MIB + 1));
+                memory.expect(0, file.expected(0, 10 * MIB + 1));
                 memory.verify();
                 stream.read(handle, memory.range(), atEnd);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
@@ -257,7 +257,7 @@ class CudaStreamCopiesTest {
             memory.expect(0, file.expected(ROOM - 5 * MIB, 5 * MIB));
             memory.verify();
             file.verify();
-            assertThat(result(shrunk)).isEqualTo(6 * MIB + 1);
+            assertThat(result(shrunk)).isEqualTo(10 * MIB + 1);
             assertThat(result(nothing)).isZero();
             assertThat(result(grown)).isNegative();
             assertThat(result(atEnd)).isEqualTo(5 * MIB);
@@ -269,11 +269,11 @@ class CudaStreamCopiesTest {
     void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
         inContext(() -> {
             long raw = stream();
-            CuFileStream.Cells bad = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells bad = cells(27 * MIB, 0, 0);
             CuFileStream.Cells good = cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 posix.on(writes ? PosixCall.PWRITE : PosixCall.PREAD)
-                        .covering(5 * MIB)
+                        .covering(12 * MIB)
                         .always()
                         .fails(Errno.EIO);
                 if (writes) {
@@ -294,7 +294,7 @@ class CudaStreamCopiesTest {
     void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
         inContext(() -> {
             long raw = stream();
-            CuFileStream.Cells read = cells(13 * MIB, 0, 0);
+            CuFileStream.Cells read = cells(27 * MIB, 0, 0);
             CuFileStream.Cells good = cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);

@@ -39,7 +39,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
-    /** A copy of 4 MiB takes a quarter of it, and being woken up to 100 microseconds. */
+    /** A copy of 8 MiB takes half of it, and being woken up to 100 microseconds. */
     private static final long COPY_SPIN_NANOS = 400_000;
 
     /** CUDA's queue for a stream has 1024 places, some for each of our steps and some for the program's own work between. */

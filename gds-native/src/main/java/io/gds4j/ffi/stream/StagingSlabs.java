@@ -22,7 +22,7 @@ final class StagingSlabs {
     static final long PLACE_BYTES = 64 << 10;
 
     /** Bytes that a shared slab takes. */
-    static final long SLAB_BYTES = 4 << 20;
+    static final long SLAB_BYTES = 8 << 20;
 
     /** Copies of a stream that may be under way. */
     static final int CELLS = 128;
@@ -31,7 +31,7 @@ final class StagingSlabs {
     private static final long PAGE = 4096;
 
     private static final int PLACES_TOGETHER = 64;
-    private static final int SLABS = 8;
+    private static final int SLABS = 6;
 
     private static final long PLACE_STRIDE = CELLS * CopyCell.BYTES + PLACE_BYTES + PAGE;
 
