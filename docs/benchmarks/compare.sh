@@ -10,7 +10,7 @@
 #   SIZE_GIB=8      size of the file that is read
 #   ROUNDS=10       alternations (quick: 3); the table shows medians
 #   BUDGET=220      seconds after which no further round begins (quick: 75)
-#   THREADS=8       threads of the hand-written pipeline (host: all processors, 8 at most)
+#   THREADS=8       threads of the hand-written pipeline (host: all processors, 8 at most); SLABS=2 SLEEP=1: see limits.c
 #   LIBRARY=3       rounds in which libcufile takes part
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io

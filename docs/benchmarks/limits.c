@@ -19,16 +19,19 @@
 //          sbatch   the same anywhere in the file                       us each
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
+// Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
 // Each case runs once uncounted before it counts. One line each: name value
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -99,9 +102,26 @@ static void transfer(int write, int fd, char *host, size_t bytes, size_t offset)
 static int is(const struct job *job, const char *kind) { return !strcmp(job->kind, kind); }
 
 #ifdef GPU
+static int slabs = DEPTH;       // SLABS=2: so many a thread
+static int sleeps;              // SLEEP=1: pieces are claimed as they come, and threads sleep between looks at a copy
+static atomic_long next_piece;
+
+static void await_copy(CUevent done) {
+    if (!sleeps) {
+        CU(cuEventSynchronize(done));
+        return;
+    }
+    struct timespec pause = {0, 20000};
+    CUresult r;
+    while ((r = cuEventQuery(done)) == CUDA_ERROR_NOT_READY) nanosleep(&pause, 0);
+    CU(r);
+}
+
 // Threads take turns on pieces; while one slot is copied, others are filled.
 static void pipeline(struct worker *w) {
     const struct job *job = w->job;
+    int claims = sleeps && !w->write;
+    if (sleeps) prctl(PR_SET_TIMERSLACK, 1L);
     CUstream stream;
     CUevent done[DEPTH];
     size_t where[DEPTH];
@@ -109,12 +129,13 @@ static void pipeline(struct worker *w) {
     for (int i = 0; i < DEPTH; i++) CU(cuEventCreate(&done[i], CU_EVENT_DISABLE_TIMING));
     size_t pieces = (job->bytes + PIECE - 1) / PIECE;
     long k = 0;
-    for (size_t p = w->id; p < pieces; p += job->threads, k++) {
+    for (size_t p = claims ? atomic_fetch_add(&next_piece, 1) : w->id; p < pieces;
+         p = claims ? atomic_fetch_add(&next_piece, 1) : p + job->threads, k++) {
         size_t at = p * PIECE, length = at + PIECE <= job->bytes ? PIECE : job->bytes - at;
-        int slot = k % DEPTH;
+        int slot = k % (w->write ? DEPTH : slabs);
         char *host = w->pinned + slot * PIECE;
         if (!w->write) {
-            if (k >= DEPTH) CU(cuEventSynchronize(done[slot]));
+            if (k >= slabs) await_copy(done[slot]);
             transfer(0, w->fd, host, length, job->offset + at);
             CU(cuMemcpyHtoDAsync(device + at, host, length, stream));
             CU(cuEventRecord(done[slot], stream));
@@ -333,6 +354,9 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
     struct worker workers[MOST_THREADS];
     pthread_barrier_t gate;
     pthread_barrier_init(&gate, 0, job->threads);
+#ifdef GPU
+    next_piece = 0;
+#endif
     for (int i = 0; i < job->threads; i++) {
         workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0};
         if (pthread_create(&threads[i], 0, work, &workers[i])) die("pthread_create", 0);
@@ -489,6 +513,9 @@ int main(int count, char **words) {
     path = words[3];
 #ifdef GPU
     if (on_gpu) {
+        if (getenv("SLABS")) slabs = atoi(getenv("SLABS"));
+        if (slabs < 1 || slabs > DEPTH) slabs = DEPTH;
+        sleeps = getenv("SLEEP") != 0;
         CUdevice gpu;
         CU(cuInit(0));
         CU(cuDeviceGet(&gpu, 0));
