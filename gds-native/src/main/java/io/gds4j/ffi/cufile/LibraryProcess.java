@@ -144,6 +144,7 @@ final class LibraryProcess {
             LOG.log(Level.WARNING, "libcufile is open already by other code of this process: its settings hold");
         } else if (openedBefore) {
             // What was staged is forgotten at each open. Not before the first one, where some versions die of it.
+            forgetStatistics(loaded);
             stage(loaded, settings);
         }
         return CurrentContext.with(cuda.cuda(), context, () -> {
@@ -156,6 +157,13 @@ final class LibraryProcess {
                 throw e;
             }
         });
+    }
+
+    /** The library keeps its level when it is closed, and would count from the next opening on, asked or not. */
+    private static void forgetStatistics(CuFileLibrary library) {
+        if (library.has(CuFileFunction.SET_STATS_LEVEL)) {
+            library.setStatsLevel(0);
+        }
     }
 
     private static void stage(CuFileLibrary library, LibrarySettings settings) {

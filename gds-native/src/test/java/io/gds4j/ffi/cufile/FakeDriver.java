@@ -45,6 +45,7 @@ final class FakeDriver {
     private String json = "";
     private long users;
     private int statsLevel;
+    private int statsLevelAtOpen;
     private boolean counted;
     private long counters;
     private long failNextOpen;
@@ -138,8 +139,16 @@ final class FakeDriver {
             stagedBools.clear();
             stagedStrings.clear();
         }
+        if (users == 0) {
+            statsLevelAtOpen = statsLevel;
+        }
         users++;
         return 0;
+    }
+
+    /** With which it was opened last; above 0 it counts from there on. */
+    int statsLevelAtOpen() {
+        return statsLevelAtOpen;
     }
 
     private static String read(String path) {
@@ -165,8 +174,8 @@ final class FakeDriver {
                     fake.transfers().closed();
                     fake.batches().closed();
                     p2p.clear();
+                    // The level stays, as the library's does.
                     counted = false;
-                    statsLevel = 0;
                     onClose.run();
                 }
                 return 0;

