@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.EngineCopies;
 import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -29,9 +30,6 @@ final class GpuRing {
     private static final long BETWEEN_LOOKS_NANOS = 20_000;
 
     private static final long PAGE_MASK = 4095;
-
-    /** From here on the driver has a copy engine copy to the GPU; less it puts into the queue of commands. */
-    private static final long COPY_ENGINE_BYTES = 64 << 10;
 
     private final CudaContexts contexts;
     private final Cuda cuda;
@@ -178,24 +176,17 @@ final class GpuRing {
     }
 
     /**
-     * Starts a copy. A small one goes row by row while streams wait for us: what is put into the queue of commands gets nowhere
-     * while waiting streams stand in its channel. A single byte has no two rows and waits there; no stream waits for it.
+     * Starts a copy. A small one goes by a copy engine, too, while streams wait for us: what is put into the queue of commands gets
+     * nowhere while waiting streams stand in its channel. A single byte waits there; no stream waits for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {
             copy(to, from, bytes);
             return Cuda.SUCCESS;
         }
-        if (bytes >= COPY_ENGINE_BYTES || !pool.waits().any()) {
-            return cuda.memcpyHtoDAsync(to, from, bytes, stream);
-        }
-        long width = Math.max(1, bytes / 2);
-        int result = cuda.memcpyRowsHtoDAsync(to, from, width, Math.min(2, bytes), stream);
-        if (result == Cuda.SUCCESS && bytes > 2 && bytes % 2 != 0) {
-            // The odd byte with the one before it, as two rows.
-            result = cuda.memcpyRowsHtoDAsync(to + bytes - 2, from + bytes - 2, 1, 2, stream);
-        }
-        return result;
+        return pool.waits().any()
+                ? EngineCopies.toGpu(cuda, to, from, bytes, stream)
+                : cuda.memcpyHtoDAsync(to, from, bytes, stream);
     }
 
     /** Makes stream and events now, with the context current: later it may have to wait for streams that wait for us. */

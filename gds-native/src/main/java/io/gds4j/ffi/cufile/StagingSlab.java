@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.EngineCopies;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,8 +17,6 @@ import java.util.function.IntSupplier;
 final class StagingSlab {
     static final long BYTES = 2 << 20;
 
-    /** What is smaller is put into the queue of commands, which waiting streams stop, unless it is copied by rows. */
-    private static final long COPY_ENGINE_BYTES = 64 << 10;
     private static final long SPIN_NANOS = 50_000;
 
     private final CudaContexts contexts;
@@ -71,7 +70,7 @@ final class StagingSlab {
 
         /** Begins a copy of what is in a half; {@link #await} ends it. */
         void toGpu(int half, long to, long from, long bytes) {
-            start("cuMemcpyHtoDAsync", half, () -> copyToGpu(to, from, bytes));
+            start("cuMemcpyHtoDAsync", half, () -> EngineCopies.toGpu(cuda, to, from, bytes, stream));
         }
 
         private void start(String function, int half, IntSupplier copy) {
@@ -85,19 +84,6 @@ final class StagingSlab {
             // A part of what failed may have begun.
             check(function, started);
             check("cuEventRecord", recorded);
-        }
-
-        private int copyToGpu(long to, long from, long bytes) {
-            if (bytes >= COPY_ENGINE_BYTES) {
-                return cuda.memcpyHtoDAsync(to, from, bytes, stream);
-            }
-            long width = Math.max(1, bytes / 2);
-            int result = cuda.memcpyRowsHtoDAsync(to, from, width, Math.min(2, bytes), stream);
-            if (result == Cuda.SUCCESS && bytes > 2 && bytes % 2 != 0) {
-                // The odd byte with the one before it, as two rows.
-                result = cuda.memcpyRowsHtoDAsync(to + bytes - 2, from + bytes - 2, 1, 2, stream);
-            }
-            return result;
         }
 
         /** Fills the first half from a GPU; complete on return. */
