@@ -118,6 +118,10 @@ final class Rig implements AutoCloseable {
         return new Rig(config(more), FfmPosix.instance(), true);
     }
 
+    static Rig onGpuOver(Posix real, Consumer<CuFileConfig.Builder> more) {
+        return new Rig(config(more), real, true);
+    }
+
     /** Another session over the same machine; to be closed by the test. */
     CuFileDriver another() {
         return CuFileDriver.open(new CompatBackend(config, posix, availability));
