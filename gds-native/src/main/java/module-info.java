@@ -14,6 +14,8 @@ module io.gds4j.ffi {
             io.gds4j.tools;
     exports io.gds4j.ffi.stream to
             io.gds4j.compat;
+    exports io.gds4j.ffi.statistics to
+            io.gds4j.compat;
     exports io.gds4j.ffi.nvml to
             io.gds4j.compat,
             io.gds4j.tools;

@@ -4,6 +4,7 @@ import io.gds4j.compat.SessionLog.Severity;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -25,26 +26,22 @@ final class BatchDesk {
     private final CompatSession session;
     private final int largest;
     private final RequestRunners runners;
-    private final BatchCounters counters;
-    private final CompatStatistics statistics;
+    private final CuFileCounters counters;
     private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
 
     /**
      * @param largest {@code properties.io_batchsize}
      */
-    BatchDesk(CompatSession session, int largest, RequestRunners runners, CompatStatistics statistics) {
+    BatchDesk(CompatSession session, int largest, RequestRunners runners, CuFileCounters counters) {
         this.session = session;
         this.largest = largest;
         this.runners = runners;
-        this.statistics = statistics;
-        this.counters = statistics.batches();
+        this.counters = counters;
     }
 
     CompatBatch setUp(int capacity) {
         boolean well = capacity >= 1 && capacity <= largest;
-        if (statistics.isCounting()) {
-            counters.setUps.count(well);
-        }
+        counters.batchSetUp(well);
         if (!well) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
@@ -75,15 +72,8 @@ final class BatchDesk {
             session.log().failed(e);
             throw e;
         } finally {
-            if (statistics.isCounting()) {
-                counters.submitted(
-                        well,
-                        requests.size(),
-                        bytes(requests, false),
-                        bytes(requests, true),
-                        begun,
-                        System.nanoTime());
-            }
+            counters.batchSubmitted(well, requests, begun);
+            counters.batchEnqueued(CompatBackend.POSIX, well, requests.size());
         }
     }
 
@@ -96,13 +86,6 @@ final class BatchDesk {
         return session.planner()
                 .waitsForDisk(
                         CompatFile.own(session, entry.file(), SUBMIT), entry.fileOffset(), entry.size(), entry.write());
-    }
-
-    private static long bytes(List<BatchRequest> requests, boolean write) {
-        return requests.stream()
-                .filter(request -> request.write() == write)
-                .mapToLong(BatchRequest::size)
-                .sum();
     }
 
     /** All entries or none: an entry that could not even begin refuses its submission. */
@@ -135,9 +118,7 @@ final class BatchDesk {
             BatchRequest entry = entries.get(i);
             long result = results[i] == DeviceReadGroup.UNDONE ? perform(lane, entry) : results[i];
             boolean well = result >= 0;
-            if (statistics.isCounting()) {
-                counters.processed(entry.write(), well, Math.max(0, result), submitted, System.nanoTime());
-            }
+            counters.batchProcessed(CompatBackend.POSIX, entry.write(), well, Math.max(0, result), submitted);
             events.add(new BatchEvent(entry.cookie(), well ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
         }
     }
@@ -169,9 +150,7 @@ final class BatchDesk {
             well = true;
             return events;
         } finally {
-            if (statistics.isCounting()) {
-                counters.completes.count(well);
-            }
+            counters.batchAsked(well);
         }
     }
 
@@ -180,18 +159,14 @@ final class BatchDesk {
         if (batch instanceof CompatBatch ours && batches.contains(ours)) {
             ours.cancel();
         }
-        if (statistics.isCounting()) {
-            counters.cancels.count(true);
-        }
+        counters.batchCancelled();
     }
 
     /** As libcufile, ignores what it does not know. */
     void destroy(BackendBatch batch) {
         if (batch instanceof CompatBatch ours && batches.remove(ours)) {
             ours.destroy();
-            if (statistics.isCounting()) {
-                counters.destroys.count(true);
-            }
+            counters.batchDestroyed();
         }
     }
 

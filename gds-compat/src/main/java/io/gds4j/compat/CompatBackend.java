@@ -10,13 +10,14 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.nvml.NvmlAvailability;
 import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -32,7 +33,6 @@ import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 import java.time.Duration;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -44,6 +44,8 @@ final class CompatBackend implements CuFileBackend {
     static final String NAME = "compat";
 
     private static final int VERSION = 1150;
+    /** cuFile does not tell our paths apart: all I/O is POSIX I/O. */
+    static final IoPath POSIX = IoPath.COMPAT_BUFFERED;
 
     private final Posix posix;
     private final CompatParameters parameters;
@@ -52,7 +54,7 @@ final class CompatBackend implements CuFileBackend {
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
-    private final CompatStatistics statistics;
+    private final CuFileCounters statistics;
     private volatile DriverLimits limits;
 
     /** Changed under the lock; read without, because every request of every thread does. */
@@ -72,8 +74,7 @@ final class CompatBackend implements CuFileBackend {
         this.posix = posix;
         this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
-        this.statistics = new CompatStatistics(
-                cuda.deviceCount(), gpu -> cuda.cuda().map(driver -> uuid(driver, gpu)).orElse(""));
+        this.statistics = new CuFileCounters(cuda);
         this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.limits = new DriverLimits(config);
     }
@@ -167,7 +168,7 @@ final class CompatBackend implements CuFileBackend {
         } finally {
             open.exit();
             if (begun != 0) {
-                statistics.end(begun, false, base, size, fileOffset, bufferOffset, well, moved);
+                statistics.end(begun, POSIX, false, base, size, fileOffset, bufferOffset, well, moved);
             }
         }
     }
@@ -187,7 +188,7 @@ final class CompatBackend implements CuFileBackend {
         } finally {
             open.exit();
             if (begun != 0) {
-                statistics.end(begun, true, base, size, fileOffset, bufferOffset, well, moved);
+                statistics.end(begun, POSIX, true, base, size, fileOffset, bufferOffset, well, moved);
             }
         }
     }
@@ -476,14 +477,6 @@ final class CompatBackend implements CuFileBackend {
                 open == null ? 0 : open.queueDepth(),
                 counters.retries(),
                 open == null ? "off" : open.ioUring());
-    }
-
-    private static String uuid(Cuda cuda, int gpu) {
-        int[] device = new int[1];
-        byte[] uuid = new byte[16];
-        boolean known = cuda.deviceGet(device, gpu) == Cuda.SUCCESS
-                && cuda.deviceGetUuid(uuid, device[0]) == Cuda.SUCCESS;
-        return known ? HexFormat.of().formatHex(uuid) : "";
     }
 
     private @Nullable CompatSession current() {

@@ -13,6 +13,8 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.InFlight;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -61,7 +63,7 @@ final class CompatSession {
     private volatile boolean exiting;
 
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
-            PathCounters counters, CompatStatistics statistics) {
+            PathCounters counters, CuFileCounters statistics) {
         this.posix = posix;
         this.log = SessionLog.open(config);
         this.counters = counters;

@@ -8,6 +8,8 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -88,7 +90,7 @@ public class BatchBenchmark {
         path = Files.write(Files.createTempFile(Path.of(folder), "batch", null), new byte[FILE_BYTES]);
         CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.FORCE_ODIRECT_MODE, direct).build();
         Optional<CudaContexts> contexts = memory.isCuda() ? cuda.cudaContexts() : Optional.empty();
-        CompatStatistics statistics = new CompatStatistics(0, gpu -> "");
+        CuFileCounters statistics = new CuFileCounters(cuda);
         PathCounters counters = new PathCounters();
         session = new CompatSession(posix, contexts, config, new DriverLimits(config), counters, statistics);
         BouncePool.Pinning pinning =

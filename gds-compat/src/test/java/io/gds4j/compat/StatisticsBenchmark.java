@@ -5,6 +5,8 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -65,7 +67,7 @@ public class StatisticsBenchmark {
                 config,
                 new DriverLimits(config),
                 new PathCounters(),
-                new CompatStatistics(0, gpu -> ""));
+                new CuFileCounters(none));
         sessionFile = session.register(source);
         quiet = backend(config);
         quietFile = quiet.handleRegister(source);

@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.testkit.Failures;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;

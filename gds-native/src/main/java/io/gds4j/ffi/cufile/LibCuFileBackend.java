@@ -17,6 +17,7 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;

@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.statistics;
 
 import io.gds4j.statistics.OperationCount;
 import java.util.concurrent.atomic.LongAdder;

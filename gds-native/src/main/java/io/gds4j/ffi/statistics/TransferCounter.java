@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.statistics;
 
 import java.util.ArrayList;
 import java.util.List;

@@ -1,25 +1,44 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.statistics;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.GpuStatistics;
+import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
-import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * cuFile's statistics. Each request is counted once, when it is over; while nobody counts, a request reads one field. No lock
- * is taken on the way of a request.
+ * cuFile's statistics of one backend. Each request is counted once, when it is over; while nobody counts, a request reads one
+ * field. No lock is taken on the way of a request, and nothing allocated.
+ *
+ * <pre>{@code
+ * long begun = counters.begin(false, memory);
+ * boolean well = false;
+ * long moved = 0;
+ * try {
+ *     moved = read(...);
+ *     well = true;
+ * } finally {
+ *     if (begun != 0) {
+ *         counters.end(begun, path, false, memory, size, fileOffset, bufferOffset, well, moved);
+ *     }
+ * }
+ * }</pre>
  */
-final class CompatStatistics {
+public final class CuFileCounters {
     private static final int MAX_LEVEL = 3;
     private static final int MAX_GPUS = 16;
+    private static final int UUID_BYTES = 16;
     private static final long MICRO = 1000;
     /** Two low bits of a request's time: it is not 0, and its GPU has seen it begin. */
     private static final long COUNTED = 1;
@@ -42,19 +61,26 @@ final class CompatStatistics {
     /** {@link #level} while counting, else 0. */
     private volatile int counted;
 
-    /**
-     * @param gpuCount how many GPUs there are
-     * @param uuid a GPU's identifier, 32 hexadecimal digits
-     */
-    CompatStatistics(int gpuCount, IntFunction<String> uuid) {
-        this.gpus = new GpuCounters[Math.min(gpuCount, MAX_GPUS)];
+    /** Of the GPUs that there are, none of which it touches. */
+    public CuFileCounters(CudaAvailability cuda) {
+        this.gpus = new GpuCounters[Math.min(cuda.deviceCount(), MAX_GPUS)];
         for (int i = 0; i < gpus.length; i++) {
-            gpus[i] = new GpuCounters(uuid.apply(i));
+            int gpu = i;
+            gpus[i] = new GpuCounters(cuda.cuda().map(driver -> uuid(driver, gpu)).orElse(""));
         }
     }
 
+    /** 32 hexadecimal digits; empty if the driver does not tell. */
+    private static String uuid(Cuda cuda, int gpu) {
+        int[] device = new int[1];
+        byte[] uuid = new byte[UUID_BYTES];
+        boolean known = cuda.deviceGet(device, gpu) == Cuda.SUCCESS
+                && cuda.deviceGetUuid(uuid, device[0]) == Cuda.SUCCESS;
+        return known ? HexFormat.of().formatHex(uuid) : "";
+    }
+
     /** The driver opens with {@code profile.cufile_stats}: above 0 it counts at once, unless the program has set a level. */
-    synchronized void open(long configured) {
+    public synchronized void open(long configured) {
         if (level == 0 && configured > 0) {
             level = (int) configured;
             started = true;
@@ -62,7 +88,8 @@ final class CompatStatistics {
         settle();
     }
 
-    synchronized void setLevel(int value) {
+    /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
+    public synchronized void setLevel(int value) {
         if (value < 0 || value > MAX_LEVEL) {
             throw invalid("cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(value));
         }
@@ -70,16 +97,19 @@ final class CompatStatistics {
         settle();
     }
 
-    int level() {
+    /** {@code cuFileGetStatsLevel}. */
+    public int level() {
         return level;
     }
 
-    synchronized void start() {
+    /** {@code cuFileStatsStart}. */
+    public synchronized void start() {
         started = true;
         settle();
     }
 
-    synchronized void stop() {
+    /** {@code cuFileStatsStop}; what was counted stays. */
+    public synchronized void stop() {
         started = false;
         settle();
     }
@@ -89,12 +119,13 @@ final class CompatStatistics {
     }
 
     /** Ends with the driver: a later one counts when it is told to. */
-    synchronized void close() {
+    public synchronized void close() {
         stop();
         reset();
     }
 
-    synchronized void reset() {
+    /** {@code cuFileStatsReset}. */
+    public synchronized void reset() {
         reads.reset();
         writes.reset();
         handleRegistrations.reset();
@@ -107,16 +138,8 @@ final class CompatStatistics {
         }
     }
 
-    boolean isCounting() {
-        return counted > 0;
-    }
-
-    BatchCounters batches() {
-        return batches;
-    }
-
-    /** A request begins: its time, or 0 if it is not counted. */
-    long begin(boolean write, MemoryRange memory) {
+    /** A read or write begins: its time, or 0 if it is not counted. */
+    public long begin(boolean write, MemoryRange memory) {
         if (counted == 0) {
             return 0;
         }
@@ -129,9 +152,18 @@ final class CompatStatistics {
         return now | COUNTED_ON_GPU;
     }
 
-    /** It is over. */
-    void end(
+    /**
+     * It is over.
+     *
+     * @param begun what {@link #begin} answered, not 0
+     * @param path by which its file is served
+     * @param size bytes that were asked for
+     * @param well false if it failed
+     * @param moved bytes
+     */
+    public void end(
             long begun,
+            IoPath path,
             boolean write,
             MemoryRange memory,
             long size,
@@ -143,7 +175,7 @@ final class CompatStatistics {
         (write ? writes : reads).count(well, moved, size, begun, now, counted >= 2);
         GpuCounters gpu = (begun & COUNTED_ON_GPU) == 0 ? null : gpu(memory);
         if (gpu != null) {
-            gpu.end(write, memory, size, fileOffset, bufferOffset, well, moved, begun, now);
+            gpu.end(path, write, memory, size, fileOffset, bufferOffset, well, moved, begun, now);
         }
     }
 
@@ -152,19 +184,22 @@ final class CompatStatistics {
         return memory.kind().isCuda() && device >= 0 && device < gpus.length ? gpus[device] : null;
     }
 
-    void handleRegistered(boolean well) {
+    /** {@code cuFileHandleRegister}. */
+    public void handleRegistered(boolean well) {
         if (counted > 0) {
             handleRegistrations.count(well);
         }
     }
 
-    void handleDeregistered() {
+    /** {@code cuFileHandleDeregister}. */
+    public void handleDeregistered() {
         if (counted > 0) {
             handleDeregistrations.count(true);
         }
     }
 
-    void bufferRegistered(MemoryRange memory, boolean well) {
+    /** {@code cuFileBufRegister}. */
+    public void bufferRegistered(MemoryRange memory, boolean well) {
         if (counted > 0) {
             bufferRegistrations.count(well);
             GpuCounters gpu = counted < MAX_LEVEL ? null : gpu(memory);
@@ -174,7 +209,8 @@ final class CompatStatistics {
         }
     }
 
-    void bufferDeregistered(MemoryRange memory, boolean well) {
+    /** {@code cuFileBufDeregister}. */
+    public void bufferDeregistered(MemoryRange memory, boolean well) {
         if (counted > 0) {
             bufferDeregistrations.count(well);
             GpuCounters gpu = counted < MAX_LEVEL || !well ? null : gpu(memory);
@@ -184,17 +220,99 @@ final class CompatStatistics {
         }
     }
 
-    StatisticsLevel1 level1() {
+    /** {@code cuFileBatchIOSetUp}. */
+    public void batchSetUp(boolean well) {
+        if (counted > 0) {
+            batches.setUps.count(well);
+        }
+    }
+
+    /**
+     * {@code cuFileBatchIOSubmit}; where its entries go, {@link #batchEnqueued} tells.
+     *
+     * @param begun when it was called, by {@link System#nanoTime}
+     */
+    public void batchSubmitted(boolean well, List<BatchRequest> requests, long begun) {
+        if (counted == 0) {
+            return;
+        }
+        long now = System.nanoTime();
+        batches.submits.count(well);
+        batches.submitNanos.add(now - begun);
+        batches.submitRate.add(requests.size(), now);
+        if (well) {
+            batches.lastReadBytes = bytes(requests, false);
+            batches.lastWriteBytes = bytes(requests, true);
+        }
+    }
+
+    private static long bytes(List<BatchRequest> requests, boolean write) {
+        return requests.stream()
+                .filter(request -> request.write() == write)
+                .mapToLong(BatchRequest::size)
+                .sum();
+    }
+
+    /** So many entries of a submission go by this path, or were refused with it. */
+    public void batchEnqueued(IoPath path, boolean well, int entries) {
+        if (counted > 0) {
+            batches.enqueued.count(path, well, entries);
+        }
+    }
+
+    /**
+     * An entry that was at work is done.
+     *
+     * @param moved bytes
+     * @param submitted when it was submitted, by {@link System#nanoTime}
+     */
+    public void batchProcessed(IoPath path, boolean write, boolean well, long moved, long submitted) {
+        if (counted == 0) {
+            return;
+        }
+        long now = System.nanoTime();
+        batches.processed.count(path, well, 1);
+        (write ? batches.writeBytes : batches.readBytes).add(moved);
+        (write ? batches.writeRate : batches.readRate).add(moved, now);
+        batches.completionNanos.add(now - submitted);
+        batches.completeRate.add(1, now);
+    }
+
+    /** {@code cuFileBatchIOGetStatus}. */
+    public void batchAsked(boolean well) {
+        if (counted > 0) {
+            batches.completes.count(well);
+        }
+    }
+
+    /** {@code cuFileBatchIOCancel}. */
+    public void batchCancelled() {
+        if (counted > 0) {
+            batches.cancels.count(true);
+        }
+    }
+
+    /** {@code cuFileBatchIODestroy}. */
+    public void batchDestroyed() {
+        if (counted > 0) {
+            batches.destroys.count(true);
+        }
+    }
+
+    /** {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set. */
+    public StatisticsLevel1 level1() {
         checkLevel("cuFileGetStatsL1", 1);
         return basic(System.nanoTime());
     }
 
-    StatisticsLevel2 level2() {
+    /** {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set. */
+    public StatisticsLevel2 level2() {
         checkLevel("cuFileGetStatsL2", 2);
         return detailed(System.nanoTime());
     }
 
-    StatisticsLevel3 level3() {
+    /** {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set. */
+    public StatisticsLevel3 level3() {
         checkLevel("cuFileGetStatsL3", MAX_LEVEL);
         long now = System.nanoTime();
         List<GpuStatistics> each = new ArrayList<>(gpus.length);
@@ -210,7 +328,7 @@ final class CompatStatistics {
 
     private StatisticsLevel1 basic(long now) {
         OperationCount enqueued = batches.enqueued.snapshot();
-        OperationCount processed = batches.processed.snapshot();
+        OperationCount posixEnqueued = batches.enqueued.posix.snapshot();
         long submits = Math.max(1, batches.submits.total());
         long completed = Math.max(1, batches.processed.total());
         return new StatisticsLevel1(
@@ -236,14 +354,14 @@ final class CompatStatistics {
                 batches.cancels.snapshot(),
                 batches.destroys.snapshot(),
                 enqueued,
-                enqueued,
-                processed,
-                processed,
+                posixEnqueued,
+                batches.processed.snapshot(),
+                batches.processed.posix.snapshot(),
+                batches.enqueued.nvfs.snapshot(),
+                batches.enqueued.p2p.snapshot(),
                 NONE,
                 NONE,
-                NONE,
-                NONE,
-                enqueued,
+                posixEnqueued,
                 enqueued,
                 batches.readBytes.sum(),
                 batches.writeBytes.sum(),

@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.statistics;
 
 import java.util.concurrent.atomic.LongAdder;
 
@@ -9,8 +9,8 @@ final class BatchCounters {
     final CallCounter setUps = new CallCounter();
     final CallCounter cancels = new CallCounter();
     final CallCounter destroys = new CallCounter();
-    final CallCounter enqueued = new CallCounter();
-    final CallCounter processed = new CallCounter();
+    final CallsByPath enqueued = new CallsByPath();
+    final CallsByPath processed = new CallsByPath();
     final LongAdder readBytes = new LongAdder();
     final LongAdder writeBytes = new LongAdder();
     final LongAdder submitNanos = new LongAdder();
@@ -22,32 +22,12 @@ final class BatchCounters {
     volatile long lastReadBytes;
     volatile long lastWriteBytes;
 
-    /** A submission of so many entries, accepted or not. */
-    void submitted(boolean well, int entries, long readSize, long writeSize, long begun, long ended) {
-        submits.count(well);
-        enqueued.count(well, entries);
-        submitNanos.add(ended - begun);
-        submitRate.add(entries, ended);
-        if (well) {
-            lastReadBytes = readSize;
-            lastWriteBytes = writeSize;
-        }
-    }
-
-    /** An entry that was at work is done. */
-    void processed(boolean write, boolean well, long moved, long submitted, long ended) {
-        processed.count(well);
-        (write ? writeBytes : readBytes).add(moved);
-        (write ? writeRate : readRate).add(moved, ended);
-        completionNanos.add(ended - submitted);
-        completeRate.add(1, ended);
-    }
-
     void reset() {
-        for (CallCounter counter : new CallCounter[]{
-                submits, completes, setUps, cancels, destroys, enqueued, processed}) {
+        for (CallCounter counter : new CallCounter[]{submits, completes, setUps, cancels, destroys}) {
             counter.reset();
         }
+        enqueued.reset();
+        processed.reset();
         for (LongAdder adder : new LongAdder[]{readBytes, writeBytes, submitNanos, completionNanos}) {
             adder.reset();
         }

@@ -1,11 +1,12 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.statistics;
 
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.GpuStatistics;
+import io.gds4j.statistics.IoPath;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What level 3 counts of one GPU; lock-free. All I/O of this backend is POSIX I/O. */
+/** What level 3 counts of one GPU; lock-free. */
 final class GpuCounters {
     private static final long PAGE_MASK = 4095;
     private static final long PERCENT = 100;
@@ -22,6 +23,7 @@ final class GpuCounters {
     /** Reads or writes. */
     private static final class Direction {
         private final TransferCounter transfers = new TransferCounter();
+        private final CallsByPath paths = new CallsByPath();
         private final LongAdder unaligned = new LongAdder();
         private final AtomicInteger inFlight = new AtomicInteger();
 
@@ -47,6 +49,7 @@ final class GpuCounters {
 
         void reset() {
             transfers.reset();
+            paths.reset();
             unaligned.reset();
             if (inFlight.get() == 0) {
                 busyNanos.reset();
@@ -66,11 +69,12 @@ final class GpuCounters {
         direction(write).begin(now);
     }
 
-    void end(boolean write, MemoryRange memory, long size, long fileOffset, long bufferOffset, boolean well,
-            long moved, long begun, long ended) {
+    void end(IoPath path, boolean write, MemoryRange memory, long size, long fileOffset, long bufferOffset,
+            boolean well, long moved, long begun, long ended) {
         Direction direction = direction(write);
         direction.end(ended);
         direction.transfers.count(well, moved, size, begun, ended, false);
+        direction.paths.count(path, well, 1);
         if (((size | fileOffset | memory.address() + bufferOffset) & PAGE_MASK) != 0) {
             direction.unaligned.increment();
         }
@@ -90,18 +94,16 @@ final class GpuCounters {
         long elapsed = Math.max(1, (now - since) / MICRO);
         long readMicros = reads.busyMicros(now);
         long writeMicros = writes.busyMicros(now);
-        long allReads = reads.transfers.calls().total();
-        long allWrites = writes.transfers.calls().total();
         return new GpuStatistics(
                 uuid,
                 reads.transfers.bytes(),
                 reads.transfers.bytesPerSecond(now),
                 Math.min(PERCENT, readMicros * PERCENT / elapsed),
                 readMicros,
-                allReads,
-                0,
-                0,
-                allReads,
+                reads.transfers.calls().total(),
+                reads.paths.p2p.total(),
+                reads.paths.nvfs.total(),
+                reads.paths.posix.total(),
                 reads.unaligned.sum(),
                 0,
                 0,
@@ -111,10 +113,10 @@ final class GpuCounters {
                 writes.transfers.bytesPerSecond(now),
                 Math.min(PERCENT, writeMicros * PERCENT / elapsed),
                 writeMicros,
-                allWrites,
-                0,
-                0,
-                allWrites,
+                writes.transfers.calls().total(),
+                writes.paths.p2p.total(),
+                writes.paths.nvfs.total(),
+                writes.paths.posix.total(),
                 writes.unaligned.sum(),
                 0,
                 writes.transfers.calls().snapshot().err(),
