@@ -30,6 +30,7 @@ import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
+import java.util.function.LongConsumer;
 
 /**
  * Everything that lives while the driver is open: descriptors, registrations, slabs, threads. Made by the first open, closed by
@@ -309,8 +310,10 @@ final class CompatSession {
      * Moves a part of a stream's operation that is in order between the file and host memory of ours.
      *
      * @param operation bytes of all parts
+     * @param arrived told of a read's bytes that are there, from the first on without a gap
      */
-    long performPart(Lane lane, BatchRequest part, String function, long operation) {
+    long performPart(Lane lane, BatchRequest part, String function, long operation, LongConsumer arrived) {
+        lane.hostTransfer().tell(arrived);
         return move(lane, CompatFile.own(this, part.file(), function), part.memory(), part.size(), part.fileOffset(),
                 part.bufferOffset(), part.write(), function, operation);
     }

@@ -2,6 +2,8 @@ package io.gds4j.compat;
 
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +16,10 @@ final class HostTransfer extends Transfer {
     private long address;
     private @Nullable MemorySegment segment;
     private long segmentOffset;
+    private @Nullable LongConsumer arrived;
+
+    /** Pieces that are there, one bit each, as long as somebody wants to know. */
+    private final AtomicLong finished = new AtomicLong();
 
     HostTransfer(PieceIo io) {
         this.io = io;
@@ -36,10 +42,21 @@ final class HostTransfer extends Transfer {
         }
     }
 
+    /**
+     * Of the next request somebody wants to know, as far as its first 64 pieces go, how much is there.
+     *
+     * @param listener told bytes from the first on, by the threads at work and in any order
+     */
+    void tell(LongConsumer listener) {
+        arrived = listener;
+        finished.set(0);
+    }
+
     @Override
     void end() {
         super.end();
         segment = null;
+        arrived = null;
     }
 
     @Override
@@ -54,11 +71,22 @@ final class HostTransfer extends Transfer {
                         pair(), plan(), start, end, address + at, segment, segmentOffset + at, lane.outcome(), write);
                 if (moved < end - start) {
                     stop(piece, moved, lane.outcome().errno(), null);
+                } else if (arrived != null && piece < Long.SIZE) {
+                    finish(piece, arrived);
                 }
             } catch (RuntimeException e) {
                 stop(piece, 0, 0, e);
             }
             piece = claim(lane);
+        }
+    }
+
+    private void finish(long piece, LongConsumer listener) {
+        long bit = 1L << piece;
+        long all = finished.getAndAdd(bit) + bit;
+        int there = Long.numberOfTrailingZeros(~all);
+        if (there > piece) {
+            listener.accept(plan().pieceEnd(there - 1) - plan().offset());
         }
     }
 

@@ -13,6 +13,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
+import java.util.function.LongConsumer;
 
 /** The registered streams of a driver session: their order is kept elsewhere, what they ask for is moved by the engine. */
 final class StreamDesk {
@@ -96,8 +97,8 @@ final class StreamDesk {
         }
 
         @Override
-        public long movePart(Lane lane, BatchRequest part, long operation) {
-            return session.performPart(lane, part, function, operation);
+        public long movePart(Lane lane, BatchRequest part, long operation, LongConsumer arrived) {
+            return session.performPart(lane, part, function, operation, arrived);
         }
 
         @Override

@@ -33,6 +33,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -230,6 +231,96 @@ class CudaStreamCopiesTest {
         });
     }
 
+    /** The fake GPU's memory is this process's. */
+    private byte rawByte(long at) {
+        return MemorySegment.ofAddress(memory.range().address() + at).reinterpret(1).get(ValueLayout.JAVA_BYTE, 0);
+    }
+
+    @Test
+    void theStreamCopiesTheBeginningWhileTheEndIsStillRead() throws Exception {
+        inContext(() -> {
+            long raw = stream();
+            int size = 16 * MIB;
+            byte[] expected = file.expected(0, size);
+            int there = 4 * MIB - 1;
+            posix.on(PosixCall.PREAD).covering(size - 1).runsFirst(() -> {
+                while (rawByte(there) != expected[there]) {
+                    Thread.onSpinWait();
+                }
+            });
+            CuFileStream.Cells read = cells(size, 0, 0);
+            MemorySegment gate = arena.allocate(4, 4);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                // All parts stand in the stream before it comes to the first.
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                stream.read(handle, memory.range(), read);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(read)).isEqualTo(size);
+            memory.expect(0, expected);
+            memory.verify();
+        });
+    }
+
+    /** Each stream has a range of the file and of the memory of its own, in which its operations follow each other at random. */
+    @Test
+    void randomOperationsOfSeveralStreamsMoveTheRightBytes() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        inContext(() -> {
+            int count = 3;
+            int room = ROOM / count;
+            MemorySegment gate = arena.allocate(4, 4);
+            List<Queued> all = new ArrayList<>();
+            List<CuFileStream> registered = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(stream(), Set.of()));
+                cuda.streamWaitValue32(streams.get(i), gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+            }
+            for (int round = 0; round < 12; round++) {
+                for (int i = 0; i < count; i++) {
+                    Queued queued = queued(random, i * room, room);
+                    all.add(queued);
+                    if (queued.write()) {
+                        registered.get(i).write(handle, memory.range(), queued.cells());
+                    } else {
+                        registered.get(i).read(handle, memory.range(), queued.cells());
+                    }
+                }
+            }
+            all.forEach(queued -> queued.cells().size().set(ValueLayout.JAVA_LONG, 0, queued.size()));
+            gate.set(ValueLayout.JAVA_INT, 0, 1);
+            streams.forEach(cuda::streamSynchronize);
+            registered.forEach(CuFileStream::close);
+            for (Queued queued : all) {
+                assertThat(result(queued.cells())).as("%s with seed %d", queued, seed).isEqualTo(queued.size());
+                if (queued.write()) {
+                    file.expectWrite(queued.fileOffset(), memory.expected(queued.bufferOffset(), queued.size()));
+                } else {
+                    memory.expect(queued.bufferOffset(), file.expected(queued.fileOffset(), queued.size()));
+                }
+            }
+            assertThat(catchThrowable(memory::verify)).as("with seed %d", seed).isNull();
+            assertThat(catchThrowable(file::verify)).as("with seed %d", seed).isNull();
+        });
+    }
+
+    /**
+     * @param size what is left of the size at submission once the stream comes to it
+     */
+    private record Queued(boolean write, int size, int fileOffset, int bufferOffset, CuFileStream.Cells cells) {
+    }
+
+    private Queued queued(SplittableRandom random, int from, int room) {
+        int largest = 1 + random.nextInt(1 << random.nextInt(1, 24)) % room;
+        int size = random.nextBoolean() ? largest : random.nextInt(largest + 1);
+        int fileOffset = from + random.nextInt(room - largest + 1);
+        int bufferOffset = from + random.nextInt(room - largest + 1);
+        return new Queued(
+                random.nextBoolean(), size, fileOffset, bufferOffset, cells(largest, fileOffset, bufferOffset));
+    }
+
     @Test
     void sizeThatShrinksAndTheEndOfTheFileEndAnOperationEarly() throws Exception {
         inContext(() -> {
@@ -290,7 +381,7 @@ class CudaStreamCopiesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 2, 3, 4, 5})
+    @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
     void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
         inContext(() -> {
             long raw = stream();
@@ -308,9 +399,11 @@ class CudaStreamCopiesTest {
         });
     }
 
-    @Test
-    void manyLargeOperationsShareAFewSlabs() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {4, 100})
+    void manyLargeOperationsShareAFewSlabs(int channels) throws Exception {
         inContext(() -> {
+            cuda.limitChannels(channels);
             int count = 12;
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> all = new ArrayList<>();

@@ -15,6 +15,7 @@ import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
+import java.util.function.LongConsumer;
 
 /**
  * Streams whose order is kept by us, and whose bytes the library moves: what cuFile promises of them holds, and host streams
@@ -93,8 +94,8 @@ final class OrderedStreams implements SessionStreams {
         }
 
         @Override
-        public long movePart(StagedTransfers lane, BatchRequest part, long operation) {
-            return lane.movePart(file, part);
+        public long movePart(StagedTransfers lane, BatchRequest part, long operation, LongConsumer arrived) {
+            return lane.movePart(file, part, arrived);
         }
 
         @Override

@@ -7,6 +7,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * and GPU memory only where it needs no such copy; else between a file and pinned memory of ours, which our own streams copy.
  */
 final class StagedTransfers {
+    /** As much as a stream copies at once. */
+    private static final long PIECE = 4 << 20;
+
     private final Transfers transfers;
     private final Registrations registrations;
     private final StagingPool pool;
@@ -45,10 +49,19 @@ final class StagedTransfers {
         Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
     }
 
-    /** Moves a part of what was checked between a file and pinned memory of ours. */
-    long movePart(LibraryFile file, BatchRequest part) {
-        return transfers.runOwn(
-                part.memory(), file, part.write(), part.size(), part.fileOffset(), part.bufferOffset());
+    /** Moves a part of what was checked between a file and pinned memory of ours, in such pieces that the stream need not wait for all. */
+    long movePart(LibraryFile file, BatchRequest part, LongConsumer arrived) {
+        long done = 0;
+        boolean ended = false;
+        while (done < part.size() && !ended) {
+            long piece = Math.min(part.size() - done, PIECE);
+            long moved = transfers.runOwn(
+                    part.memory(), file, part.write(), piece, part.fileOffset() + done, part.bufferOffset() + done);
+            done += moved;
+            ended = moved < piece;
+            arrived.accept(done);
+        }
+        return done;
     }
 
     /** Moves bytes; the file is entered, the arguments are as they came out of the cells. */

@@ -39,7 +39,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
-    /** A copy of 8 MiB takes half of it, and being woken up to 100 microseconds. */
+    /** A copy of 16 MiB takes about as long, and being woken up to 100 microseconds. */
     private static final long COPY_SPIN_NANOS = 400_000;
 
     /** CUDA's queue for a stream has 1024 places, some for each of our steps and some for the program's own work between. */
@@ -94,11 +94,6 @@ final class CudaOrder<L> implements StreamOrder<L> {
         @Override
         public int awaitCopy(long event) {
             return contexts.in(context, () -> CudaOrder.this.await(event, COPY_SPIN_NANOS));
-        }
-
-        @Override
-        public boolean hasCome(long event) {
-            return contexts.in(context, () -> cuda.eventQuery(event)) == Cuda.SUCCESS;
         }
 
         @Override

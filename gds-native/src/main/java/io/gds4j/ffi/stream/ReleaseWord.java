@@ -54,9 +54,12 @@ final class ReleaseWord {
         return turns;
     }
 
-    /** Lets the stream pass the wait for this value and all before it. */
+    /** Lets the stream pass the wait for this value and all before it. From any thread: what was let pass stays so. */
     void release(int value) {
-        WORD.setRelease(word, 0L, value);
+        int now = (int) WORD.getAcquire(word, 0L);
+        while (value - now > 0 && !WORD.compareAndSet(word, 0L, now, value)) {
+            now = (int) WORD.getAcquire(word, 0L);
+        }
     }
 
     /** Lets the stream pass all waits, and one that is being put into it. */

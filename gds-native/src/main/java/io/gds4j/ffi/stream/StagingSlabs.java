@@ -21,8 +21,8 @@ final class StagingSlabs {
     /** Bytes that an operation of a stream moves by its place alone. */
     static final long PLACE_BYTES = 64 << 10;
 
-    /** Bytes that a shared slab takes. */
-    static final long SLAB_BYTES = 8 << 20;
+    /** Bytes of a unit of the shared slabs: what the kernel copies in 92 microseconds. */
+    static final long UNIT_BYTES = 4 << 20;
 
     /** Copies of a stream that may be under way. */
     static final int CELLS = 128;
@@ -31,15 +31,22 @@ final class StagingSlabs {
     private static final long PAGE = 4096;
 
     private static final int PLACES_TOGETHER = 64;
-    private static final int SLABS = 6;
+    private static final int UNITS = 16;
+
+    /** Units that are filled at once at most: larger operations gain nothing from more. */
+    private static final int MOST_UNITS = 4;
+
+    private static final long UNIT_STRIDE = UNIT_BYTES + PAGE;
 
     private static final long PLACE_STRIDE = CELLS * CopyCell.BYTES + PLACE_BYTES + PAGE;
 
     private final CudaContexts contexts;
     private final Deque<Place> idlePlaces = new ArrayDeque<>();
-    private final Deque<MemoryRange> idleSlabs = new ArrayDeque<>();
     private final List<Long> blocks = new ArrayList<>();
-    private boolean hasSlabs;
+    private long units;
+
+    /** One bit for each unit. */
+    private int idleUnits;
 
     /**
      * What a stream has of its own.
@@ -77,12 +84,9 @@ final class StagingSlabs {
     }
 
     private synchronized void grow() {
-        if (!hasSlabs) {
-            long address = allocate(SLABS * (SLAB_BYTES + PAGE));
-            for (int i = 0; i < SLABS; i++) {
-                idleSlabs.add(range(address + i * (SLAB_BYTES + PAGE), SLAB_BYTES + PAGE));
-            }
-            hasSlabs = true;
+        if (units == 0) {
+            units = allocate(UNITS * UNIT_STRIDE);
+            idleUnits = (1 << UNITS) - 1;
         }
         if (idlePlaces.isEmpty()) {
             long address = allocate(PLACES_TOGETHER * PLACE_STRIDE);
@@ -116,10 +120,15 @@ final class StagingSlabs {
         return pointer[0];
     }
 
-    /** A shared slab; waits for one. For who holds none and gives it back as soon as its stream has copied. */
-    synchronized MemoryRange acquire() {
+    /**
+     * Units side by side; waits for one. For who holds none, has a stream that waits at the step for the first, and gives that unit
+     * back as soon as its stream has copied.
+     *
+     * @param parts units wanted; there may be fewer, see {@link #parts}: the others may be held longer, as those ahead
+     */
+    synchronized MemoryRange acquire(int parts) {
         boolean interrupted = false;
-        while (idleSlabs.isEmpty()) {
+        while (idleUnits == 0) {
             try {
                 wait();
             } catch (InterruptedException e) {
@@ -129,16 +138,54 @@ final class StagingSlabs {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        return idleSlabs.pop();
+        return take(Math.min(parts, 1 + spare(1)));
     }
 
-    /** A second slab, to be filled ahead of the stream, which may take its time: one is given only while most are idle. */
-    synchronized @Nullable MemoryRange tryAcquireAhead() {
-        return idleSlabs.size() > SLABS / 2 ? idleSlabs.pop() : null;
+    /**
+     * Units to be filled ahead of the stream, which may come to them late, behind others that want units, too: given only while
+     * most are idle.
+     */
+    synchronized @Nullable MemoryRange tryAcquireAhead(int parts) {
+        int count = Math.min(parts, spare(0));
+        return count == 0 ? null : take(count);
     }
 
-    synchronized void release(MemoryRange slab) {
-        idleSlabs.push(slab);
+    private int spare(int taken) {
+        return Math.max(0, Integer.bitCount(idleUnits) - taken - UNITS / 2);
+    }
+
+    /** As many as are wanted or the most there are side by side; one is idle. */
+    private MemoryRange take(int parts) {
+        int count = Math.min(parts, MOST_UNITS);
+        int runs = runs(count);
+        while (runs == 0) {
+            count--;
+            runs = runs(count);
+        }
+        int first = Integer.numberOfTrailingZeros(runs);
+        idleUnits &= ~(((1 << count) - 1) << first);
+        // So far in that no part reaches back into the unit before its own, which is given back earlier.
+        long skipped = (count - 1) * PAGE;
+        return range(units + first * UNIT_STRIDE + skipped, count * UNIT_BYTES + PAGE);
+    }
+
+    /** A bit for each unit at which so many idle ones begin. */
+    private int runs(int count) {
+        int runs = idleUnits;
+        for (int i = 1; i < count; i++) {
+            runs &= idleUnits >>> i;
+        }
+        return runs;
+    }
+
+    /** How many parts a slab has room for, one behind the other. */
+    static int parts(MemoryRange slab) {
+        return (int) Math.max(1, slab.length() / UNIT_BYTES);
+    }
+
+    /** Gives back one of the units. */
+    synchronized void release(MemoryRange slab, int part) {
+        idleUnits |= 1 << (slab.address() - units) / UNIT_STRIDE + part;
         notifyAll();
     }
 
@@ -154,6 +201,7 @@ final class StagingSlabs {
         }
         blocks.clear();
         idlePlaces.clear();
-        idleSlabs.clear();
+        units = 0;
+        idleUnits = 0;
     }
 }

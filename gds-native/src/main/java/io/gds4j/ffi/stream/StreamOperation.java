@@ -9,6 +9,7 @@ import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.function.LongConsumer;
 
 /**
  * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}: what was promised to be fixed is read at submission, the rest when
@@ -133,9 +134,9 @@ final class StreamOperation<L> {
         return bound;
     }
 
-    /** Moves a part of so many bytes between a slab and the file; bytes moved. */
-    long movePart(L lane, BatchRequest part, long operation) {
-        return transfer.movePart(lane, part, operation);
+    /** As {@link StreamTransfer#movePart}. */
+    long movePart(L lane, BatchRequest part, long whole, LongConsumer arrived) {
+        return transfer.movePart(lane, part, whole, arrived);
     }
 
     void log(String message, RuntimeException failure) {

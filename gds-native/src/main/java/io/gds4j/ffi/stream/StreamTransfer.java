@@ -2,6 +2,7 @@ package io.gds4j.ffi.stream;
 
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import java.util.function.LongConsumer;
 
 /**
  * How a backend moves the bytes of one stream operation.
@@ -43,10 +44,12 @@ public interface StreamTransfer<L> {
      *
      * @param part its memory is a slab
      * @param operation bytes of all parts
+     * @param arrived of a read: may be told, by any thread and in any order, how many bytes are in the slab already, from the first
+     *        on and without a gap; not after this method has returned
      * @return bytes moved; of a read less than asked at the end of the file
      * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
      */
-    default long movePart(L lane, BatchRequest part, long operation) {
+    default long movePart(L lane, BatchRequest part, long operation, LongConsumer arrived) {
         return move(lane, part);
     }
 
