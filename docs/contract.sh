@@ -4,23 +4,15 @@
 #
 #   docs/contract.sh REPORT.md [REPORTS_FOLDER]
 #
-# Needs a GPU, libcufile, java 25. Class paths come from GPU_CP (jars, with JUnit's console launcher) and TESTS (folder with
-# a folder of test classes for each module), else from the target folders and ~/.m2 as mvn verify leaves them.
+# Needs a GPU, libcufile, java 25. Class paths: see test-jvm.sh.
 #
 #   JOBS=5 (JVMs at a time) SECONDS_EACH=90 GROUPS_OF_CONTRACT="Read Write ..."
 set -u
-root=$(cd "$(dirname "$0")/.." && pwd)
+. "$(dirname "$0")/test-jvm.sh"
 report=${1:?name of the report}
 reports=${2:-$(mktemp -d)}
-if [ -n "${TESTS:-}" ]; then
-    class_path=$TESTS/gds-compat:$TESTS/gds-native:$TESTS/gds-testkit:$GPU_CP
-else
-    class_path=$(printf '%s:' "$root"/gds-{compat,native,testkit}/target/test-classes "$root"/gds-{api,native,compat,testkit}/target/classes)
-    class_path=$class_path$(ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
-        ~/.m2/repository/org/assertj/assertj-core/*/*.jar ~/.m2/repository/org/jcuda/jcuda*/*/*.jar 2>/dev/null | paste -sd:)
-fi
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+class_path=$(class_path_of gds-compat gds-native gds-testkit)
+need_test_jvm
 export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
 groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
 one() { # name of the backend, class, group

@@ -45,6 +45,7 @@ import org.junit.jupiter.api.io.TempDir;
  * native memory exact.
  */
 @Tag("gpu")
+@Tag("alone")
 @Timeout(value = 15, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GpuSoakTest {
     private static final int THREADS = 8;

@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** Loads into the memory of a GPU. */
 @Tag("gpu")
+@Tag("alone")
 @Timeout(180)
 class GpuLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(13);

@@ -29,6 +29,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /** The contract over the driver of this machine, and what only a GPU can show. Facts and rates go to standard output. */
 @Tag("gpu")
+@Tag("alone")
 class GpuMemoryTest extends GpuMemoryContract {
     private static final long LARGE = (5L << 30) + 4096;
 
