@@ -7,7 +7,6 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
@@ -49,17 +48,9 @@ class BothEndsTest {
         assertThat(plan(9).buffered(0, 8192, 4096).pieceOfTurn(1)).isOne();
     }
 
-    /** The kernel's answer about the page cache is given here: a busy machine may take pages back, and fetches others ahead. */
     private static Rig rig(int workers) {
-        Posix halfCached = PosixOverlay.of((call, arguments, kernel) -> {
-            if (!call.getName().equals("cachedPages")) {
-                return kernel.call();
-            }
-            long from = (Long) arguments[1];
-            long to = Math.min(HOT, from + (Long) arguments[2]);
-            return to <= from ? 0L : (to - 1) / Rig.PAGE - from / Rig.PAGE + 1;
-        });
-        return Rig.onGpuOver(halfCached, builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+        return Rig.onGpuOver(FakePageCache.ofFirst(HOT).posix(), builder -> builder
+                .set(CuFileKeys.FORCE_ODIRECT_MODE, false)
                 .set(CuFileKeys.MAX_IO_THREADS, (long) workers).set(CuFileKeys.MAX_REQUEST_PARALLELISM, workers + 1L));
     }
 

@@ -1,0 +1,108 @@
+package io.gds4j.compat;
+
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import java.lang.reflect.Method;
+import java.util.BitSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * What of a test's file is in the page cache: what the test put there and what was read through it. The kernel's own takes pages
+ * back whenever the machine wants memory, and fetches others ahead. All files of a test share it.
+ */
+final class FakePageCache implements PosixOverlay.Answer {
+    private final Posix real = FfmPosix.instance();
+    private final BitSet pages = new BitSet();
+    private final Set<Integer> direct = ConcurrentHashMap.newKeySet();
+
+    /** Holds the first {@code bytes} of the file and nothing else. */
+    static FakePageCache ofFirst(long bytes) {
+        FakePageCache cache = new FakePageCache();
+        cache.fill(0, bytes);
+        return cache;
+    }
+
+    /** The kernel's system calls over this page cache. */
+    Posix posix() {
+        return PosixOverlay.of(this);
+    }
+
+    /** Puts so many bytes there. */
+    synchronized void fill(long offset, long length) {
+        pages.set(page(offset), page(offset + length - 1) + 1);
+    }
+
+    /** Takes back so many bytes, or all from {@code offset} on for length 0. */
+    synchronized void drop(long offset, long length) {
+        pages.clear(page(offset), length == 0 ? Math.max(page(offset), pages.length()) : page(offset + length));
+    }
+
+    /** Bytes of whole pages. */
+    synchronized long bytes() {
+        return (long) pages.cardinality() * Rig.PAGE;
+    }
+
+    private static int page(long offset) {
+        return Math.toIntExact(offset / Rig.PAGE);
+    }
+
+    @Override
+    public Object answer(Method call, Object[] arguments, PosixOverlay.Kernel kernel) throws Exception {
+        return switch (call.getName()) {
+            case "open" -> open((Integer) arguments[1], (Integer) kernel.call());
+            case "cachedPages" -> cached((Long) arguments[1], (Long) arguments[2], (Long) kernel.call());
+            case "pread" -> read((Integer) arguments[0], (Long) arguments[arguments.length - 1], (Long) kernel.call());
+            case "preadv2" -> read(
+                    (Integer) arguments[0], (Long) arguments[1], (Long) arguments[2], (Long) arguments[3],
+                    (Integer) arguments[4]);
+            case "fadvise" -> advise((Long) arguments[1], (Long) arguments[2], (Integer) arguments[3]);
+            default -> kernel.call();
+        };
+    }
+
+    private int open(int flags, int fd) {
+        if ((flags & PosixConstants.O_DIRECT) != 0) {
+            direct.add(fd);
+        } else {
+            direct.remove(fd);
+        }
+        return fd;
+    }
+
+    /** Who may not know is refused by the kernel itself. */
+    private synchronized long cached(long offset, long length, long kernels) {
+        return kernels == -Errno.EPERM
+                ? kernels : pages.get(page(offset), page(offset + length - 1) + 1).cardinality();
+    }
+
+    private long read(int fd, long offset, long moved) {
+        if (moved > 0 && !direct.contains(fd)) {
+            fill(offset, moved);
+        }
+        return moved;
+    }
+
+    private long read(int fd, long address, long count, long offset, int flags) {
+        if (flags != PosixConstants.RWF_NOWAIT) {
+            // RWF_DONTCACHE leaves there what was there, and nothing else.
+            return real.pread(fd, address, count, offset);
+        }
+        long end = end(offset);
+        return end <= offset ? -Errno.EAGAIN : real.pread(fd, address, Math.min(count, end - offset), offset);
+    }
+
+    /** Where what is there from {@code offset} on ends. */
+    private synchronized long end(long offset) {
+        return (long) pages.nextClearBit(page(offset)) * Rig.PAGE;
+    }
+
+    private int advise(long offset, long length, int advice) {
+        if (advice == PosixConstants.POSIX_FADV_DONTNEED) {
+            drop(offset, length);
+        }
+        return 0;
+    }
+}
