@@ -100,9 +100,7 @@ class GpuSoakTest {
             reporter.publishEntry("round " + round, after.getLast().toString());
             threads = round == 0 ? SoakTest.ours() : threads;
         }
-        Set<Thread> left = SoakTest.ours();
-        left.removeAll(threads);
-        assertThat(left).as("threads left").isEmpty();
+        assertThat(SoakTest.leftSince(threads)).as("threads left").isEmpty();
         Holdings first = after.getFirst();
         assertThat(after.getLast().descriptors()).as("descriptors, round by round %s", after).isLessThanOrEqualTo(
                 first.descriptors());
