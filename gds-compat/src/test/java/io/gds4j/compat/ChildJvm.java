@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 
 /** A JVM of its own for what ends with the JVM. */
 final class ChildJvm {
-    private static final Duration LIMIT = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofMinutes(3);
 
     private static final List<String> NEEDED = List.of(
             "io.gds4j.compat.ChildScenario",
