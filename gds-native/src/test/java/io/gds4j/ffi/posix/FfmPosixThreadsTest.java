@@ -116,7 +116,7 @@ class FfmPosixThreadsTest {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(64);
             long allocated = Long.MAX_VALUE;
-            for (int round = 0; round < 20 && allocated > 0; round++) {
+            for (int round = 0; round < 1000 && allocated > 0; round++) {
                 long before = threads.getCurrentThreadAllocatedBytes();
                 for (int i = 0; i < 10_000; i++) {
                     posix.pread(fd, memory.address(), 8, 0);
