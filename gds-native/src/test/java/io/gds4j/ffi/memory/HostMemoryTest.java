@@ -26,6 +26,8 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,6 +38,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Host memory on a machine without a driver. */
 class HostMemoryTest {
+    private static final Pattern MAPPING = Pattern.compile("([0-9a-f]+)-([0-9a-f]+) ");
+
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final NativeMemoryAllocator allocator =
             new NativeMemoryAllocator(posix, new CudaAvailability.Unavailable("no driver here", "install one"));
@@ -91,12 +95,14 @@ class HostMemoryTest {
         }
     }
 
-    /** Flags of the mapping that begins at an address; "hg" is MADV_HUGEPAGE. */
+    /** Flags of the mapping that holds an address; "hg" is MADV_HUGEPAGE. */
     private static String vmFlags(long address) throws IOException {
         boolean found = false;
         for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
-            if (line.startsWith(Long.toHexString(address) + "-")) {
-                found = true;
+            Matcher mapping = MAPPING.matcher(line);
+            if (mapping.lookingAt()) {
+                found = Long.parseUnsignedLong(mapping.group(1), 16) <= address
+                        && address < Long.parseUnsignedLong(mapping.group(2), 16);
             } else if (found && line.startsWith("VmFlags:")) {
                 return line;
             }
