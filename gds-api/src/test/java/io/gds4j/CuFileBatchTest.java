@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-@Timeout(30)
+@Timeout(120)
 class CuFileBatchTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
 
@@ -214,7 +214,7 @@ class CuFileBatchTest {
 
             assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
             goOn.countDown();
-            submitted.get(10, TimeUnit.SECONDS);
+            submitted.get(60, TimeUnit.SECONDS);
         }
         assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
     }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Opening, sharing and closing, alone and against each other. */
-@Timeout(60)
+@Timeout(120)
 class DriverLifecycleTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 1 << 16, MemoryKind.HOST);
 
@@ -168,8 +168,8 @@ class DriverLifecycleTest {
             assertThat(backend.callsOf("handleDeregister", "driverClose")).isEmpty();
             goOn.countDown();
 
-            assertThat(read.get(10, TimeUnit.SECONDS)).isEqualTo(1 << 16);
-            closed.get(10, TimeUnit.SECONDS);
+            assertThat(read.get(60, TimeUnit.SECONDS)).isEqualTo(1 << 16);
+            closed.get(60, TimeUnit.SECONDS);
             assertThat(backend.callsOf("handleDeregister", "driverClose"))
                     .containsExactly("handleDeregister a", "driverClose");
         }
@@ -192,8 +192,8 @@ class DriverLifecycleTest {
             assertThat(backend.callsOf("driverClose")).isEmpty();
             goOn.countDown();
 
-            closed.get(10, TimeUnit.SECONDS);
-            assertThat(registered.get(10, TimeUnit.SECONDS).isOpen()).isFalse();
+            closed.get(60, TimeUnit.SECONDS);
+            assertThat(registered.get(60, TimeUnit.SECONDS).isOpen()).isFalse();
             assertThat(backend.calls)
                     .containsExactly("driverOpen", "handleRegister a", "handleDeregister a", "driverClose");
         }
@@ -220,7 +220,7 @@ class DriverLifecycleTest {
             assertThat(codeOf(() -> driver.stream(1, Set.of()))).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
             assertThat(codeOf(driver::share)).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
             goOn.countDown();
-            closed.get(10, TimeUnit.SECONDS);
+            closed.get(60, TimeUnit.SECONDS);
         }
         assertThat(backend.callsOf("handleRegister", "bufRegister", "driverOpen"))
                 .containsExactly("driverOpen", "handleRegister a");
@@ -246,8 +246,8 @@ class DriverLifecycleTest {
             });
             threads.awaitParked();
             goOn.countDown();
-            second.get(10, TimeUnit.SECONDS);
-            first.get(10, TimeUnit.SECONDS);
+            second.get(60, TimeUnit.SECONDS);
+            first.get(60, TimeUnit.SECONDS);
         }
         assertThat(order).hasValue("closed returned");
     }
@@ -380,7 +380,7 @@ class DriverLifecycleTest {
                     .toList();
             start.countDown();
             for (Future<Void> one : all) {
-                one.get(30, TimeUnit.SECONDS);
+                one.get(60, TimeUnit.SECONDS);
             }
         }
         assertThat(root.useCount()).isEqualTo(1);
@@ -460,8 +460,8 @@ class DriverLifecycleTest {
             Future<Void> closed = threads.run(driver::close);
             threads.awaitParked();
             goOn.countDown();
-            assertThat(taken.get(10, TimeUnit.SECONDS)).hasSize(1);
-            closed.get(10, TimeUnit.SECONDS);
+            assertThat(taken.get(60, TimeUnit.SECONDS)).hasSize(1);
+            closed.get(60, TimeUnit.SECONDS);
         }
         assertThat(backend.callsOf("driverClose")).hasSize(1);
     }

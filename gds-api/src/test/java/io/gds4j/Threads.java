@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Threads of a test; all of them have ended when it has. */
 public final class Threads implements AutoCloseable {
-    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final List<Thread> threads = new CopyOnWriteArrayList<>();
 
@@ -50,7 +50,7 @@ public final class Threads implements AutoCloseable {
     public void close() {
         for (Thread thread : threads) {
             try {
-                if (!thread.join(java.time.Duration.ofSeconds(10))) {
+                if (!thread.join(java.time.Duration.ofSeconds(60))) {
                     throw new AssertionError("still running: " + List.of(thread.getStackTrace()));
                 }
             } catch (InterruptedException e) {

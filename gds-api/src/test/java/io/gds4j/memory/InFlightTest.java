@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(30)
+@Timeout(120)
 class InFlightTest {
     @Test
     void usersAreTurnedAwayOnceItIsClosed() {
@@ -43,7 +43,7 @@ class InFlightTest {
             assertThat(inFlight.enter()).isFalse();
             inFlight.exit();
 
-            assertThat(closed.get(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
         }
     }
 
@@ -61,7 +61,7 @@ class InFlightTest {
             threads.interrupt();
             inFlight.exit();
 
-            assertThat(interrupted.get(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(interrupted.get(60, TimeUnit.SECONDS)).isTrue();
         }
     }
 
@@ -86,7 +86,7 @@ class InFlightTest {
                 start.countDown();
                 inFlight.exit();
                 for (Future<Void> closer : closers) {
-                    closer.get(10, TimeUnit.SECONDS);
+                    closer.get(60, TimeUnit.SECONDS);
                 }
             }
             assertThat(winners).hasValue(1);
@@ -137,7 +137,7 @@ class InFlightTest {
                 assertThat(inFlight.closeIfIdle()).isFalse();
                 long entries = 0;
                 for (Future<Long> user : users) {
-                    entries += user.get(10, TimeUnit.SECONDS);
+                    entries += user.get(60, TimeUnit.SECONDS);
                 }
                 assertThat(entries).isGreaterThanOrEqualTo(4);
             }

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(30)
+@Timeout(120)
 class LifetimeTest {
     private final Object owner = new Object();
     private final AtomicInteger released = new AtomicInteger();
@@ -52,8 +52,8 @@ class LifetimeTest {
             threads.awaitParked();
             leave.countDown();
 
-            closer.get(10, TimeUnit.SECONDS);
-            assertThat(call.get(10, TimeUnit.SECONDS)).isZero();
+            closer.get(60, TimeUnit.SECONDS);
+            assertThat(call.get(60, TimeUnit.SECONDS)).isZero();
             assertThat(released).hasValue(1);
         }
     }
@@ -79,8 +79,8 @@ class LifetimeTest {
             assertThat(second).isNotDone();
             goOn.countDown();
 
-            assertThat(second.get(10, TimeUnit.SECONDS)).isEqualTo(1);
-            first.get(10, TimeUnit.SECONDS);
+            assertThat(second.get(60, TimeUnit.SECONDS)).isEqualTo(1);
+            first.get(60, TimeUnit.SECONDS);
         }
     }
 
@@ -103,7 +103,7 @@ class LifetimeTest {
             threads.interrupt();
             goOn.countDown();
 
-            assertThat(second.get(10, TimeUnit.SECONDS)).isTrue();
+            assertThat(second.get(60, TimeUnit.SECONDS)).isTrue();
         }
     }
 
@@ -142,7 +142,7 @@ class LifetimeTest {
             assertThatThrownBy(() -> lifetime.close("f")).isInstanceOf(CuFileException.class);
             lifetime.exit();
 
-            closer.get(10, TimeUnit.SECONDS);
+            closer.get(60, TimeUnit.SECONDS);
         }
         assertThat(released).hasValue(1);
     }
@@ -181,7 +181,7 @@ class LifetimeTest {
             Future<Void> closer = threads.run(() -> lifetime.close("f"));
             threads.awaitParked();
             lifetime.letGo();
-            closer.get(10, TimeUnit.SECONDS);
+            closer.get(60, TimeUnit.SECONDS);
         }
         assertThat(released).hasValue(1);
     }

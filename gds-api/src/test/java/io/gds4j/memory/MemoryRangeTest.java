@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-@Timeout(30)
+@Timeout(120)
 class MemoryRangeTest {
     static Stream<Arguments> badAddresses() {
         return Stream.of(
@@ -156,7 +156,7 @@ class MemoryRangeTest {
             range.retain();
             range.release();
 
-            assertThat(threads.start(() -> codeOf(range::retain)).get(10, TimeUnit.SECONDS))
+            assertThat(threads.start(() -> codeOf(range::retain)).get(60, TimeUnit.SECONDS))
                     .isEqualTo(CuFileError.CUDA_POINTER_INVALID);
         }
     }
@@ -172,7 +172,7 @@ class MemoryRangeTest {
             threads.awaitParked();
             assertThat(freed).hasValue(0);
             slice.release();
-            closer.get(10, TimeUnit.SECONDS);
+            closer.get(60, TimeUnit.SECONDS);
         }
         assertThat(freed).hasValue(1);
         assertThat(allocation.isOpen()).isFalse();

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Objects that a program lost without closing them. */
-@Timeout(60)
+@Timeout(120)
 class ForgottenTest {
     private static final Logger LOGGER = Logger.getLogger("io.gds4j");
 

@@ -261,7 +261,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    @Timeout(20)
+    @Timeout(60)
     void aPipeIsNotWaitedFor() throws Exception {
         Path pipe = folder.resolve("pipe.safetensors");
         int status = new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Loads that end early: what is thrown, and that nothing is left of them. */
-@Timeout(60)
+@Timeout(120)
 class LoadFailureTest {
     @TempDir
     Path folder;
@@ -158,7 +158,7 @@ class LoadFailureTest {
             }
         });
         loading.start();
-        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(reading.await(60, TimeUnit.SECONDS)).isTrue();
         loading.interrupt();
         loading.join();
         assertThat(thrown.get()).isInstanceOf(CuFileInterruptedException.class);
@@ -185,7 +185,7 @@ class LoadFailureTest {
             Thread.currentThread().join();
         });
         CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
-        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(reading.await(60, TimeUnit.SECONDS)).isTrue();
         assertThat(future.cancel(false)).isTrue();
         assertThat(backend.reading()).isZero();
         assertThat(backend.allocator().open()).isZero();
@@ -234,7 +234,7 @@ class LoadFailureTest {
             Thread.currentThread().join();
         });
         CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
-        assertThat(reading.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(reading.await(60, TimeUnit.SECONDS)).isTrue();
         future.completeExceptionally(new IllegalStateException("too late"));
         assertThat(future.cancel(true)).isFalse();
         assertThat(backend.allocator().open()).isZero();
@@ -257,7 +257,7 @@ class LoadFailureTest {
         future.set(plan.loadAsync(driver, listener));
         future.get().complete(null);
         abandoned.countDown();
-        assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(ended.await(60, TimeUnit.SECONDS)).isTrue();
         // returns when the load has ended
         future.get().cancel(true);
         assertThat(backend.allocator().open()).isZero();

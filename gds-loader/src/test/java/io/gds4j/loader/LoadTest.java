@@ -275,7 +275,7 @@ class LoadTest {
         backend.hook((path, offset) -> {
             if (waits.getAndIncrement() < 3) {
                 try {
-                    three.await(20, TimeUnit.SECONDS);
+                    three.await(60, TimeUnit.SECONDS);
                 } catch (BrokenBarrierException | TimeoutException e) {
                     throw new IOException("three reads were never under way at a time", e);
                 }

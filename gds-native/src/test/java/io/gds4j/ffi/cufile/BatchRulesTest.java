@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class BatchRulesTest extends SessionRig {
     private static final int PAGE = 4096;
-    private static final Optional<Duration> SOON = Optional.of(Duration.ofSeconds(10));
+    private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
     private static final Optional<Duration> AT_ONCE = Optional.of(Duration.ZERO);
     private static final int SLABS_OF_A_MEBIBYTE = 64;
 

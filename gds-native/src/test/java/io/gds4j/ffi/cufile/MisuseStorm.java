@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  * documents.
  */
 final class MisuseStorm {
-    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final Duration LIMIT = Duration.ofMinutes(1);
     private static final Duration ROUND = Duration.ofMillis(400);
     private static final int THREADS = 6;
     private static final int MIB = 1 << 20;
