@@ -72,8 +72,7 @@ final class BatchDesk {
             session.log().failed(e);
             throw e;
         } finally {
-            counters.batchSubmitted(well, requests, begun);
-            counters.batchEnqueued(CompatBackend.POSIX, well, requests.size());
+            counters.batchSubmitted(well, requests, request -> CompatBackend.POSIX, begun);
         }
     }
 

@@ -9,9 +9,17 @@ import io.gds4j.spi.BatchRequest;
  * @param done bytes that are moved already
  * @param slabClass of {@link SlabBudget}
  * @param context the CUDA context of its memory, or {@link CurrentContext#NONE}
+ * @param submitted when, by {@link System#nanoTime}
  */
-record BatchEntry(LibraryFile file, BatchRequest request, long size, long done, int slabClass, long context) {
+record BatchEntry(
+        LibraryFile file,
+        BatchRequest request,
+        long size,
+        long done,
+        int slabClass,
+        long context,
+        long submitted) {
     BatchEntry after(long moved) {
-        return new BatchEntry(file, request, size, moved, slabClass, context);
+        return new BatchEntry(file, request, size, moved, slabClass, context, submitted);
     }
 }

@@ -6,9 +6,11 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.DriverStatistics;
 import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
@@ -22,7 +24,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
-import java.util.function.Function;
 
 /**
  * What one session has while its driver is open: its files, buffers, batches and streams within the {@link Opening} that it
@@ -43,8 +44,10 @@ final class LibCuFileSession {
     private final Transfers transfers;
     private final SessionStreams streams;
     private final LibraryLimits limits;
+    private final SessionBatches batches;
+    private final DriverStatistics statistics;
+    private final LibrarySettings settings;
     private final Set<LibraryFile> files = new HashSet<>();
-    private final Set<LibraryBatch> batches = new HashSet<>();
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
@@ -57,25 +60,36 @@ final class LibCuFileSession {
             DirectStorage storage,
             Posix posix,
             CudaContexts contexts,
-            PathCounters counters) {
+            PathCounters counters,
+            CuFileCounters statistics) {
         this.process = process;
         this.posix = posix;
         this.contexts = contexts;
         this.counters = counters;
         this.config = config;
         this.storage = storage;
+        this.settings = settings;
         this.opening = process.open(this, settings, contexts);
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
         this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers, counters);
-        this.streams = process.libraryOrdersStreams()
+        this.streams = process.duties().streams()
                 ? new LibraryStreams(opening, contexts, transfers, buffers)
                 : new OrderedStreams(opening, contexts, transfers);
+        this.batches = new SessionBatches(
+                opening, transfers, counters, statistics, contexts.cuda(), carriers,
+                request -> own("cuFileBatchIOSubmit", request.file()));
+        this.statistics = process.duties().statistics() ? opening.statistics() : statistics;
     }
 
     Opening opening() {
         return opening;
+    }
+
+    /** What it was opened with; of statistics the library may know less. */
+    LibrarySettings settings() {
+        return settings;
     }
 
     CuFileLibrary library() {
@@ -148,6 +162,15 @@ final class LibCuFileSession {
                         .orElseGet(() -> new IoPathReport(path, reason));
             }
         };
+    }
+
+    /** @throws CuFileException HANDLE_NOT_REGISTERED for a file of anybody else */
+    LibraryFile own(String function, BackendFile file) {
+        if (file instanceof LibraryFile ours && ours.session() == this) {
+            return ours;
+        }
+        throw CuFileException.of(
+                CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this driver session: " + file);
     }
 
     /** Ignores a file that is not registered. */
@@ -272,37 +295,8 @@ final class LibCuFileSession {
         }
     }
 
-    LibraryBatch setUpBatch(int capacity) {
-        Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
-        LibraryBatch batch = new LibraryBatch(
-                opening, transfers, counters, contexts.cuda(), carriers, capacity);
-        synchronized (this) {
-            if (!closed) {
-                batches.add(batch);
-                return batch;
-            }
-        }
-        batch.destroy();
-        throw closed("cuFileBatchIOSetUp");
-    }
-
-    void submit(LibraryBatch batch, List<BatchRequest> requests, Function<BatchRequest, LibraryFile> owner) {
-        batch.submit(requests, owner);
-    }
-
-    /** Ignores a batch that was destroyed. */
-    void destroy(LibraryBatch batch) {
-        // Who closes the driver meanwhile waits for it, too.
-        batch.destroy();
-        synchronized (this) {
-            batches.remove(batch);
-        }
-    }
-
-    boolean owns(LibraryBatch batch) {
-        synchronized (this) {
-            return batches.contains(batch);
-        }
+    SessionBatches batches() {
+        return batches;
     }
 
     SessionStreams streams() {
@@ -323,14 +317,15 @@ final class LibCuFileSession {
         buffers.limit(kb);
     }
 
-    LibraryStatistics statistics() {
-        return opening.statistics();
+    /** Whoever counts. */
+    DriverStatistics statistics() {
+        return statistics;
     }
 
     /** True while the library works for this session. */
     synchronized boolean isBusy() {
         return files.stream().anyMatch(LibraryFile::isBusy)
-                || batches.stream().anyMatch(LibraryBatch::isBusy)
+                || batches.isBusy()
                 || streams.isBusy();
     }
 
@@ -346,13 +341,10 @@ final class LibCuFileSession {
 
     /** Waits for the I/O in flight, takes everything back from the library, and closes it if this was the last session. */
     void close() {
-        List<LibraryBatch> openBatches;
         synchronized (this) {
             closed = true;
-            openBatches = List.copyOf(batches);
-            batches.clear();
         }
-        openBatches.forEach(LibraryBatch::destroy);
+        batches.close();
         streams.close();
         List<LibraryFile> openFiles;
         synchronized (this) {

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -51,6 +52,7 @@ final class LibraryBatch implements BackendBatch {
     private final SlabBudget slabs;
     private final Transfers transfers;
     private final PathCounters counters;
+    private final CuFileCounters statistics;
     private final int capacity;
     private final EntryThreads<BatchEntry> singles;
     private int singleCount;
@@ -64,6 +66,7 @@ final class LibraryBatch implements BackendBatch {
             Opening opening,
             Transfers transfers,
             PathCounters counters,
+            CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             int capacity) {
@@ -71,6 +74,7 @@ final class LibraryBatch implements BackendBatch {
         this.slabs = opening.slabs();
         this.transfers = transfers;
         this.counters = counters;
+        this.statistics = statistics;
         this.capacity = capacity;
         this.singles = new EntryThreads<>(threads, this::serve);
         slabs.add(this);
@@ -102,10 +106,11 @@ final class LibraryBatch implements BackendBatch {
                     "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
         }
         List<BatchEntry> entered = new ArrayList<>(requests.size());
+        long now = System.nanoTime();
         boolean done = false;
         try {
             for (BatchRequest request : requests) {
-                entered.add(checked(request, owner));
+                entered.add(checked(request, owner, now));
             }
             feed();
             List<BatchEntry> moving =
@@ -178,9 +183,9 @@ final class LibraryBatch implements BackendBatch {
     }
 
     /** Whatever is wrong with an entry, it is the submission that fails. */
-    private BatchEntry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner) {
+    private BatchEntry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner, long now) {
         try {
-            return enter(request, owner.apply(request));
+            return enter(request, owner.apply(request), now);
         } catch (CuFileException e) {
             throw CuFileException.builder(SUBMIT)
                     .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
@@ -191,7 +196,7 @@ final class LibraryBatch implements BackendBatch {
         }
     }
 
-    private BatchEntry enter(BatchRequest request, LibraryFile file) {
+    private BatchEntry enter(BatchRequest request, LibraryFile file, long now) {
         MemoryRange memory = request.memory();
         Guards.transfer(SUBMIT, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
         Guards.accessMode(SUBMIT, file, request.write(), request.size(), request.fileOffset());
@@ -200,7 +205,7 @@ final class LibraryBatch implements BackendBatch {
             throw file.refused(SUBMIT);
         }
         long size = request.write() ? request.size() : beforeTheEnd(file, request);
-        return new BatchEntry(file, request, size, 0, slabs.classOf(size), context);
+        return new BatchEntry(file, request, size, 0, slabs.classOf(size), context, now);
     }
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
@@ -352,7 +357,16 @@ final class LibraryBatch implements BackendBatch {
 
     private void finish(BatchEntry entry, BatchStatus status, long result) {
         entry.file().exit();
-        ready.add(new BatchEvent(entry.request().cookie(), status, result));
+        BatchRequest request = entry.request();
+        if (status != BatchStatus.CANCELED) {
+            statistics.batchProcessed(
+                    entry.file().servedBy(),
+                    request.write(),
+                    status == BatchStatus.COMPLETE,
+                    Math.max(0, result),
+                    entry.submitted());
+        }
+        ready.add(new BatchEvent(request.cookie(), status, result));
     }
 
     /**

@@ -64,6 +64,11 @@ final class LibraryFile implements BackendFile {
         return report.path();
     }
 
+    /** What serves a file of any backend, as far as this one can tell. */
+    static IoPath pathOf(BackendFile file) {
+        return file instanceof LibraryFile ours ? ours.servedBy() : IoPath.LIBCUFILE_POSIX;
+    }
+
     boolean isRegisteredBy(int fd, StatxResult file) {
         StatxResult own = descriptor.status();
         return callersDescriptor != NO_DESCRIPTOR

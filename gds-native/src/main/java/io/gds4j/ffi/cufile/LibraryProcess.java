@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.ConfigKey;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.CuFileParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
@@ -27,9 +28,6 @@ import org.jspecify.annotations.Nullable;
  * last. Opening, closing and staging are serialised here, because the library answers at random when they race.
  */
 final class LibraryProcess {
-    /** System property: {@code library} for streams whose order libcufile keeps itself. */
-    static final String STREAMS_PROPERTY = "gds4j.libcufile.streams";
-
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String OPEN = "cuFileDriverOpen";
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
@@ -41,12 +39,12 @@ final class LibraryProcess {
                 LibraryProcess::loadReal,
                 new LibraryEnvironment(
                         FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))),
-                "library".equals(System.getProperty(STREAMS_PROPERTY)));
+                LibraryDuties.asked());
     }
 
     private final Supplier<CuFileLibrary> loader;
     private final LibraryEnvironment environment;
-    private final boolean libraryOrdersStreams;
+    private final LibraryDuties duties;
     private final List<LibCuFileSession> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
     private @Nullable Opening opening;
@@ -55,19 +53,14 @@ final class LibraryProcess {
     private boolean hooked;
     private boolean exiting;
 
-    /** With streams whose order is ours. */
-    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment) {
-        this(loader, environment, false);
-    }
-
     /**
      * @param loader throws a {@link CuFileException} if there is no library
-     * @param libraryOrdersStreams whether the library keeps the order of streams itself
+     * @param duties what the library does itself
      */
-    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment, boolean libraryOrdersStreams) {
+    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment, LibraryDuties duties) {
         this.loader = loader;
         this.environment = environment;
-        this.libraryOrdersStreams = libraryOrdersStreams;
+        this.duties = duties;
     }
 
     static LibraryProcess ofThisProcess() {
@@ -93,15 +86,15 @@ final class LibraryProcess {
         };
     }
 
-    /** Whether the library keeps the order of streams itself. */
-    boolean libraryOrdersStreams() {
-        return libraryOrdersStreams;
+    /** What the library does itself. */
+    LibraryDuties duties() {
+        return duties;
     }
 
     /** The library without opening it; settings first, since loading it starts its log. */
     synchronized CuFileLibrary load(LibrarySettings settings) {
         if (library == null) {
-            environment.apply(settings);
+            environment.apply(shown(settings));
             library = loader.get();
         }
         return library;
@@ -112,7 +105,8 @@ final class LibraryProcess {
      *
      * @throws CuFileException DRIVER_ALREADY_OPEN if it is open with other settings
      */
-    synchronized Opening open(LibCuFileSession session, LibrarySettings settings, CudaContexts cuda) {
+    synchronized Opening open(LibCuFileSession session, LibrarySettings wanted, CudaContexts cuda) {
+        LibrarySettings settings = shown(wanted);
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, OPEN, "the JVM is exiting");
         }
@@ -132,6 +126,14 @@ final class LibraryProcess {
         }
         sessions.add(session);
         return open;
+    }
+
+    /**
+     * What the library learns of settings. Where it does not count, it never hears of a level of statistics: it died once of setting
+     * its counters up.
+     */
+    private LibrarySettings shown(LibrarySettings settings) {
+        return duties.statistics() ? settings : settings.with(CuFileKeys.PROFILE_CUFILE_STATS, 0L);
     }
 
     private Opening openFirst(LibrarySettings settings, CudaContexts cuda) {

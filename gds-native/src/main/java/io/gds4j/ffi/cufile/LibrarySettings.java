@@ -49,6 +49,13 @@ final class LibrarySettings {
         return new LibrarySettings(values, explicit, config.unknownKeys());
     }
 
+    /** The same but for one value. */
+    <T> LibrarySettings with(ConfigKey<T> key, T value) {
+        Map<ConfigKey<?>, Object> changed = new LinkedHashMap<>(values);
+        changed.put(key, value);
+        return new LibrarySettings(changed, explicit, unknown);
+    }
+
     /** The value of a key. */
     <T> T get(ConfigKey<T> key) {
         return key.type().cast(values.get(key));

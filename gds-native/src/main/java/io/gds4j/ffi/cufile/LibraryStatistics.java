@@ -2,17 +2,18 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.statistics.DriverStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The library's counters. It frees them under the hands of its own threads when its level changes while it counts, or when
- * it starts again; stopped, it forgets its level and answers nothing. So it is set to the highest level once and started
- * once. Lower levels, stopping and starting again are made here.
+ * The library's counters; on request only, see {@link LibraryDuties#STATISTICS_PROPERTY}. It frees them under the hands of its
+ * own threads when its level changes while it counts, or when it starts again; stopped, it forgets its level and answers
+ * nothing. So it is set to the highest level once and started once. Lower levels, stopping and starting again are made here.
  */
-final class LibraryStatistics {
+final class LibraryStatistics implements DriverStatistics {
     private static final int ALL = 3;
 
     private final CuFileLibrary library;
@@ -43,11 +44,13 @@ final class LibraryStatistics {
         }
     }
 
-    synchronized int level() {
+    @Override
+    public synchronized int level() {
         return level;
     }
 
-    synchronized void setLevel(int wish) {
+    @Override
+    public synchronized void setLevel(int wish) {
         if (wish > 0) {
             raise();
         }
@@ -58,7 +61,8 @@ final class LibraryStatistics {
     }
 
     /** At level 0 there is nothing to count, and the library would fail with an internal error. */
-    synchronized void start() {
+    @Override
+    public synchronized void start() {
         wanted = true;
         frozen = null;
         count();
@@ -71,31 +75,36 @@ final class LibraryStatistics {
         }
     }
 
-    synchronized void stop() {
+    @Override
+    public synchronized void stop() {
         wanted = false;
         if (counts && frozen == null) {
             frozen = library.getStatsL3();
         }
     }
 
-    synchronized void reset() {
+    @Override
+    public synchronized void reset() {
         library.statsReset();
         if (frozen != null) {
             frozen = library.getStatsL3();
         }
     }
 
-    synchronized StatisticsLevel1 level1() {
+    @Override
+    public synchronized StatisticsLevel1 level1() {
         check(1, "cuFileGetStatsL1");
         return frozen != null ? frozen.detailed().basic() : library.getStatsL1();
     }
 
-    synchronized StatisticsLevel2 level2() {
+    @Override
+    public synchronized StatisticsLevel2 level2() {
         check(2, "cuFileGetStatsL2");
         return frozen != null ? frozen.detailed() : library.getStatsL2();
     }
 
-    synchronized StatisticsLevel3 level3() {
+    @Override
+    public synchronized StatisticsLevel3 level3() {
         check(ALL, "cuFileGetStatsL3");
         return frozen != null ? frozen : library.getStatsL3();
     }

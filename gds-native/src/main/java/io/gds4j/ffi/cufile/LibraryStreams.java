@@ -24,7 +24,7 @@ import java.util.function.BooleanSupplier;
 
 /**
  * Streams whose order the library keeps itself, by {@code cuFileReadAsync} and {@code cuFileWriteAsync}; on request only, see
- * {@link LibraryProcess#STREAMS_PROPERTY}. Each holds its file and its memory's registration until the stream has passed it,
+ * {@link LibraryDuties#STREAMS_PROPERTY}. Each holds its file and its memory's registration until the stream has passed it,
  * which an event behind it tells: closing a file waits for that, or the library would work on a dead handle later.
  *
  * <p>

@@ -12,10 +12,6 @@ final class CallCounter {
         (well ? ok : failed).increment();
     }
 
-    void count(boolean well, long calls) {
-        (well ? ok : failed).add(calls);
-    }
-
     long total() {
         return ok.sum() + failed.sum();
     }

@@ -9,9 +9,9 @@ final class CallsByPath {
     final CallCounter p2p = new CallCounter();
     final CallCounter posix = new CallCounter();
 
-    void count(IoPath path, boolean well, long calls) {
+    void count(IoPath path, boolean well) {
         CallCounter way = path == IoPath.NVFS ? nvfs : path == IoPath.P2PDMA ? p2p : posix;
-        way.count(well, calls);
+        way.count(well);
     }
 
     long total() {

@@ -15,6 +15,7 @@ import io.gds4j.statistics.StatisticsLevel3;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  */
-public final class CuFileCounters {
+public final class CuFileCounters implements DriverStatistics {
     private static final int MAX_LEVEL = 3;
     private static final int MAX_GPUS = 16;
     private static final int UUID_BYTES = 16;
@@ -88,7 +89,7 @@ public final class CuFileCounters {
         settle();
     }
 
-    /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
+    @Override
     public synchronized void setLevel(int value) {
         if (value < 0 || value > MAX_LEVEL) {
             throw invalid("cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(value));
@@ -97,18 +98,18 @@ public final class CuFileCounters {
         settle();
     }
 
-    /** {@code cuFileGetStatsLevel}. */
+    @Override
     public int level() {
         return level;
     }
 
-    /** {@code cuFileStatsStart}. */
+    @Override
     public synchronized void start() {
         started = true;
         settle();
     }
 
-    /** {@code cuFileStatsStop}; what was counted stays. */
+    @Override
     public synchronized void stop() {
         started = false;
         settle();
@@ -124,7 +125,7 @@ public final class CuFileCounters {
         reset();
     }
 
-    /** {@code cuFileStatsReset}. */
+    @Override
     public synchronized void reset() {
         reads.reset();
         writes.reset();
@@ -228,35 +229,15 @@ public final class CuFileCounters {
     }
 
     /**
-     * {@code cuFileBatchIOSubmit}; where its entries go, {@link #batchEnqueued} tells.
+     * {@code cuFileBatchIOSubmit}.
      *
+     * @param path by which an entry's file is served
      * @param begun when it was called, by {@link System#nanoTime}
      */
-    public void batchSubmitted(boolean well, List<BatchRequest> requests, long begun) {
-        if (counted == 0) {
-            return;
-        }
-        long now = System.nanoTime();
-        batches.submits.count(well);
-        batches.submitNanos.add(now - begun);
-        batches.submitRate.add(requests.size(), now);
-        if (well) {
-            batches.lastReadBytes = bytes(requests, false);
-            batches.lastWriteBytes = bytes(requests, true);
-        }
-    }
-
-    private static long bytes(List<BatchRequest> requests, boolean write) {
-        return requests.stream()
-                .filter(request -> request.write() == write)
-                .mapToLong(BatchRequest::size)
-                .sum();
-    }
-
-    /** So many entries of a submission go by this path, or were refused with it. */
-    public void batchEnqueued(IoPath path, boolean well, int entries) {
+    public void batchSubmitted(
+            boolean well, List<BatchRequest> requests, Function<BatchRequest, IoPath> path, long begun) {
         if (counted > 0) {
-            batches.enqueued.count(path, well, entries);
+            batches.submitted(well, requests, path, begun, System.nanoTime());
         }
     }
 
@@ -267,15 +248,9 @@ public final class CuFileCounters {
      * @param submitted when it was submitted, by {@link System#nanoTime}
      */
     public void batchProcessed(IoPath path, boolean write, boolean well, long moved, long submitted) {
-        if (counted == 0) {
-            return;
+        if (counted > 0) {
+            batches.processed(path, write, well, moved, submitted, System.nanoTime());
         }
-        long now = System.nanoTime();
-        batches.processed.count(path, well, 1);
-        (write ? batches.writeBytes : batches.readBytes).add(moved);
-        (write ? batches.writeRate : batches.readRate).add(moved, now);
-        batches.completionNanos.add(now - submitted);
-        batches.completeRate.add(1, now);
     }
 
     /** {@code cuFileBatchIOGetStatus}. */
@@ -299,19 +274,19 @@ public final class CuFileCounters {
         }
     }
 
-    /** {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set. */
+    @Override
     public StatisticsLevel1 level1() {
         checkLevel("cuFileGetStatsL1", 1);
         return basic(System.nanoTime());
     }
 
-    /** {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set. */
+    @Override
     public StatisticsLevel2 level2() {
         checkLevel("cuFileGetStatsL2", 2);
         return detailed(System.nanoTime());
     }
 
-    /** {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set. */
+    @Override
     public StatisticsLevel3 level3() {
         checkLevel("cuFileGetStatsL3", MAX_LEVEL);
         long now = System.nanoTime();

@@ -74,7 +74,7 @@ final class GpuCounters {
         Direction direction = direction(write);
         direction.end(ended);
         direction.transfers.count(well, moved, size, begun, ended, false);
-        direction.paths.count(path, well, 1);
+        direction.paths.count(path, well);
         if (((size | fileOffset | memory.address() + bufferOffset) & PAGE_MASK) != 0) {
             direction.unaligned.increment();
         }

@@ -17,31 +17,36 @@ final class FakeMachine {
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
-        this(new FakeCuda(), false, false);
+        this(new FakeCuda(), false, LibraryDuties.NONE);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
     FakeMachine(boolean later) {
-        this(new FakeCuda(), later, false);
+        this(new FakeCuda(), later, LibraryDuties.NONE);
     }
 
     /** One whose library keeps the order of streams itself. */
     static FakeMachine withStreamsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, true);
+        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(true, false));
+    }
+
+    /** One whose library counts statistics itself. */
+    static FakeMachine withStatisticsOfTheLibrary() {
+        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(false, true));
     }
 
     /** One with two GPUs. */
     static FakeMachine withTwoGpus() {
-        return new FakeMachine(new FakeCuda(2, 64L << 20), false, false);
+        return new FakeMachine(new FakeCuda(2, 64L << 20), false, LibraryDuties.NONE);
     }
 
-    private FakeMachine(FakeCuda cuda, boolean later, boolean libraryOrdersStreams) {
+    private FakeMachine(FakeCuda cuda, boolean later, LibraryDuties duties) {
         this.cuda = cuda;
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
         LibraryEnvironment environment = new LibraryEnvironment(
                 FfmPosix.instance(), Map.of(), Path.of(System.getProperty("java.io.tmpdir")));
-        this.process = new LibraryProcess(fake::library, environment, libraryOrdersStreams);
+        this.process = new LibraryProcess(fake::library, environment, duties);
     }
 
     /** From now on it moves bytes directly between the GPU and every file. */

@@ -66,8 +66,7 @@ class LibCuFileContractTest extends BackendContractSuite {
 
     @Override
     public Set<Divergence> divergences() {
-        return Set.of(
-                Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION, Divergence.STATISTICS_OF_THE_LIBRARY);
+        return Set.of(Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION);
     }
 
     @Override

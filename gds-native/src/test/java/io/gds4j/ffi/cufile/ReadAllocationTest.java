@@ -11,8 +11,9 @@ import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A read leaves nothing for the garbage collector, from the public API down to the native call. */
 class ReadAllocationTest {
@@ -23,14 +24,17 @@ class ReadAllocationTest {
     @TempDir
     private Path folder;
 
-    @Test
-    void millionReadsAllocateLessThanAByteEach() throws IOException {
+    @ParameterizedTest(name = "at level {0} of statistics")
+    @ValueSource(ints = {0, 3})
+    void millionReadsAllocateLessThanAByteEach(int level) throws IOException {
         FakeMachine machine = new FakeMachine();
         machine.fake.with("cuFileRead", NothingFunction.make());
         Path file = Files.write(folder.resolve("file"), new byte[4096]);
         try (CuFileDriver driver = CuFileDriver.open(machine.backend());
                 CuFileHandle handle = driver.openFile(file);
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
+            driver.statistics().setLevel(level);
+            driver.statistics().start();
             double best = Double.MAX_VALUE;
             for (int round = 0; round < ROUNDS && best >= 1; round++) {
                 best = Math.min(best, bytesOfARead(handle, memory));

@@ -105,7 +105,7 @@ class RoutedContractTest extends BackendContractSuite {
     @Override
     public Set<Divergence> divergences() {
         return Set.of(
-                Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION, Divergence.STATISTICS_OF_THE_LIBRARY);
+                Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION, Divergence.STATISTICS_OF_ONE_BACKEND);
     }
 
     @Override

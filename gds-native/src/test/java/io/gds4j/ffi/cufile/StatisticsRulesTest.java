@@ -2,139 +2,159 @@ package io.gds4j.ffi.cufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.SizeParameter;
 import io.gds4j.error.CuFileError;
-import java.util.concurrent.CountDownLatch;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.GpuStatistics;
+import io.gds4j.statistics.OperationCount;
+import io.gds4j.statistics.StatisticsLevel1;
+import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
-/** The library's counters change their level once and are started once: it crashes of more. */
+/** gds4j counts itself: the library never hears of a level, since it died of setting its counters up. */
 class StatisticsRulesTest extends SessionRig {
+    private static CuFileConfig counting(long level) {
+        return CuFileConfig.builder().set(CuFileKeys.PROFILE_CUFILE_STATS, level).build();
+    }
+
+    private static void started(LibCuFileBackend counting, int level) {
+        counting.setStatsLevel(level);
+        counting.statsStart();
+    }
+
     @Test
-    void levelZeroNeverReachesTheLibrary() {
-        backend.setStatsLevel(0);
-        backend.statsStart();
+    void noFunctionOfStatisticsReachesTheLibrary() {
+        started(backend, 3);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        backend.read(file(), memory.range(), 8192, 0, 0);
         backend.statsStop();
-        assertThat(fake.callsOf("cuFileSetStatsLevel")).isEmpty();
-        assertThat(fake.callsOf("cuFileStatsStart")).isEmpty();
-        assertThat(fake.callsOf("cuFileStatsStop")).isEmpty();
-    }
-
-    @Test
-    void startBeforeALevelIsSetBeginsWithIt() {
-        backend.statsStart();
-        assertThat(fake.callsOf("cuFileStatsStart")).isEmpty();
-        backend.setStatsLevel(1);
-        assertThat(fake.callsOf("cuFileStatsStart")).hasSize(1);
-        backend.setStatsLevel(2);
-        assertThat(fake.callsOf("cuFileStatsStart")).hasSize(1);
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {0, 1, 2, 3})
-    void lowerLevelAnswersNoHigherQuestion(int level) {
-        backend.setStatsLevel(3);
-        backend.statsStart();
-        backend.setStatsLevel(level);
-        assertThat(backend.getStatsLevel()).isEqualTo(level);
-        answers(level >= 1, backend::getStatsL1);
-        answers(level >= 2, backend::getStatsL2);
-        answers(level >= 3, backend::getStatsL3);
-        assertThat(fake.callsOf("cuFileSetStatsLevel")).hasSize(1);
-    }
-
-    private static void answers(boolean answered, Runnable question) {
-        if (answered) {
-            question.run();
-        } else {
-            expect(CuFileError.INVALID_VALUE, question::run);
-        }
-    }
-
-    @Test
-    void stoppedCountersStayAsTheyWereUntilTheyGoOn() {
-        backend.setStatsLevel(3);
-        backend.statsStart();
-        fake.driver().countUpTo(100);
-        backend.statsStop();
-        var stopped = backend.getStatsL3();
-        fake.driver().countUpTo(500);
-        assertThat(backend.getStatsL3()).isEqualTo(stopped);
-        assertThat(backend.getStatsL2()).isEqualTo(stopped.detailed());
-        assertThat(backend.getStatsL1()).isEqualTo(stopped.detailed().basic());
-        backend.statsStart();
-        assertThat(backend.getStatsL3()).isNotEqualTo(stopped);
-        assertThat(fake.callsOf("cuFileStatsStart")).hasSize(1);
-        assertThat(fake.callsOf("cuFileStatsStop")).isEmpty();
-    }
-
-    @Test
-    void resettingAlsoForgetsWhatWasStopped() {
-        backend.setStatsLevel(1);
-        backend.statsStart();
-        fake.driver().countUpTo(100);
-        backend.statsStop();
-        var stopped = backend.getStatsL1();
-        fake.driver().countUpTo(0);
+        assertThat(backend.getStatsL3().detailed().basic().readBytes()).isEqualTo(8192);
+        assertThat(backend.getStatsL2().basic().readOps()).isEqualTo(new OperationCount(1, 0));
+        assertThat(backend.getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
         backend.statsReset();
-        assertThat(fake.callsOf("cuFileStatsReset")).hasSize(1);
-        assertThat(backend.getStatsL1()).isNotEqualTo(stopped);
+        assertThat(backend.getStatsL1().readBytes()).isZero();
+        assertThat(fake.calls()).noneMatch(call -> call.contains("Stats"));
     }
 
     @Test
-    void sessionsShareTheCounters() throws InterruptedException {
-        LibCuFileBackend other = machine.backend();
+    void configuredLevelIsKeptFromTheLibraryAndCountsFromTheStart() {
+        backend.driverClose();
+        LibCuFileBackend counting = machine.backend(counting(3));
+        assertThat(counting.getVersion()).isPositive();
+        counting.driverOpen();
+        assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
+        assertThat(fake.driver().statsLevelAtOpen()).isZero();
+        assertThat(fake.callsOf("cuFileSetStatsLevel")).doesNotContain("cuFileSetStatsLevel(3)");
+        assertThat(counting.getParameterSizeT(SizeParameter.PROFILE_STATS)).isEqualTo(3);
+        assertThat(counting.getStatsLevel()).isEqualTo(3);
+        counting.handleRegister(source(path));
+        assertThat(counting.getStatsL1().handleRegisterOps()).isEqualTo(new OperationCount(1, 0));
+        counting.driverClose();
+    }
+
+    @Test
+    void stagedLevelIsKeptFromTheLibraryToo() {
+        backend.driverClose();
+        backend.setParameterSizeT(SizeParameter.PROFILE_STATS, 2);
+        backend.driverOpen();
+        assertThat(backend.getParameterSizeT(SizeParameter.PROFILE_STATS)).isEqualTo(2);
+        assertThat(backend.getStatsLevel()).isEqualTo(2);
+        assertThat(fake.callsOf("cuFileSetParameterSizeT")).contains("cuFileSetParameterSizeT(0, 0)");
+        assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
+    }
+
+    @Test
+    void sessionsHaveTheirOwnLevelsAndCounters() {
+        LibCuFileBackend other = machine.backend(counting(3));
         other.driverOpen();
-        CountDownLatch go = new CountDownLatch(1);
-        Thread thread = Thread.ofPlatform().start(() -> {
-            await(go);
-            for (int level = 0; level < 1000; level++) {
-                other.setStatsLevel(level % 4);
-                other.statsStart();
-                other.statsStop();
-            }
-        });
-        go.countDown();
-        for (int level = 0; level < 1000; level++) {
-            backend.setStatsLevel(level % 4);
-            backend.statsStop();
-            backend.statsStart();
-            backend.statsReset();
-        }
-        thread.join();
-        assertThat(fake.callsOf("cuFileSetStatsLevel")).hasSize(1);
-        assertThat(fake.callsOf("cuFileStatsStart")).hasSize(1);
+        started(backend, 1);
+        backend.handleRegister(source(path));
+        assertThat(backend.getStatsL1().handleRegisterOps().ok()).isOne();
+        assertThat(other.getStatsL1().handleRegisterOps().ok()).isZero();
+        assertThat(other.getStatsLevel()).isEqualTo(3);
+        expect(CuFileError.INVALID_VALUE, backend::getStatsL2);
         other.driverClose();
     }
 
-    private static void await(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            throw new AssertionError(e);
-        }
-    }
-
-    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
     @Test
-    void nextOpeningDoesNotCountUnlessItIsAskedTo() {
-        backend.setStatsLevel(3);
-        backend.statsStart();
+    void nextOpeningStartsFromNothing() {
+        started(backend, 1);
+        backend.handleRegister(source(path));
         backend.driverClose();
-        backend.setStatsLevel(0);
         backend.driverOpen();
-        assertThat(fake.driver().statsLevelAtOpen()).isZero();
-        assertThat(backend.getStatsLevel()).isZero();
+        assertThat(backend.getStatsLevel()).isOne();
+        backend.handleRegister(source(path));
+        assertThat(backend.getStatsL1().handleRegisterOps().ok()).as("not started").isZero();
     }
 
     @Test
-    void nextOpeningCountsAgain() {
-        backend.setStatsLevel(1);
-        backend.statsStart();
+    void whileClosedThereIsALevelAndNothingElse() {
         backend.driverClose();
-        backend.driverOpen();
-        backend.setStatsLevel(1);
-        backend.statsStart();
-        assertThat(fake.callsOf("cuFileStatsStart")).hasSize(2);
+        backend.setStatsLevel(2);
+        assertThat(backend.getStatsLevel()).isEqualTo(2);
+        expect(CuFileError.INVALID_VALUE, () -> backend.setStatsLevel(4));
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsStart);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsStop);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::statsReset);
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::getStatsL1);
+    }
+
+    @Test
+    void requestsAndEntriesAreThoseOfThePathThatServesTheirFile() {
+        backend.driverClose();
+        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        BackendFile file = direct.handleRegister(source(path));
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        started(direct, 3);
+        direct.read(file, memory.range(), 4096, 0, 0);
+        direct.write(file, memory.range(), 4096, 4096, 4096);
+        BackendBatch batch = direct.batchIoSetUp(2);
+        direct.batchIoSubmit(
+                batch,
+                List.of(
+                        new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1),
+                        new BatchRequest(file, false, memory.range(), 100, 4096, 4096, 2)),
+                0);
+        assertThat(direct.batchIoGetStatus(batch, 2, 2, Optional.empty())).hasSize(2);
+        GpuStatistics gpu = direct.getStatsL3().gpus().getFirst();
+        assertThat(gpu.nvfsReads()).isOne();
+        assertThat(gpu.nvfsWrites()).isOne();
+        assertThat(gpu.posixReads() + gpu.posixWrites()).isZero();
+        StatisticsLevel1 counted = direct.getStatsL1();
+        assertThat(counted.batchNvfsSubmitOps()).isEqualTo(new OperationCount(2, 0));
+        assertThat(counted.batchPosixEnqueuedOps()).isEqualTo(new OperationCount(0, 0));
+        assertThat(counted.batchProcessedOps()).isEqualTo(new OperationCount(2, 0));
+        assertThat(counted.batchReadBytes()).isEqualTo(4196);
+        assertThat(counted.readOps()).as("calls of cuFileRead").isEqualTo(new OperationCount(1, 0));
+        direct.driverClose();
+    }
+
+    @Test
+    void whatIsRefusedIsCountedAsAnError() {
+        BackendFile file = file();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendBatch batch = backend.batchIoSetUp(1);
+        started(backend, 3);
+        expect(CuFileError.INVALID_VALUE, () -> backend.read(file, memory.range(), 4096, -1, 0));
+        expect(CuFileError.INVALID_VALUE, () -> backend.batchIoSetUp(0));
+        BatchRequest request = new BatchRequest(file, true, memory.range(), 4096, 0, 0, 1);
+        expect(
+                CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                () -> backend.batchIoSubmit(batch, List.of(request, request), 0));
+        StatisticsLevel1 counted = backend.getStatsL1();
+        assertThat(counted.readOps()).isEqualTo(new OperationCount(0, 1));
+        assertThat(counted.batchSetUpOps()).isEqualTo(new OperationCount(0, 1));
+        assertThat(counted.batchSubmitOps()).isEqualTo(new OperationCount(0, 1));
+        assertThat(counted.batchEnqueuedOps()).isEqualTo(new OperationCount(0, 2));
+        assertThat(counted.lastBatchWriteBytes()).isZero();
+        assertThat(backend.getStatsL3().gpus().getFirst().readErrors()).isOne();
     }
 }

@@ -9,10 +9,14 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
+import java.lang.reflect.Proxy;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -24,6 +28,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What both backends count with. The contract says what is counted; here, what a backend tells the counters. */
 class CuFileCountersTest {
     private static final MemoryRange HOST = MemoryRange.ofAddress(4096, 8192, MemoryKind.HOST);
+
+    private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
+            BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (file, method, arguments) -> {
+                throw new AssertionError("nobody asks the file");
+            });
 
     private final CuFileCounters counters = new CuFileCounters(new CudaAvailability.Unavailable("none", "none"));
 
@@ -106,10 +115,10 @@ class CuFileCountersTest {
     @Test
     void entriesOfABatchAreThoseOfTheirPathsAndAllOfThemTogether() {
         started(counters, 1);
-        counters.batchEnqueued(IoPath.NVFS, true, 2);
-        counters.batchEnqueued(IoPath.P2PDMA, true, 3);
-        counters.batchEnqueued(IoPath.LIBCUFILE_POSIX, true, 4);
-        counters.batchEnqueued(IoPath.COMPAT_DIRECT, false, 5);
+        submitted(true, IoPath.NVFS, 2);
+        submitted(true, IoPath.P2PDMA, 3);
+        submitted(true, IoPath.LIBCUFILE_POSIX, 4);
+        submitted(false, IoPath.COMPAT_DIRECT, 5);
         counters.batchProcessed(IoPath.NVFS, false, true, 100, System.nanoTime());
         counters.batchProcessed(IoPath.LIBCUFILE_POSIX, true, false, 0, System.nanoTime());
         StatisticsLevel1 counted = counters.level1();
@@ -122,6 +131,13 @@ class CuFileCountersTest {
         assertThat(counted.batchProcessedOps()).isEqualTo(new OperationCount(1, 1));
         assertThat(counted.batchPosixProcessedOps()).isEqualTo(new OperationCount(0, 1));
         assertThat(counted.batchReadBytes()).isEqualTo(100);
+        assertThat(counted.batchSubmitOps()).isEqualTo(new OperationCount(3, 1));
+        assertThat(counted.lastBatchReadBytes()).as("of the last that was not refused").isEqualTo(4 * 10);
+    }
+
+    private void submitted(boolean well, IoPath path, int entries) {
+        BatchRequest request = new BatchRequest(FILE, false, HOST, 10, 0, 0, 0);
+        counters.batchSubmitted(well, Collections.nCopies(entries, request), entry -> path, System.nanoTime());
     }
 
     @Test

@@ -53,6 +53,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     private void countersAreOfThisSessionAlone() {
         assumeFalse(diverges(Divergence.STATISTICS_OF_THE_LIBRARY), "STATISTICS_OF_THE_LIBRARY");
+        assumeFalse(diverges(Divergence.STATISTICS_OF_ONE_BACKEND), "STATISTICS_OF_ONE_BACKEND");
     }
 
     private static CuFileStatistics started(CuFileDriver driver, int level) {

@@ -1,0 +1,159 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.ffi.statistics.PathCounters;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+
+/** The batches of one session: {@code cuFileBatchIO*}, each function a few lines over a {@link LibraryBatch}. */
+final class SessionBatches {
+    private static final String SET_UP = "cuFileBatchIOSetUp";
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+
+    private final Opening opening;
+    private final Transfers transfers;
+    private final PathCounters bytes;
+    private final CuFileCounters statistics;
+    private final Cuda cuda;
+    private final Executor threads;
+    private final Function<BatchRequest, LibraryFile> owner;
+    private final Set<LibraryBatch> batches = new HashSet<>();
+    private boolean closed;
+
+    /**
+     * @param threads run single transfers
+     * @param owner the file of a request, if it is one of the session
+     */
+    SessionBatches(
+            Opening opening,
+            Transfers transfers,
+            PathCounters bytes,
+            CuFileCounters statistics,
+            Cuda cuda,
+            Executor threads,
+            Function<BatchRequest, LibraryFile> owner) {
+        this.opening = opening;
+        this.transfers = transfers;
+        this.bytes = bytes;
+        this.statistics = statistics;
+        this.cuda = cuda;
+        this.threads = threads;
+        this.owner = owner;
+    }
+
+    LibraryBatch setUp(int capacity) {
+        boolean well = false;
+        try {
+            Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
+            LibraryBatch batch = add(new LibraryBatch(opening, transfers, bytes, statistics, cuda, threads, capacity));
+            well = true;
+            return batch;
+        } finally {
+            statistics.batchSetUp(well);
+        }
+    }
+
+    private LibraryBatch add(LibraryBatch batch) {
+        synchronized (this) {
+            if (!closed) {
+                batches.add(batch);
+                return batch;
+            }
+        }
+        batch.destroy();
+        throw LibCuFileSession.closed(SET_UP);
+    }
+
+    void submit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        long begun = System.nanoTime();
+        boolean well = false;
+        try {
+            Guards.batchFlags(flags);
+            own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT).submit(requests, owner);
+            well = true;
+        } finally {
+            statistics.batchSubmitted(well, requests, request -> LibraryFile.pathOf(request.file()), begun);
+        }
+    }
+
+    List<BatchEvent> await(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        boolean well = false;
+        try {
+            if (minimum < 0 || maximum < minimum) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE,
+                        STATUS,
+                        "minimum is %d, allowed: 0 to the maximum of %d".formatted(minimum, maximum));
+            }
+            List<BatchEvent> events =
+                    own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS).await(minimum, maximum, timeout);
+            well = true;
+            return events;
+        } finally {
+            statistics.batchAsked(well);
+        }
+    }
+
+    /** Ignores a batch that is not one of this session, as the library does. */
+    void cancel(BackendBatch batch) {
+        if (batch instanceof LibraryBatch ours && has(ours)) {
+            ours.cancel();
+        }
+        statistics.batchCancelled();
+    }
+
+    /** Ignores a batch that is not one of this session, or was destroyed. */
+    void destroy(BackendBatch batch) {
+        if (batch instanceof LibraryBatch ours && has(ours)) {
+            // Who closes the driver meanwhile waits for it, too.
+            ours.destroy();
+            boolean removed;
+            synchronized (this) {
+                removed = batches.remove(ours);
+            }
+            if (removed) {
+                statistics.batchDestroyed();
+            }
+        }
+    }
+
+    private LibraryBatch own(BackendBatch batch, CuFileError error, String function) {
+        if (batch instanceof LibraryBatch ours && has(ours)) {
+            return ours;
+        }
+        throw CuFileException.of(error, function, "not a batch of this driver session");
+    }
+
+    private synchronized boolean has(LibraryBatch batch) {
+        return batches.contains(batch);
+    }
+
+    /** True while the library works for one of them. */
+    synchronized boolean isBusy() {
+        return batches.stream().anyMatch(LibraryBatch::isBusy);
+    }
+
+    /** Destroys all; there will be no more. */
+    void close() {
+        List<LibraryBatch> open;
+        synchronized (this) {
+            closed = true;
+            open = List.copyOf(batches);
+            batches.clear();
+        }
+        open.forEach(LibraryBatch::destroy);
+    }
+}
