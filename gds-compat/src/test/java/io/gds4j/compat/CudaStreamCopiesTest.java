@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import static io.gds4j.compat.FakeStreams.result;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
@@ -22,7 +23,6 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.reflect.InvocationTargetException;
@@ -50,14 +50,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CudaStreamCopiesTest {
     private static final int MIB = 1 << 20;
     private static final int ROOM = 30 * MIB;
-    private static final long UNTOUCHED = -77;
 
     private final FakeCuda cuda = new FakeCuda();
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Set<String> callsOfServingThreads = ConcurrentHashMap.newKeySet();
-    private final Arena arena = Arena.ofShared();
-    private final long[] out = new long[1];
-    private final List<Long> streams = new ArrayList<>();
+    private final FakeStreams streams = new FakeStreams(cuda);
     private Path path;
     private GuardedFile file;
     private CuFileDriver driver;
@@ -90,55 +87,17 @@ class CudaStreamCopiesTest {
         handle = driver.openFile(
                 path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
         memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.CUDA_DEVICE, ROOM);
-        cuda.devicePrimaryCtxRetain(out, 0);
     }
 
     @AfterEach
     void nothingIsLeft() throws IOException {
         memory.close();
         driver.close();
-        arena.close();
+        streams.close();
         Files.delete(path);
         assertThat(posix.leaks()).as("descriptors and mappings left").isEmpty();
         assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
         assertThat(cuda.leaks()).as("CUDA objects left").isEmpty();
-    }
-
-    /** The context is current on the thread of the test, which is not that of the methods around it. */
-    private interface Body {
-        void run() throws Exception;
-    }
-
-    private void inContext(Body body) throws Exception {
-        cuda.ctxPushCurrent(out[0]);
-        try {
-            body.run();
-        } finally {
-            streams.forEach(cuda::streamDestroy);
-            cuda.ctxPopCurrent(out);
-            cuda.devicePrimaryCtxRelease(0);
-        }
-    }
-
-    private long stream() {
-        long[] made = new long[1];
-        assertThat(cuda.streamCreate(made, Cuda.STREAM_NON_BLOCKING)).isZero();
-        streams.add(made[0]);
-        return made[0];
-    }
-
-    private CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
-        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
-    }
-
-    private MemorySegment cell(long value) {
-        MemorySegment cell = arena.allocate(8, 8);
-        cell.set(ValueLayout.JAVA_LONG, 0, value);
-        return cell;
-    }
-
-    private static long result(CuFileStream.Cells cells) {
-        return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
     }
 
     @ParameterizedTest
@@ -146,10 +105,10 @@ class CudaStreamCopiesTest {
             "1, 0, 0", "1, 4095, 3", "3, 1, 2", "4096, 0, 0", "65536, 0, 0", "65536, 4095, 1", "65537, 0, 0",
             "8388608, 0, 0", "8388609, 512, 16", "27000001, 777, 5"})
     void bytesOfEverySizeAreReadAndWritten(int size, int fileOffset, int bufferOffset) throws Exception {
-        inContext(() -> {
-            long raw = stream();
-            CuFileStream.Cells read = cells(size, fileOffset, bufferOffset);
-            CuFileStream.Cells write = cells(size, bufferOffset, bufferOffset);
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(size, fileOffset, bufferOffset);
+            CuFileStream.Cells write = streams.cells(size, bufferOffset, bufferOffset);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 stream.read(handle, memory.range(), read);
                 stream.write(handle, memory.range(), write);
@@ -176,7 +135,7 @@ class CudaStreamCopiesTest {
     /** CUDA copies a single byte through the channels that streams wait in, however it is asked to. */
     @Test
     void singleBytesDoNotWaitForTheStreamsThatWaitForThem() throws Exception {
-        inContext(() -> {
+        streams.inContext(() -> {
             cuda.limitChannels(5);
             int count = 6;
             CountDownLatch allWait = new CountDownLatch(count);
@@ -187,15 +146,15 @@ class CudaStreamCopiesTest {
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> reads = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                registered.add(driver.stream(stream(), Set.of()));
+                registered.add(driver.stream(streams.make(), Set.of()));
             }
             for (int i = 0; i < count; i++) {
-                reads.add(cells(1, i, i));
+                reads.add(streams.cells(1, i, i));
                 registered.get(i).read(handle, memory.range(), reads.get(i));
             }
-            streams.forEach(cuda::streamSynchronize);
+            streams.synchronize();
             registered.forEach(CuFileStream::close);
-            assertThat(reads).extracting(CudaStreamCopiesTest::result).containsOnly(1L);
+            assertThat(reads).extracting(FakeStreams::result).containsOnly(1L);
             memory.expect(0, file.expected(0, count));
             memory.verify();
         });
@@ -203,19 +162,19 @@ class CudaStreamCopiesTest {
 
     @Test
     void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
-        inContext(() -> {
+        streams.inContext(() -> {
             cuda.limitChannels(100);
             int part = 9 * MIB;
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> all = new ArrayList<>();
-            MemorySegment host = arena.allocate(part);
+            MemorySegment host = streams.bytes(part);
             for (int i = 0; i < 2; i++) {
-                registered.add(driver.stream(stream(), Set.of()));
+                registered.add(driver.stream(streams.make(), Set.of()));
             }
             for (int i = 0; i < 2; i++) {
                 long raw = streams.get(i);
-                CuFileStream.Cells read = cells(part, 0, (long) i * part);
-                CuFileStream.Cells write = cells(part, (long) i * part, (long) i * part);
+                CuFileStream.Cells read = streams.cells(part, 0, (long) i * part);
+                CuFileStream.Cells write = streams.cells(part, (long) i * part, (long) i * part);
                 all.add(read);
                 all.add(write);
                 cuda.memcpyHtoDAsync(memory.range().address() + (long) i * part, host.address(), part, raw);
@@ -224,9 +183,9 @@ class CudaStreamCopiesTest {
                 registered.get(i).write(handle, memory.range(), write);
                 memory.expect(i * part, file.expected(0, part));
             }
-            streams.forEach(cuda::streamSynchronize);
+            streams.synchronize();
             registered.forEach(CuFileStream::close);
-            assertThat(all).extracting(CudaStreamCopiesTest::result).containsOnly((long) part);
+            assertThat(all).extracting(FakeStreams::result).containsOnly((long) part);
             memory.verify();
         });
     }
@@ -238,8 +197,8 @@ class CudaStreamCopiesTest {
 
     @Test
     void theStreamCopiesTheBeginningWhileTheEndIsStillRead() throws Exception {
-        inContext(() -> {
-            long raw = stream();
+        streams.inContext(() -> {
+            long raw = streams.make();
             int size = 16 * MIB;
             byte[] expected = file.expected(0, size);
             int there = 4 * MIB - 1;
@@ -248,8 +207,8 @@ class CudaStreamCopiesTest {
                     Thread.onSpinWait();
                 }
             });
-            CuFileStream.Cells read = cells(size, 0, 0);
-            MemorySegment gate = arena.allocate(4, 4);
+            CuFileStream.Cells read = streams.cells(size, 0, 0);
+            MemorySegment gate = streams.bytes(Integer.BYTES);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 // All parts stand in the stream before it comes to the first.
                 cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
@@ -268,14 +227,14 @@ class CudaStreamCopiesTest {
     void randomOperationsOfSeveralStreamsMoveTheRightBytes() throws Exception {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         SplittableRandom random = new SplittableRandom(seed);
-        inContext(() -> {
+        streams.inContext(() -> {
             int count = 3;
             int room = ROOM / count;
-            MemorySegment gate = arena.allocate(4, 4);
+            MemorySegment gate = streams.bytes(Integer.BYTES);
             List<Queued> all = new ArrayList<>();
             List<CuFileStream> registered = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                registered.add(driver.stream(stream(), Set.of()));
+                registered.add(driver.stream(streams.make(), Set.of()));
                 cuda.streamWaitValue32(streams.get(i), gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
             }
             for (int round = 0; round < 12; round++) {
@@ -291,7 +250,7 @@ class CudaStreamCopiesTest {
             }
             all.forEach(queued -> queued.cells().size().set(ValueLayout.JAVA_LONG, 0, queued.size()));
             gate.set(ValueLayout.JAVA_INT, 0, 1);
-            streams.forEach(cuda::streamSynchronize);
+            streams.synchronize();
             registered.forEach(CuFileStream::close);
             for (Queued queued : all) {
                 assertThat(result(queued.cells())).as("%s with seed %d", queued, seed).isEqualTo(queued.size());
@@ -318,18 +277,18 @@ class CudaStreamCopiesTest {
         int fileOffset = from + random.nextInt(room - largest + 1);
         int bufferOffset = from + random.nextInt(room - largest + 1);
         return new Queued(
-                random.nextBoolean(), size, fileOffset, bufferOffset, cells(largest, fileOffset, bufferOffset));
+                random.nextBoolean(), size, fileOffset, bufferOffset, streams.cells(largest, fileOffset, bufferOffset));
     }
 
     @Test
     void sizeThatShrinksAndTheEndOfTheFileEndAnOperationEarly() throws Exception {
-        inContext(() -> {
-            long raw = stream();
-            MemorySegment gate = arena.allocate(4, 4);
-            CuFileStream.Cells shrunk = cells(27 * MIB, 0, 0);
-            CuFileStream.Cells nothing = cells(27 * MIB, 0, 0);
-            CuFileStream.Cells atEnd = cells(9 * MIB, ROOM - 5 * MIB, 0);
-            CuFileStream.Cells grown = cells(10, 0, 0);
+        streams.inContext(() -> {
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            CuFileStream.Cells shrunk = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells nothing = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells atEnd = streams.cells(9 * MIB, ROOM - 5 * MIB, 0);
+            CuFileStream.Cells grown = streams.cells(10, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
                 stream.read(handle, memory.range(), shrunk);
@@ -358,10 +317,10 @@ class CudaStreamCopiesTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
-        inContext(() -> {
-            long raw = stream();
-            CuFileStream.Cells bad = cells(27 * MIB, 0, 0);
-            CuFileStream.Cells good = cells(100, 0, 0);
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells good = streams.cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 posix.on(writes ? PosixCall.PWRITE : PosixCall.PREAD)
                         .covering(12 * MIB)
@@ -383,10 +342,10 @@ class CudaStreamCopiesTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
     void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
-        inContext(() -> {
-            long raw = stream();
-            CuFileStream.Cells read = cells(27 * MIB, 0, 0);
-            CuFileStream.Cells good = cells(100, 0, 0);
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells good = streams.cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);
                 Throwable thrown = catchThrowable(() -> stream.read(handle, memory.range(), read));
@@ -402,27 +361,27 @@ class CudaStreamCopiesTest {
     @ParameterizedTest
     @ValueSource(ints = {4, 100})
     void manyLargeOperationsShareAFewSlabs(int channels) throws Exception {
-        inContext(() -> {
+        streams.inContext(() -> {
             cuda.limitChannels(channels);
             int count = 12;
             List<CuFileStream> registered = new ArrayList<>();
             List<CuFileStream.Cells> all = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                registered.add(driver.stream(stream(), Set.of()));
+                registered.add(driver.stream(streams.make(), Set.of()));
             }
             for (int round = 0; round < 2; round++) {
                 for (int i = 0; i < count; i++) {
-                    CuFileStream.Cells read = cells(9 * MIB, i * 4096L, i * 4096L);
-                    CuFileStream.Cells write = cells(9 * MIB, i * 4096L, i * 4096L);
+                    CuFileStream.Cells read = streams.cells(9 * MIB, i * 4096L, i * 4096L);
+                    CuFileStream.Cells write = streams.cells(9 * MIB, i * 4096L, i * 4096L);
                     all.add(read);
                     all.add(write);
                     registered.get(i).read(handle, memory.range(), read);
                     registered.get(i).write(handle, memory.range(), write);
                 }
             }
-            streams.forEach(cuda::streamSynchronize);
+            streams.synchronize();
             registered.forEach(CuFileStream::close);
-            assertThat(all).extracting(CudaStreamCopiesTest::result).containsOnly(9L * MIB);
+            assertThat(all).extracting(FakeStreams::result).containsOnly(9L * MIB);
             memory.expect(0, file.expected(0, 9 * MIB + (count - 1) * 4096));
             memory.verify();
             file.verify();

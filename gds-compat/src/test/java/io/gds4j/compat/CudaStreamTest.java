@@ -1,5 +1,7 @@
 package io.gds4j.compat;
 
+import static io.gds4j.compat.FakeStreams.UNTOUCHED;
+import static io.gds4j.compat.FakeStreams.result;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
@@ -17,7 +19,6 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.StandardOpenOption;
@@ -37,76 +38,35 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CudaStreamTest {
     private static final int SIZE = 3 * Rig.PAGE + 100;
-    private static final long UNTOUCHED = -77;
 
     private final Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 2L));
     private final FakeCuda cuda = rig.cuda();
-    private final Arena arena = Arena.ofShared();
-    private final long[] out = new long[1];
-    private final List<Long> streams = new ArrayList<>();
+    private final FakeStreams streams = new FakeStreams(cuda);
 
     @AfterEach
     void nothingIsLeft() {
         rig.close();
-        arena.close();
-    }
-
-    /** A context current on the thread of the test, which is not that of the methods around it. */
-    private final class Current implements AutoCloseable {
-        private Current() {
-            int[] device = new int[1];
-            cuda.deviceGet(device, 0);
-            cuda.devicePrimaryCtxRetain(out, device[0]);
-            cuda.ctxPushCurrent(out[0]);
-        }
-
-        @Override
-        public void close() {
-            streams.forEach(cuda::streamDestroy);
-            cuda.ctxPopCurrent(out);
-            cuda.devicePrimaryCtxRelease(0);
-        }
-    }
-
-    private long stream() {
-        assertThat(cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING)).isZero();
-        streams.add(out[0]);
-        return out[0];
-    }
-
-    private CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
-        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
-    }
-
-    private MemorySegment cell(long value) {
-        MemorySegment cell = arena.allocate(8, 8);
-        cell.set(ValueLayout.JAVA_LONG, 0, value);
-        return cell;
-    }
-
-    private static long result(CuFileStream.Cells cells) {
-        return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+        streams.close();
     }
 
     @Test
-    void copiesBeforeAndAfterSeeTheOrder() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void copiesBeforeAndAfterSeeTheOrder() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedFile target = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
             GuardedMemory copy = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
-            long raw = stream();
+            long raw = streams.make();
             try (CuFileHandle handle = rig.open(file);
                     CuFileHandle written = rig.open(target);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 // What is set before is overwritten by the read, what is copied after is what was read.
                 cuda.memsetD8Async(memory.range().address(), (byte) 5, SIZE, raw);
-                CuFileStream.Cells read = cells(SIZE, 0, 0);
+                CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
                 stream.read(handle, memory.range(), read);
                 cuda.memcpyDtoDAsync(copy.range().address(), memory.range().address(), SIZE, raw);
                 cuda.memsetD8Async(memory.range().address(), (byte) 6, 8, raw);
-                CuFileStream.Cells write = cells(SIZE, 0, 0);
+                CuFileStream.Cells write = streams.cells(SIZE, 0, 0);
                 stream.write(written, copy.range(), write);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
                 assertThat(result(read)).isEqualTo(SIZE);
@@ -119,13 +79,12 @@ class CudaStreamTest {
                 target.expectWrite(0, file.expected(0, SIZE));
             }
             target.verify();
-        }
+        });
     }
 
     @Test
-    void sixtyFourStreamsArePendingAtOnce() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void sixtyFourStreamsArePendingAtOnce() throws Exception {
+        streams.inContext(() -> {
             int count = 64;
             GuardedFile file = rig.file(count * Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * Rig.PAGE);
@@ -133,63 +92,61 @@ class CudaStreamTest {
             List<CuFileStream.Cells> reads = new ArrayList<>();
             try (CuFileHandle handle = rig.open(file)) {
                 for (int i = 0; i < count; i++) {
-                    registered.add(rig.driver().stream(stream(), Set.of()));
+                    registered.add(rig.driver().stream(streams.make(), Set.of()));
                 }
                 for (int round = 0; round < 3; round++) {
                     for (int i = 0; i < count; i++) {
-                        CuFileStream.Cells read = cells(Rig.PAGE, (long) i * Rig.PAGE, (long) i * Rig.PAGE);
+                        CuFileStream.Cells read = streams.cells(Rig.PAGE, (long) i * Rig.PAGE, (long) i * Rig.PAGE);
                         reads.add(read);
                         registered.get(i).read(handle, memory.range(), read);
                     }
                 }
-                streams.forEach(cuda::streamSynchronize);
-                assertThat(reads).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
+                streams.synchronize();
+                assertThat(reads).extracting(FakeStreams::result).containsOnly((long) Rig.PAGE);
                 memory.expect(0, file.expected(0, count * Rig.PAGE));
                 memory.verify();
             } finally {
                 registered.forEach(CuFileStream::close);
             }
-        }
+        });
     }
 
     @Test
-    void nothingIsPinnedWhileAStreamIsParked() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void nothingIsPinnedWhileAStreamIsParked() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
-            long raw = stream();
+            long raw = streams.make();
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 long pinned = cuda.calls(CudaFunction.MEM_HOST_REGISTER) + cuda.calls(CudaFunction.MEM_HOST_ALLOC);
                 for (int i = 0; i < 20; i++) {
-                    stream.read(handle, memory.range(), cells(Rig.PAGE, 0, 0));
+                    stream.read(handle, memory.range(), streams.cells(Rig.PAGE, 0, 0));
                 }
                 cuda.streamSynchronize(raw);
                 assertThat(cuda.calls(CudaFunction.MEM_HOST_REGISTER) + cuda.calls(CudaFunction.MEM_HOST_ALLOC))
                         .isEqualTo(pinned);
             }
-        }
+        });
     }
 
     @Test
-    void streamsComeAndGoWhileAnotherIsParkedAndNothingIsPinnedOrFreed() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void streamsComeAndGoWhileAnotherIsParkedAndNothingIsPinnedOrFreed() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
-            long first = stream();
-            MemorySegment gate = arena.allocate(4, 4);
+            long first = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream parked = rig.driver().stream(first, Set.of())) {
                 cuda.streamWaitValue32(first, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
-                CuFileStream.Cells late = cells(Rig.PAGE, 0, 0);
+                CuFileStream.Cells late = streams.cells(Rig.PAGE, 0, 0);
                 parked.read(handle, memory.range(), late);
                 long before = pinnings();
                 for (int i = 0; i < 5; i++) {
-                    long other = stream();
+                    long other = streams.make();
                     try (CuFileStream stream = rig.driver().stream(other, Set.of())) {
-                        CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                        CuFileStream.Cells read = streams.cells(Rig.PAGE, 0, 0);
                         stream.read(handle, memory.range(), read);
                         cuda.streamSynchronize(other);
                         assertThat(result(read)).isEqualTo(Rig.PAGE);
@@ -201,18 +158,17 @@ class CudaStreamTest {
                 cuda.streamSynchronize(first);
                 assertThat(result(late)).isEqualTo(Rig.PAGE);
             }
-        }
+        });
     }
 
     @Test
     void anotherSessionNeitherPinsNorUnpinsWhileAStreamIsParked() throws Exception {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+        streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
             GuardedMemory others = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
-            long raw = stream();
-            MemorySegment gate = arena.allocate(4, 4);
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
             CuFileDriver another = rig.another();
             CuFileHandle theirs = another.openFile(file.path(), StandardOpenOption.READ);
             try (CuFileHandle handle = rig.open(file);
@@ -240,18 +196,17 @@ class CudaStreamTest {
                 closer.join();
                 assertThat(cuda.calls(CudaFunction.MEM_HOST_UNREGISTER)).isGreaterThan(unpinned);
             }
-        }
+        });
     }
 
     @Test
     void memoryIsPinnedAndFreedByTheAllocatorOnceNoStreamWaits() throws Exception {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+        streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
             MemoryAllocation old = rig.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, Rig.PAGE, 0);
-            long raw = stream();
-            MemorySegment gate = arena.allocate(4, 4);
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 park(raw, gate, 1, stream, handle, memory);
@@ -272,14 +227,14 @@ class CudaStreamTest {
                 assertThat(pinnings()).isGreaterThan(before);
                 assertThat(cuda.calls(CudaFunction.MEM_FREE)).isGreaterThan(freed);
             }
-        }
+        });
     }
 
     /** A read for which the stream waits and that waits itself, for a word of the program's. */
     private void park(
             long raw, MemorySegment gate, int value, CuFileStream stream, CuFileHandle handle, GuardedMemory memory) {
         cuda.streamWaitValue32(raw, gate.address(), value, Cuda.STREAM_WAIT_VALUE_GEQ);
-        stream.read(handle, memory.range(), cells(Rig.PAGE, 0, 0));
+        stream.read(handle, memory.range(), streams.cells(Rig.PAGE, 0, 0));
     }
 
     private void release(long raw, MemorySegment gate, int value) {
@@ -295,9 +250,8 @@ class CudaStreamTest {
     }
 
     @Test
-    void managedMemoryIsMovedWhileOtherStreamsWait() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void managedMemoryIsMovedWhileOtherStreamsWait() throws Exception {
+        streams.inContext(() -> {
             int count = 8;
             GuardedFile source = rig.file(count * SIZE);
             GuardedFile target = rig.file(count * SIZE);
@@ -312,18 +266,18 @@ class CudaStreamTest {
             try (CuFileHandle from = rig.open(source);
                     CuFileHandle to = rig.open(target)) {
                 for (int i = 0; i < count; i++) {
-                    registered.add(rig.driver().stream(stream(), Set.of()));
+                    registered.add(rig.driver().stream(streams.make(), Set.of()));
                 }
                 for (int i = 0; i < count; i++) {
-                    CuFileStream.Cells read = cells(SIZE, (long) i * SIZE, (long) i * SIZE);
-                    CuFileStream.Cells write = cells(SIZE, (long) i * SIZE, (long) i * SIZE);
+                    CuFileStream.Cells read = streams.cells(SIZE, (long) i * SIZE, (long) i * SIZE);
+                    CuFileStream.Cells write = streams.cells(SIZE, (long) i * SIZE, (long) i * SIZE);
                     all.add(read);
                     all.add(write);
                     registered.get(i).read(from, memory.range(), read);
                     registered.get(i).write(to, memory.range(), write);
                 }
-                streams.forEach(cuda::streamSynchronize);
-                assertThat(all).extracting(CudaStreamTest::result).containsOnly((long) SIZE);
+                streams.synchronize();
+                assertThat(all).extracting(FakeStreams::result).containsOnly((long) SIZE);
             } finally {
                 registered.forEach(CuFileStream::close);
             }
@@ -331,14 +285,13 @@ class CudaStreamTest {
             memory.verify();
             target.expectWrite(0, source.expected(0, count * SIZE));
             target.verify();
-        }
+        });
     }
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void copiesDoNotQueueBehindTheStreamsThatWaitForThem() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void copiesDoNotQueueBehindTheStreamsThatWaitForThem() throws Exception {
+        streams.inContext(() -> {
             cuda.limitChannels(5);
             int[] sizes = {1, 2, 3, 100, 4095, 4096, 60_001, 65_535, 65_536, 250_000};
             int room = 256 << 10;
@@ -354,46 +307,45 @@ class CudaStreamTest {
             });
             try (CuFileHandle handle = rig.open(file)) {
                 for (int i = 0; i < sizes.length; i++) {
-                    registered.add(rig.driver().stream(stream(), Set.of()));
+                    registered.add(rig.driver().stream(streams.make(), Set.of()));
                 }
                 for (int i = 0; i < sizes.length; i++) {
-                    CuFileStream.Cells read = cells(sizes[i], 7, (long) i * room);
+                    CuFileStream.Cells read = streams.cells(sizes[i], 7, (long) i * room);
                     reads.add(read);
                     moved.add((long) sizes[i]);
                     registered.get(i).read(handle, memory.range(), read);
                     memory.expect(i * room, file.expected(7, sizes[i]));
                 }
-                streams.forEach(cuda::streamSynchronize);
-                assertThat(reads).extracting(CudaStreamTest::result).isEqualTo(moved);
+                streams.synchronize();
+                assertThat(reads).extracting(FakeStreams::result).isEqualTo(moved);
                 memory.verify();
             } finally {
                 registered.forEach(CuFileStream::close);
             }
-        }
+        });
     }
 
     @ParameterizedTest
     @ValueSource(ints = {4, 50, 1024})
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void moreOperationsThanCudasQueueHoldsAreQueuedAsItEmpties(int places) {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void moreOperationsThanCudasQueueHoldsAreQueuedAsItEmpties(int places) throws Exception {
+        streams.inContext(() -> {
             cuda.limitQueues(places);
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
-            long raw = stream();
+            long raw = streams.make();
             List<CuFileStream.Cells> reads = new ArrayList<>();
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 for (int i = 0; i < 400; i++) {
-                    CuFileStream.Cells read = cells(Rig.PAGE, 0, 0);
+                    CuFileStream.Cells read = streams.cells(Rig.PAGE, 0, 0);
                     reads.add(read);
                     stream.read(handle, memory.range(), read);
                 }
                 cuda.streamSynchronize(raw);
             }
-            assertThat(reads).extracting(CudaStreamTest::result).containsOnly((long) Rig.PAGE);
-        }
+            assertThat(reads).extracting(FakeStreams::result).containsOnly((long) Rig.PAGE);
+        });
     }
 
     private static void await(CountDownLatch latch) {
@@ -413,18 +365,17 @@ class CudaStreamTest {
     }
 
     @Test
-    void failedCopyStandsInTheResultAndTheStreamIsReleased() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void failedCopyStandsInTheResultAndTheStreamIsReleased() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
-            long raw = stream();
+            long raw = streams.make();
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 cuda.failDeferred(1, Cuda.ERROR_ILLEGAL_ADDRESS);
-                CuFileStream.Cells bad = cells(SIZE, 0, 0);
+                CuFileStream.Cells bad = streams.cells(SIZE, 0, 0);
                 stream.read(handle, memory.range(), bad);
-                CuFileStream.Cells good = cells(SIZE, 0, 0);
+                CuFileStream.Cells good = streams.cells(SIZE, 0, 0);
                 stream.read(handle, memory.range(), good);
                 assertThat(cuda.streamSynchronize(raw)).as("the stream itself").isZero();
                 assertThat(result(bad)).isNegative();
@@ -432,58 +383,55 @@ class CudaStreamTest {
                 memory.expect(0, file.expected(0, SIZE));
                 memory.verify();
             }
-        }
+        });
     }
 
     @Test
-    void capturingStreamIsRefusedAndHoldsNothing() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void capturingStreamIsRefusedAndHoldsNothing() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
-            long raw = stream();
+            long raw = streams.make();
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 cuda.capture(raw);
-                CuFileStream.Cells read = cells(SIZE, 0, 0);
+                CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
                 Failures.expect(
                         CuFileError.ASYNC_NOT_SUPPORTED, () -> stream.read(handle, memory.range(), read));
                 assertThat(result(read)).isEqualTo(UNTOUCHED);
             }
-        }
+        });
     }
 
     @Test
-    void streamThatCannotWaitForWordsIsRefused() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void streamThatCannotWaitForWordsIsRefused() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
-            long raw = stream();
+            long raw = streams.make();
             try (CuFileHandle handle = rig.open(file);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
                 cuda.failAlways(CudaFunction.STREAM_WAIT_VALUE32, Cuda.ERROR_NOT_SUPPORTED);
                 Failures.expect(
                         CuFileError.CUDA_DRIVER_ERROR,
-                        () -> stream.read(handle, memory.range(), cells(SIZE, 0, 0)));
+                        () -> stream.read(handle, memory.range(), streams.cells(SIZE, 0, 0)));
             }
-        }
+        });
     }
 
     @Test
-    void closingTheDriverWaitsForTheStream() {
-        try (Current current = new Current()) {
-            assertThat(current).isNotNull();
+    void closingTheDriverWaitsForTheStream() throws Exception {
+        streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
             CuFileHandle handle = rig.open(file);
-            CuFileStream stream = rig.driver().stream(stream(), Set.of());
-            CuFileStream.Cells read = cells(SIZE, 0, 0);
+            CuFileStream stream = rig.driver().stream(streams.make(), Set.of());
+            CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
             stream.read(handle, memory.range(), read);
             handle.close();
             assertThat(result(read)).isEqualTo(SIZE);
             memory.expect(0, file.expected(0, SIZE));
             memory.verify();
-        }
+        });
     }
 }

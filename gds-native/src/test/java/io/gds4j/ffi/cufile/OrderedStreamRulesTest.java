@@ -2,7 +2,6 @@ package io.gds4j.ffi.cufile;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
@@ -12,19 +11,14 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
-import io.gds4j.spi.StreamRequest;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,69 +28,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Transfers by the library in the order of CUDA streams, where that order is kept by us. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class OrderedStreamRulesTest extends SessionRig {
-    private static final long UNTOUCHED = -77;
+class OrderedStreamRulesTest extends StreamRules {
     private static final long POLL_NANOS = 100_000;
     private static final int HALF = (int) (StagingSlab.BYTES / 2);
 
-    private final Arena arena = Arena.ofShared();
-    private final List<Long> streams = new ArrayList<>();
     private final MemorySegment gate = arena.allocate(JAVA_INT);
-    private long context;
-
-    @BeforeEach
-    void retainContext() {
-        long[] cell = new long[1];
-        machine.cuda.devicePrimaryCtxRetain(cell, 0);
-        context = cell[0];
-    }
-
-    @AfterEach
-    void dropStreams() {
-        inContext(() -> streams.forEach(machine.cuda::streamDestroy));
-        backend.driverClose();
-        arena.close();
-    }
-
-    /** The thread of a test is not that of the methods around it. */
-    private void inContext(Runnable work) {
-        machine.cuda.ctxPushCurrent(context);
-        work.run();
-        machine.cuda.ctxPopCurrent(new long[1]);
-    }
-
-    private long stream() {
-        long[] cell = new long[1];
-        inContext(() -> machine.cuda.streamCreate(cell, Cuda.STREAM_NON_BLOCKING));
-        streams.add(cell[0]);
-        return cell[0];
-    }
-
-    private final class Operation {
-        final MemorySegment size = arena.allocate(JAVA_LONG);
-        final MemorySegment fileOffset = arena.allocate(JAVA_LONG);
-        final MemorySegment bufferOffset = arena.allocate(JAVA_LONG);
-        final MemorySegment bytes = arena.allocate(JAVA_LONG);
-
-        Operation(long size, long fileOffset, long bufferOffset) {
-            bind(size, fileOffset, bufferOffset);
-            bytes.set(JAVA_LONG, 0, UNTOUCHED);
-        }
-
-        void bind(long size, long fileOffset, long bufferOffset) {
-            this.size.set(JAVA_LONG, 0, size);
-            this.fileOffset.set(JAVA_LONG, 0, fileOffset);
-            this.bufferOffset.set(JAVA_LONG, 0, bufferOffset);
-        }
-
-        StreamRequest of(BackendFile file, MemoryRange memory, long stream) {
-            return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytes, stream);
-        }
-
-        long moved() {
-            return bytes.get(JAVA_LONG, 0);
-        }
-    }
 
     /** The stream waits for the test. */
     private void closeGate(long stream) {
@@ -352,44 +288,8 @@ class OrderedStreamRulesTest extends SessionRig {
     }
 
     @Test
-    void streamsAreRegisteredOnceAndDeregisteredOnce() {
-        long stream = stream();
-        backend.streamRegister(stream, 0);
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 0));
-        backend.streamDeregister(stream);
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamDeregister(stream));
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 16));
+    void hostStreamsAreNotTheLibrarys() {
         expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(Long.MIN_VALUE, 0));
-    }
-
-    @Test
-    void whatIsNoCellIsRefusedAtSubmission() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        BackendFile file = file();
-        long stream = stream();
-        Operation good = new Operation(1, 0, 0);
-        for (MemorySegment bad : new MemorySegment[]{
-                MemorySegment.NULL,
-                MemorySegment.ofArray(new long[1]),
-                arena.allocate(4),
-                arena.allocate(16, 8).asSlice(4, 8),
-                arena.allocate(8, 8).asReadOnly()
-        }) {
-            StreamRequest request = new StreamRequest(
-                    file, memory.range(), good.size, good.fileOffset, good.bufferOffset, bad, stream);
-            expect(CuFileError.INVALID_VALUE, () -> backend.readAsync(request));
-        }
-    }
-
-    @Test
-    void deadHandleIsRefused() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        BackendFile file = file();
-        long stream = stream();
-        backend.handleDeregister(file);
-        expect(
-                CuFileError.HANDLE_NOT_REGISTERED,
-                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
     }
 
     @Test

@@ -1,0 +1,91 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileStream;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.FakeCuda;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Streams on the fake driver and the cells of operations on them, for one test. */
+final class FakeStreams implements AutoCloseable {
+    /** The result of an operation that is not over. */
+    static final long UNTOUCHED = -77;
+
+    private final FakeCuda cuda;
+    private final Arena arena = Arena.ofShared();
+    private final List<Long> made = new ArrayList<>();
+
+    FakeStreams(FakeCuda cuda) {
+        this.cuda = cuda;
+    }
+
+    /** What a test does. */
+    interface Body {
+        void run() throws Exception;
+    }
+
+    /**
+     * Has a context current on the thread of the test, which is not that of the methods around it, and destroys the streams in
+     * the end.
+     */
+    void inContext(Body body) throws Exception {
+        long[] context = new long[1];
+        cuda.devicePrimaryCtxRetain(context, 0);
+        cuda.ctxPushCurrent(context[0]);
+        try {
+            body.run();
+        } finally {
+            made.forEach(cuda::streamDestroy);
+            cuda.ctxPopCurrent(context);
+            cuda.devicePrimaryCtxRelease(0);
+        }
+    }
+
+    /** A new stream. */
+    long make() {
+        long[] stream = new long[1];
+        assertThat(cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING)).isZero();
+        made.add(stream[0]);
+        return stream[0];
+    }
+
+    /** The stream that was made as the i-th, from 0 on. */
+    long get(int i) {
+        return made.get(i);
+    }
+
+    /** Waits for all streams. */
+    void synchronize() {
+        made.forEach(cuda::streamSynchronize);
+    }
+
+    /** The cells of an operation. */
+    CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
+        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
+    }
+
+    private MemorySegment cell(long value) {
+        MemorySegment cell = bytes(Long.BYTES);
+        cell.set(ValueLayout.JAVA_LONG, 0, value);
+        return cell;
+    }
+
+    static long result(CuFileStream.Cells cells) {
+        return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+    }
+
+    /** Host memory that streams may read and wait for. */
+    MemorySegment bytes(long count) {
+        return arena.allocate(count, Long.BYTES);
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}

@@ -1,0 +1,126 @@
+package io.gds4j.ffi.cufile;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Transfers in the order of CUDA streams: what is the same whoever keeps that order. */
+abstract class StreamRules extends SessionRig {
+    static final long UNTOUCHED = -77;
+
+    final Arena arena = Arena.ofShared();
+    private final List<Long> streams = new ArrayList<>();
+    long context;
+
+    @BeforeEach
+    final void retainContext() {
+        long[] cell = new long[1];
+        machine.cuda.devicePrimaryCtxRetain(cell, 0);
+        context = cell[0];
+    }
+
+    @AfterEach
+    final void dropStreams() {
+        inContext(() -> streams.forEach(machine.cuda::streamDestroy));
+        while (backend.useCount() > 0) {
+            backend.driverClose();
+        }
+        arena.close();
+    }
+
+    /** The thread of a test may not be that of the methods around it. */
+    final void inContext(Runnable work) {
+        machine.cuda.ctxPushCurrent(context);
+        work.run();
+        machine.cuda.ctxPopCurrent(new long[1]);
+    }
+
+    final long stream() {
+        long[] cell = new long[1];
+        inContext(() -> machine.cuda.streamCreate(cell, Cuda.STREAM_NON_BLOCKING));
+        streams.add(cell[0]);
+        return cell[0];
+    }
+
+    /** A transfer's cells. */
+    final class Operation {
+        final MemorySegment size = arena.allocate(JAVA_LONG);
+        final MemorySegment fileOffset = arena.allocate(JAVA_LONG);
+        final MemorySegment bufferOffset = arena.allocate(JAVA_LONG);
+        final MemorySegment bytes = arena.allocate(JAVA_LONG);
+
+        Operation(long size, long fileOffset, long bufferOffset) {
+            bind(size, fileOffset, bufferOffset);
+            bytes.set(JAVA_LONG, 0, UNTOUCHED);
+        }
+
+        void bind(long size, long fileOffset, long bufferOffset) {
+            this.size.set(JAVA_LONG, 0, size);
+            this.fileOffset.set(JAVA_LONG, 0, fileOffset);
+            this.bufferOffset.set(JAVA_LONG, 0, bufferOffset);
+        }
+
+        StreamRequest of(BackendFile file, MemoryRange memory, long stream) {
+            return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytes, stream);
+        }
+
+        long moved() {
+            return bytes.get(JAVA_LONG, 0);
+        }
+    }
+
+    @Test
+    void streamsAreRegisteredOnceAndDeregisteredOnce() {
+        long stream = stream();
+        backend.streamRegister(stream, 0);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 0));
+        backend.streamDeregister(stream);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamDeregister(stream));
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 16));
+    }
+
+    @Test
+    void whatIsNoCellIsRefusedAtSubmission() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        Operation good = new Operation(1, 0, 0);
+        for (MemorySegment bad : new MemorySegment[]{
+                MemorySegment.NULL,
+                MemorySegment.ofArray(new long[1]),
+                arena.allocate(4),
+                arena.allocate(16, 8).asSlice(4, 8),
+                arena.allocate(8, 8).asReadOnly()
+        }) {
+            StreamRequest request = new StreamRequest(
+                    file, memory.range(), good.size, good.fileOffset, good.bufferOffset, bad, stream);
+            expect(CuFileError.INVALID_VALUE, () -> backend.readAsync(request));
+        }
+        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
+    }
+
+    @Test
+    void deadHandleIsRefused() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        backend.handleDeregister(file);
+        expect(
+                CuFileError.HANDLE_NOT_REGISTERED,
+                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
+    }
+}
