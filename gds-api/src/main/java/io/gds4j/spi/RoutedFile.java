@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * on at which it has to step in.
  */
 final class RoutedFile implements BackendFile {
-    private final RoutingBackend owner;
+    private final RoutedFiles owner;
     private final long session;
     private final @Nullable BackendFile first;
     private final String refusal;
@@ -22,7 +22,7 @@ final class RoutedFile implements BackendFile {
     private volatile boolean registered = true;
 
     /** A file of the first backend. */
-    RoutedFile(RoutingBackend owner, long session, BackendFile first) {
+    RoutedFile(RoutedFiles owner, long session, BackendFile first) {
         this.owner = owner;
         this.session = session;
         this.first = first;
@@ -34,7 +34,7 @@ final class RoutedFile implements BackendFile {
      *
      * @param refusal what it said
      */
-    RoutedFile(RoutingBackend owner, long session, BackendFile second, String refusal) {
+    RoutedFile(RoutedFiles owner, long session, BackendFile second, String refusal) {
         this.owner = owner;
         this.session = session;
         this.first = null;
@@ -42,7 +42,7 @@ final class RoutedFile implements BackendFile {
         this.refusal = refusal;
     }
 
-    RoutingBackend owner() {
+    RoutedFiles owner() {
         return owner;
     }
 

@@ -3,24 +3,17 @@ package io.gds4j.spi;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
-import java.util.Set;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 /**
@@ -38,32 +31,10 @@ import java.util.function.Supplier;
 public final class RoutingBackend extends DriverFunctions {
     static final Logger LOG = System.getLogger("io.gds4j");
 
-    /** Codes by which a backend says that it cannot serve a file, not that something is wrong with it. */
-    private static final Set<CuFileError> NOT_HERE = EnumSet.of(
-            CuFileError.DRIVER_NOT_INITIALIZED,
-            CuFileError.PLATFORM_NOT_SUPPORTED,
-            CuFileError.IO_NOT_SUPPORTED,
-            CuFileError.DEVICE_NOT_SUPPORTED,
-            CuFileError.DIO_NOT_SET,
-            CuFileError.HANDLE_NOT_REGISTERED,
-            CuFileError.INTERNAL_ERROR,
-            CuFileError.GETNEWFD_FAILED,
-            CuFileError.IO_DISABLED);
-
-    /** Codes of a failed transfer that another backend would answer as well. */
-    private static final Set<CuFileError> FINAL = EnumSet.of(
-            CuFileError.DRIVER_NOT_INITIALIZED,
-            CuFileError.DRIVER_CLOSING,
-            CuFileError.INVALID_VALUE,
-            CuFileError.INVALID_FILE_OPEN_FLAG,
-            CuFileError.CUDA_POINTER_INVALID,
-            CuFileError.CUDA_POINTER_RANGE_ERROR,
-            CuFileError.INVALID_MAPPING_RANGE,
-            CuFileError.HANDLE_NOT_REGISTERED);
-
     private final BackendPair pair;
+    private final RoutedFiles files;
+    private final RoutedTransfers transfers;
     private final RoutedStreams streams = new RoutedStreams();
-    private final AtomicBoolean told = new AtomicBoolean();
 
     /**
      * Over two backends whose drivers are closed.
@@ -73,6 +44,8 @@ public final class RoutingBackend extends DriverFunctions {
      */
     public RoutingBackend(CuFileBackend first, Supplier<CuFileBackend> second) {
         this.pair = new BackendPair(Objects.requireNonNull(first, "first"), Objects.requireNonNull(second, "second"));
+        this.files = new RoutedFiles(pair);
+        this.transfers = new RoutedTransfers(pair, files);
     }
 
     /** The first one's name, or the second one's once it turned out that the first one cannot be opened. */
@@ -148,212 +121,34 @@ public final class RoutingBackend extends DriverFunctions {
 
     @Override
     public BackendFile handleRegister(FileSource source) {
-        pair.openImplicitly();
-        long session = pair.session();
-        if (!pair.isFirstOpen()) {
-            return new RoutedFile(this, session, pair.second().handleRegister(source), pair.whyNotFirst());
-        }
-        try {
-            return new RoutedFile(this, session, pair.first().handleRegister(source));
-        } catch (CuFileException e) {
-            if (!NOT_HERE.contains(e.error()) || e.errno().isPresent()) {
-                throw e;
-            }
-            String refusal = pair.first().name() + ": " + e.detail();
-            LOG.log(Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
-            return new RoutedFile(this, session, pair.second().handleRegister(made(source)), refusal);
-        }
-    }
-
-    /** A file that had to be made stands there now. */
-    private static FileSource made(FileSource source) {
-        return source instanceof FileSource.Named named && named.createNew()
-                ? new FileSource.Named(
-                        named.path(),
-                        named.read(),
-                        named.write(),
-                        true,
-                        false,
-                        named.truncate(),
-                        named.direct(),
-                        named.sync(),
-                        named.dsync())
-                : source;
+        return files.register(source);
     }
 
     @Override
     public void handleDeregister(BackendFile file) {
-        if (file instanceof RoutedFile routed && routed.owner() == this && routed.end()) {
-            BackendFile other = routed.second();
-            BackendFile preferred = routed.first();
-            CuFileBackend open = pair.secondIfOpen();
-            if (other != null && open != null) {
-                open.handleDeregister(other);
-            }
-            if (preferred != null) {
-                pair.first().handleDeregister(preferred);
-            }
-        }
-    }
-
-    private RoutedFile own(String function, BackendFile file) {
-        pair.checkOpen(function);
-        if (file instanceof RoutedFile routed && routed.owner() == this && routed.isRegistered()) {
-            return routed;
-        }
-        throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);
-    }
-
-    /** The file as the second backend knows it, which registers it now if it has to. */
-    private BackendFile atSecond(RoutedFile file) {
-        return lookUpAtSecond(file)
-                .orElseThrow(() -> CuFileException.builder("cuFileHandleRegister")
-                        .error(CuFileError.GETNEWFD_FAILED)
-                        .path(file.path())
-                        .detail("%s gives no descriptor to %s".formatted(pair.first().name(), pair.second().name()))
-                        .build());
-    }
-
-    /** The same; empty if the first backend gives no descriptor to register. */
-    private Optional<BackendFile> lookUpAtSecond(RoutedFile file) {
-        BackendFile known = file.second();
-        if (known != null) {
-            return Optional.of(known);
-        }
-        // Afterwards the number may stand for another file.
-        return pair.duringSession(file.session(), "cuFileHandleRegister", () -> {
-            OptionalInt descriptor = file.ownDescriptor();
-            if (descriptor.isEmpty()) {
-                return Optional.empty();
-            }
-            CuFileBackend other = pair.second();
-            return Optional.of(
-                    file.second(() -> other.handleRegister(new FileSource.Descriptor(descriptor.getAsInt()))));
-        });
+        files.deregister(file);
     }
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        RoutedFile routed = own("cuFileRead", file);
-        BackendFile preferred = routed.first();
-        if (preferred == null) {
-            return pair.second().read(atSecond(routed), base, size, fileOffset, bufferOffset);
-        }
-        try {
-            return pair.first().read(preferred, base, size, fileOffset, bufferOffset);
-        } catch (CuFileException e) {
-            return repeat(CuFileBackend::read, e, routed, base, size, fileOffset, bufferOffset);
-        }
+        return transfers.move("cuFileRead", CuFileBackend::read, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        RoutedFile routed = own("cuFileWrite", file);
-        BackendFile preferred = routed.first();
-        if (preferred == null) {
-            return pair.second().write(atSecond(routed), base, size, fileOffset, bufferOffset);
-        }
-        try {
-            return pair.first().write(preferred, base, size, fileOffset, bufferOffset);
-        } catch (CuFileException e) {
-            return repeat(CuFileBackend::write, e, routed, base, size, fileOffset, bufferOffset);
-        }
-    }
-
-    private interface Transfer {
-        long run(
-                CuFileBackend backend,
-                BackendFile file,
-                MemoryRange base,
-                long size,
-                long fileOffset,
-                long bufferOffset);
-    }
-
-    /** Lets the second backend go on where the first one failed. */
-    private long repeat(
-            Transfer transfer,
-            CuFileException failure,
-            RoutedFile file,
-            MemoryRange base,
-            long size,
-            long fileOffset,
-            long bufferOffset) {
-        long done = failure.bytesTransferred();
-        BackendFile other = stepIn(file, failure);
-        try {
-            return done
-                    + transfer.run(
-                            pair.second(), other, base, size - done, fileOffset + done, bufferOffset + done);
-        } catch (CuFileException e) {
-            CuFileException.Builder whole = CuFileException.builder(e.function())
-                    .error(e.error())
-                    .path(file.path())
-                    .range(fileOffset, size)
-                    .transferred(done + e.bytesTransferred())
-                    .detail(e.detail())
-                    .cause(e);
-            e.errno().ifPresent(whole::errno);
-            CuFileException combined =
-                    e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
-            combined.addSuppressed(failure);
-            throw combined;
-        }
-    }
-
-    /** The file at the second backend, if that is to repeat what failed at the first; else the failure. */
-    private BackendFile stepIn(RoutedFile file, CuFileException failure) {
-        if (FINAL.contains(failure.error()) || failure instanceof CuFileInterruptedException) {
-            throw failure;
-        }
-        boolean known = file.second() != null;
-        BackendFile other = attempt(failure, () -> lookUpAtSecond(file)).orElseThrow(() -> failure);
-        if (!known) {
-            LOG.log(
-                    told.getAndSet(true) ? Level.DEBUG : Level.WARNING,
-                    "{0}; {1} repeats what {2} fails to do",
-                    failure.getMessage(),
-                    pair.second().name(),
-                    pair.first().name());
-        }
-        return other;
-    }
-
-    private static <T> T attempt(CuFileException earlier, Supplier<T> repetition) {
-        try {
-            return repetition.get();
-        } catch (CuFileException e) {
-            e.addSuppressed(earlier);
-            throw e;
-        }
+        return transfers.move("cuFileWrite", CuFileBackend::write, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return vectored("cuFileReadv", file, (backend, at) -> backend.readv(at, ranges, fileOffset, flags));
+        return transfers.moveVectors(
+                "cuFileReadv", file, (backend, at) -> backend.readv(at, ranges, fileOffset, flags));
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return vectored("cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
-    }
-
-    private interface Vectored {
-        long run(CuFileBackend backend, BackendFile file);
-    }
-
-    private long vectored(String function, BackendFile file, Vectored call) {
-        RoutedFile routed = own(function, file);
-        BackendFile preferred = routed.first();
-        if (preferred == null) {
-            return call.run(pair.second(), atSecond(routed));
-        }
-        try {
-            return call.run(pair.first(), preferred);
-        } catch (CuFileException e) {
-            BackendFile other = stepIn(routed, e);
-            return attempt(e, () -> call.run(pair.second(), other));
-        }
+        return transfers.moveVectors(
+                "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
     }
 
     // ---- buffers
@@ -384,11 +179,11 @@ public final class RoutingBackend extends DriverFunctions {
     @Override
     public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
         RoutedBatch routed = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, "cuFileBatchIOSubmit");
-        List<RoutedFile> files =
-                requests.stream().map(request -> own("cuFileBatchIOSubmit", request.file())).toList();
-        boolean atFirst = pair.isFirstOpen() && files.stream().allMatch(file -> file.first() != null);
+        List<RoutedFile> own =
+                requests.stream().map(request -> files.own("cuFileBatchIOSubmit", request.file())).toList();
+        boolean atFirst = pair.isFirstOpen() && own.stream().allMatch(file -> file.first() != null);
         List<BatchRequest> translated = requests.stream()
-                .map(request -> at(request, atFirst ? preferred(request) : atSecond(own("", request.file()))))
+                .map(request -> at(request, atFirst ? preferred(request) : files.atSecond(files.own("", request.file()))))
                 .toList();
         if (atFirst || !pair.isFirstOpen()) {
             routed.submitToFirst(translated, flags);
@@ -462,13 +257,13 @@ public final class RoutingBackend extends DriverFunctions {
     }
 
     private void queue(String function, StreamRequest request, Queued call) {
-        RoutedFile routed = own(function, request.file());
+        RoutedFile routed = files.own(function, request.file());
         BackendFile preferred = routed.first();
         if (preferred != null && !streams.isForSecondAlone(request.stream())) {
             call.run(pair.first(), at(request, preferred));
             return;
         }
-        BackendFile other = atSecond(routed);
+        BackendFile other = files.atSecond(routed);
         if (pair.isFirstOpen()) {
             streams.showToSecond(request.stream(), pair.second());
         }
