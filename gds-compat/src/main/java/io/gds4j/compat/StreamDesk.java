@@ -1,9 +1,6 @@
 package io.gds4j.compat;
 
-import io.gds4j.HostStream;
 import io.gds4j.compat.SessionLog.Severity;
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.stream.RegisteredStreams;
 import io.gds4j.ffi.stream.StreamLanes;
@@ -18,7 +15,6 @@ import java.util.function.LongConsumer;
 /** The registered streams of a driver session: their order is kept elsewhere, what they ask for is moved by the engine. */
 final class StreamDesk {
     private final CompatSession session;
-    private final boolean parallel;
     private final RegisteredStreams<Lane> streams;
 
     /**
@@ -31,8 +27,7 @@ final class StreamDesk {
             BouncePool pool,
             boolean parallel) {
         this.session = session;
-        this.parallel = parallel;
-        this.streams = new RegisteredStreams<>(contexts, new Lanes(engine, pool));
+        this.streams = new RegisteredStreams<>(contexts, new Lanes(engine, pool), parallel);
     }
 
     /** Lanes of the engine for which no caller waits. */
@@ -124,20 +119,8 @@ final class StreamDesk {
     /** Queues an operation; a stream that is not registered is registered without flags. */
     void submit(StreamRequest request, boolean write) {
         String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
-        if (!parallel) {
-            throw CuFileException.of(
-                    CuFileError.ASYNC_NOT_SUPPORTED,
-                    function,
-                    "execution.parallel_io is false or execution.max_io_threads is 0");
-        }
+        streams.checkSupported(function, request);
         CompatFile file = CompatFile.own(session, request.file(), function);
-        if (!session.sharesManaged(request.memory()) && HostStream.find(request.stream()).isEmpty()) {
-            throw CuFileException.of(
-                    CuFileError.ASYNC_NOT_SUPPORTED,
-                    function,
-                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
-                            + " streams");
-        }
         streams.submit(function, request, write, new Transfer(session, file, function));
     }
 

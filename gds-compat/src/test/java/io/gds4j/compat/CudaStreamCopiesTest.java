@@ -17,7 +17,6 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FaultyPosix;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
@@ -52,7 +51,7 @@ class CudaStreamCopiesTest {
     private static final int ROOM = 30 * MIB;
 
     private final FakeCuda cuda = new FakeCuda();
-    private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+    private final FaultyPosix posix = new FaultyPosix(FakePageCache.ofFirst(ROOM).posix());
     private final Set<String> callsOfServingThreads = ConcurrentHashMap.newKeySet();
     private final FakeStreams streams = new FakeStreams(cuda);
     private Path path;

@@ -1,8 +1,6 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.HostStream;
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.stream.RegisteredStreams;
@@ -27,15 +25,14 @@ final class OrderedStreams implements SessionStreams {
     private final Registrations registrations;
     private final StagedTransfers staged;
     private final RegisteredStreams<StagedTransfers> streams;
-    private final boolean parallel;
 
     OrderedStreams(Opening opening, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
         this.registrations = opening.registrations();
         this.staged = new StagedTransfers(transfers, registrations, contexts);
-        this.streams = new RegisteredStreams<>(Optional.of(contexts), new Lanes(staged));
-        this.parallel = opening.settings().allowsStreams();
+        this.streams = new RegisteredStreams<>(
+                Optional.of(contexts), new Lanes(staged), opening.settings().allowsStreams());
     }
 
     /** All threads work with the same; what they need while streams wait is made before. */
@@ -122,23 +119,9 @@ final class OrderedStreams implements SessionStreams {
     @Override
     public void submit(LibraryFile file, boolean write, StreamRequest request) {
         String function = SessionStreams.function(write);
-        if (!parallel) {
-            throw CuFileException.of(
-                    CuFileError.ASYNC_NOT_SUPPORTED,
-                    function,
-                    "execution.parallel_io is false or execution.max_io_threads is 0");
-        }
+        streams.checkSupported(function, request);
         MemoryRange memory = request.memory();
         boolean ofTheHost = HostStream.find(request.stream()).isPresent();
-        if (memory.kind() == MemoryKind.CUDA_MANAGED
-                && !contexts.sharesManagedMemory(memory.device())
-                && !ofTheHost) {
-            throw CuFileException.of(
-                    CuFileError.ASYNC_NOT_SUPPORTED,
-                    function,
-                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
-                            + " streams");
-        }
         Operation operation = new Operation(file, function, mayGoDirectly(file, memory));
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
             staged.prepare(CurrentContext.NONE);

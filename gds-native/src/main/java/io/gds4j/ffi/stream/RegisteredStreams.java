@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -30,6 +32,7 @@ public final class RegisteredStreams<L> {
     private final StreamLanes<L> lanes;
     private final Optional<ReleaseWords> words;
     private final Optional<StagingSlabs> slabs;
+    private final boolean parallel;
     private final Map<Long, StreamOrder<L>> orders = new HashMap<>();
     private boolean closed;
     private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
@@ -40,10 +43,12 @@ public final class RegisteredStreams<L> {
      *
      * @param contexts where there is a CUDA driver
      * @param lanes of the backend
+     * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
      */
-    public RegisteredStreams(Optional<CudaContexts> contexts, StreamLanes<L> lanes) {
+    public RegisteredStreams(Optional<CudaContexts> contexts, StreamLanes<L> lanes, boolean parallel) {
         this.contexts = contexts;
         this.lanes = lanes;
+        this.parallel = parallel;
         this.words = contexts.map(known -> new ReleaseWords(known));
         this.slabs = contexts.filter(known -> lanes.stages()).map(known -> new StagingSlabs(known));
     }
@@ -97,6 +102,31 @@ public final class RegisteredStreams<L> {
             throw invalid("cuFileStreamDeregister", "the stream is not registered");
         }
         order.close();
+    }
+
+    /**
+     * Refuses what no backend can do in the order of a stream.
+     *
+     * @param function name of the call
+     * @throws CuFileException with {@link CuFileError#ASYNC_NOT_SUPPORTED}
+     */
+    public void checkSupported(String function, StreamRequest request) {
+        if (!parallel) {
+            throw notSupported(function, "execution.parallel_io is false or execution.max_io_threads is 0");
+        }
+        MemoryRange memory = request.memory();
+        if (memory.kind() == MemoryKind.CUDA_MANAGED
+                && contexts.filter(known -> known.sharesManagedMemory(memory.device())).isEmpty()
+                && HostStream.find(request.stream()).isEmpty()) {
+            throw notSupported(
+                    function,
+                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
+                            + " streams");
+        }
+    }
+
+    private static CuFileException notSupported(String function, String detail) {
+        return CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, detail);
     }
 
     /**

@@ -31,7 +31,7 @@ class RegisteredStreamsTest {
         public void giveBack(Object lane) {
             // there is only one
         }
-    });
+    }, true);
 
     private static void expect(CuFileError error, Runnable call) {
         assertThat(catchThrowableOfType(CuFileException.class, call::run).error()).isEqualTo(error);
