@@ -16,6 +16,8 @@ module io.gds4j.ffi {
             io.gds4j.compat;
     exports io.gds4j.ffi.statistics to
             io.gds4j.compat;
+    exports io.gds4j.ffi.exit to
+            io.gds4j.compat;
     exports io.gds4j.ffi.nvml to
             io.gds4j.compat,
             io.gds4j.tools;

@@ -305,7 +305,7 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public void batchIoCancel(BackendBatch batch) {
-        CompatSession open = enter("cuFileBatchIOCancel");
+        CompatSession open = enterToEnd("cuFileBatchIOCancel");
         try {
             open.batches().cancel(batch);
         } finally {
@@ -352,7 +352,7 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public void streamDeregister(long stream) {
-        CompatSession open = enter("cuFileStreamDeregister");
+        CompatSession open = enterToEnd("cuFileStreamDeregister");
         try {
             open.streams().deregister(stream);
         } finally {
@@ -506,6 +506,15 @@ final class CompatBackend implements CuFileBackend {
             throw CompatSession.closed(function);
         }
         open.enter(function);
+        return open;
+    }
+
+    private CompatSession enterToEnd(String function) {
+        CompatSession open = current();
+        if (open == null) {
+            throw CompatSession.closed(function);
+        }
+        open.enterToEnd(function);
         return open;
     }
 }

@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.StreamWaits;
+import io.gds4j.ffi.exit.ExitTask;
 import io.gds4j.ffi.memory.AvailableHostMemory;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -60,7 +61,7 @@ final class CompatSession {
     private final StreamDesk streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
     private final Set<CompatFile> files = new HashSet<>();
-    private final Thread exitHook;
+    private final ExitTask exitTask;
     private volatile boolean exiting;
 
     CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
@@ -93,8 +94,7 @@ final class CompatSession {
                 ioUring.isOn() ? RequestRunners.withRings(engine) : new RequestRunners(engine), statistics);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
         this.streams = new StreamDesk(this, contexts, engine, pool, parallel);
-        this.exitHook = Thread.ofPlatform().name("gds4j-exit").unstarted(this::drainForExit);
-        Runtime.getRuntime().addShutdownHook(exitHook);
+        this.exitTask = ExitTask.register("cuFileDriverOpen", "gds4j-exit", this::drainForExit);
         log.log(
                 Severity.INFO,
                 "driver open: POSIX engine, %s, slabs of %s KiB",
@@ -155,6 +155,11 @@ final class CompatSession {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
         }
+        enterToEnd(function);
+    }
+
+    /** The same for what gives something back: a program may do so while the JVM exits. */
+    void enterToEnd(String function) {
         if (!inFlight.enter()) {
             throw closed(function);
         }
@@ -462,10 +467,6 @@ final class CompatSession {
                 counters.snapshot(),
                 pool.peakBytes());
         log.close();
-        try {
-            Runtime.getRuntime().removeShutdownHook(exitHook);
-        } catch (IllegalStateException e) {
-            // The JVM is exiting already: the hook runs, and finds nothing to do.
-        }
+        exitTask.cancel();
     }
 }

@@ -10,6 +10,8 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.exit.JvmEnd;
+import io.gds4j.ffi.exit.Traffic;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
@@ -44,13 +46,22 @@ final class ChildScenario {
             case "forget-everything" -> forgetEverything(file);
             case "write-past-the-limit" -> writePastTheLimit(file);
             case "read-as-a-stranger" -> readAsAStranger(file);
+            case "end" -> end(file, arguments[2]);
             default -> throw new IllegalArgumentException(arguments[0]);
         }
     }
 
     private static CuFileDriver driver() {
-        CudaAvailability gpu = new FakeCuda().available();
+        return driver(new FakeCuda().available());
+    }
+
+    private static CuFileDriver driver(CudaAvailability gpu) {
         return CuFileDriver.open(new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), gpu));
+    }
+
+    private static void end(Path file, String how) throws InterruptedException {
+        CudaAvailability gpu = new FakeCuda().available();
+        JvmEnd.run(new JvmEnd.Program(() -> driver(gpu), file, () -> Traffic.streamOf(gpu)), how);
     }
 
     /** At the exit all readers are refused and end: a hook of the program waits for that. */

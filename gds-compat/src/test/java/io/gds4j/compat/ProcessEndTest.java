@@ -3,9 +3,9 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.gds4j.ffi.exit.ChildJvm;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.RandomBytes;
-import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,41 +28,43 @@ class ProcessEndTest {
 
     private Path file;
 
+    private ChildJvm child() {
+        return new ChildJvm(ChildScenario.class, folder, CompatBackend.class);
+    }
+
     @BeforeEach
     void makeFile() {
         file = GuardedFile.create(folder.resolve("file"), SIZE, 1).path();
     }
 
     @ParameterizedTest
-    @CsvSource({
-            "exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8", "exit-while-main-reads, 9",
-            "exit-with-a-stuck-read, 10"
-    })
+    @CsvSource({"exit-while-main-reads, 9", "exit-with-a-stuck-read, 10"})
     void statusIsTheProgramsOwn(String scenario, int status) {
-        ChildJvm.End end = ChildJvm.run(folder, scenario, file.toString());
+        ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
     }
 
     @ParameterizedTest
     @CsvSource({"exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8"})
     void requestsAreRefusedAtTheExitAndTheStatusIsTheProgramsOwn(String scenario, int status) {
-        ChildJvm.End end = ChildJvm.run(folder, scenario, file.toString());
+        ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
         assertThat(end.output()).as("%s", end).isEqualToIgnoringNewLines("all refused");
     }
 
     @Test
     void forgottenThingsDoNotKeepTheProcess() {
-        ChildJvm.End end = ChildJvm.run(folder, "forget-everything", file.toString());
+        ChildJvm.End end = child().run("forget-everything", file.toString());
         assertThat(end.status()).as("%s", end).isZero();
         assertThat(end.output()).isEqualToIgnoringNewLines("done");
     }
 
     @Test
     void fileSizeLimitIsEfbigWithTheCountUpToItAndNoSignalKillsTheJvm() {
-        ChildJvm.End end = ChildJvm.run(
+        ChildJvm child = child();
+        ChildJvm.End end = child.runBehind(
                 List.of("bash", "-c", "ulimit -f %d; exec \"$0\" \"$@\"".formatted(LIMIT / 1024)),
-                folder,
+                child.places(),
                 "write-past-the-limit",
                 file.toString());
         assertThat(end.status()).as("%s", end).isZero();
@@ -87,10 +89,10 @@ class ProcessEndTest {
         try {
             Path data = Files.write(open.resolve("data"), RandomBytes.of(1, SIZE));
             String expected = SIZE + " " + sum(Files.readAllBytes(data));
-            ChildJvm.End end = ChildJvm.runWith(
-                    copiedClasses(open),
+            ChildJvm child = new ChildJvm(ChildScenario.class, open, CompatBackend.class);
+            ChildJvm.End end = child.runBehind(
                     List.of("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"),
-                    open,
+                    copies(child.places(), open),
                     "read-as-a-stranger",
                     data.toString());
             assertThat(end.status()).as("%s", end).isZero();
@@ -114,15 +116,15 @@ class ProcessEndTest {
     }
 
     /** A child's class path with every entry copied into {@code open}. */
-    private static String copiedClasses(Path open) throws IOException {
+    private static List<String> copies(List<String> places, Path open) throws IOException {
         List<String> copies = new ArrayList<>();
-        for (String entry : ChildJvm.classPath().split(File.pathSeparator)) {
+        for (String entry : places) {
             Path from = Path.of(entry);
             Path to = open.resolve(copies.size() + "-" + from.getFileName());
             copyTree(from, to);
             copies.add(to.toString());
         }
-        return String.join(File.pathSeparator, copies);
+        return copies;
     }
 
     private static void copyTree(Path from, Path to) throws IOException {

@@ -1,4 +1,4 @@
-package io.gds4j.compat;
+package io.gds4j.ffi.exit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -16,12 +16,10 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /** A JVM of its own for what ends with the JVM. */
-final class ChildJvm {
+public final class ChildJvm {
     private static final Duration LIMIT = Duration.ofMinutes(3);
 
     private static final List<String> NEEDED = List.of(
-            "io.gds4j.compat.ChildScenario",
-            "io.gds4j.compat.CompatBackend",
             "io.gds4j.ffi.cuda.FakeCuda",
             "io.gds4j.ffi.cuda.Cuda",
             "io.gds4j.testkit.Gate",
@@ -29,7 +27,42 @@ final class ChildJvm {
             "com.fasterxml.jackson.core.JsonParser",
             "org.jspecify.annotations.Nullable");
 
-    private ChildJvm() {
+    private final String main;
+    private final Path folder;
+    private final List<String> places;
+
+    /**
+     * Not yet started.
+     *
+     * @param main what it runs
+     * @param folder for what it says
+     * @param needed classes from other places than main, gds4j's modules below and their tests
+     */
+    public ChildJvm(Class<?> main, Path folder, Class<?>... needed) {
+        this.main = main.getName();
+        this.folder = folder;
+        Set<String> found = new LinkedHashSet<>();
+        found.add(place(main));
+        for (Class<?> type : needed) {
+            found.add(place(type));
+        }
+        for (String name : NEEDED) {
+            try {
+                found.add(place(Class.forName(name)));
+            } catch (ClassNotFoundException e) {
+                throw new AssertionError(e);
+            }
+        }
+        this.places = List.copyOf(found);
+    }
+
+    /** Launchers have class paths of their own. */
+    private static String place(Class<?> type) {
+        try {
+            return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI()).toString();
+        } catch (URISyntaxException e) {
+            throw new AssertionError(e);
+        }
     }
 
     /**
@@ -37,39 +70,26 @@ final class ChildJvm {
      *
      * @param status its exit status; 134 and 139 are crashes
      */
-    record End(int status, String output, String error) {
+    public record End(int status, String output, String error) {
     }
 
-    /** Runs {@code ChildScenario} until it ends by itself; one that hangs is killed and fails the test. */
-    static End run(Path folder, String... arguments) {
-        return run(List.of(), folder, arguments);
+    /** Where its classes come from. */
+    public List<String> places() {
+        return places;
     }
 
-    static End run(List<String> before, Path folder, String... arguments) {
-        return runWith(classPath(), before, folder, arguments);
-    }
-
-    /** Where the classes come from that a child needs; launchers have class paths of their own. */
-    static String classPath() {
-        Set<String> places = new LinkedHashSet<>();
-        for (String name : NEEDED) {
-            try {
-                Class<?> type = Class.forName(name);
-                places.add(Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI())
-                        .toString());
-            } catch (ClassNotFoundException | URISyntaxException e) {
-                throw new AssertionError(e);
-            }
-        }
-        return String.join(File.pathSeparator, places);
+    /** Runs it until it ends by itself; one that hangs is killed and fails the test. */
+    public End run(String... arguments) {
+        return runBehind(List.of(), places, arguments);
     }
 
     /**
-     * The same with a class path, behind a command that ends by executing its arguments.
+     * The same behind a command that ends by executing its arguments.
      *
      * @param before for example {@code prlimit --fsize=1000}
+     * @param classPath instead of {@link #places}
      */
-    static End runWith(String classPath, List<String> before, Path folder, String... arguments) {
+    public End runBehind(List<String> before, List<String> classPath, String... arguments) {
         List<String> command = new ArrayList<>(before);
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of(
@@ -80,8 +100,8 @@ final class ChildJvm {
                 "-XX:TieredStopAtLevel=1",
                 "-XX:ErrorFile=" + folder.resolve("hs_err.log"),
                 "-cp",
-                classPath,
-                ChildScenario.class.getName()));
+                String.join(File.pathSeparator, classPath),
+                main));
         command.addAll(List.of(arguments));
         try {
             Path output = Files.createTempFile(folder, "child", ".out");
