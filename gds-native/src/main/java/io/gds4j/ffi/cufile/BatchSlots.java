@@ -37,6 +37,7 @@ final class BatchSlots {
     private static final Map<Integer, BatchStatus> BY_VALUE =
             Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
 
+    private final Opening opening;
     private final CuFileLibrary library;
     private final Cuda cuda;
     private final Arena arena = Arena.ofShared();
@@ -51,8 +52,9 @@ final class BatchSlots {
     private long doubtedSince;
     private boolean doubtful;
 
-    BatchSlots(CuFileLibrary library, Cuda cuda, int capacity) {
-        this.library = library;
+    BatchSlots(Opening opening, Cuda cuda, int capacity) {
+        this.opening = opening;
+        this.library = opening.library();
         this.cuda = cuda;
         this.params = arena.allocate(IoParams.LAYOUT, capacity);
         this.events = arena.allocate(IoEvents.LAYOUT, capacity);
@@ -180,7 +182,7 @@ final class BatchSlots {
     /** Frees it; nothing is inside. */
     void destroy() {
         if (handle != NONE) {
-            library.batchIoDestroy(handle);
+            opening.ifAlive(() -> library.batchIoDestroy(handle));
         }
         arena.close();
     }

@@ -112,7 +112,7 @@ final class LibCuFileBackend extends LibraryDriver {
         }
         boolean well = false;
         try {
-            open.opening().runWhileAlive("cuFileBufDeregister", () -> open.deregister(range));
+            open.opening().ifAlive(() -> open.deregister(range));
             well = true;
         } finally {
             counters.bufferDeregistered(range, well);
@@ -242,7 +242,8 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public void streamDeregister(long stream) {
-        run("cuFileStreamDeregister", open -> open.streams().deregister(stream));
+        LibCuFileSession open = current("cuFileStreamDeregister");
+        open.opening().ifAlive(() -> open.streams().deregister(stream));
     }
 
     // ---- later versions

@@ -125,8 +125,10 @@ final class LibCuFileSession {
         }
         long handle;
         try {
-            handle = CurrentContext.with(
-                    contexts.cuda(), contexts.primary(0), () -> library().handleRegister(descriptor.fd()));
+            handle = opening.whileAlive(
+                    "cuFileHandleRegister",
+                    () -> CurrentContext.with(
+                            contexts.cuda(), contexts.primary(0), () -> library().handleRegister(descriptor.fd())));
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
@@ -212,7 +214,7 @@ final class LibCuFileSession {
 
     private long shown(MemoryRange range, int flags) {
         return CurrentContext.with(contexts.cuda(), transfers.contextOf(range), () -> {
-            buffers.registerNow(range, flags);
+            opening.runWhileAlive("cuFileBufRegister", () -> buffers.registerNow(range, flags));
             return range.length();
         });
     }
@@ -352,7 +354,7 @@ final class LibCuFileSession {
             files.clear();
         }
         openFiles.forEach(this::end);
-        buffers.clear();
+        opening.ifAlive(buffers::clear);
         carriers.close();
         process.close(this);
     }

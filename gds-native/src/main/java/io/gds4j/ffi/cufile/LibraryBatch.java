@@ -70,7 +70,7 @@ final class LibraryBatch implements BackendBatch {
             Cuda cuda,
             Executor threads,
             int capacity) {
-        this.inside = new BatchSlots(opening.library(), cuda, capacity);
+        this.inside = new BatchSlots(opening, cuda, capacity);
         this.slabs = opening.slabs();
         this.transfers = transfers;
         this.counters = counters;

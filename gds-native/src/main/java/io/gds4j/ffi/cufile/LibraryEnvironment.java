@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.exit.ExitTask;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
 import java.io.IOException;
@@ -81,7 +82,7 @@ final class LibraryEnvironment {
             try {
                 // Readable for this user alone.
                 Path made = Files.createTempDirectory(parent, PREFIX);
-                Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(made), "gds4j-libcufile-files"));
+                deleteAtExit(made);
                 folder = made;
             } catch (IOException e) {
                 throw CuFileException.builder(FUNCTION)
@@ -93,6 +94,15 @@ final class LibraryEnvironment {
             }
         }
         return folder;
+    }
+
+    private static void deleteAtExit(Path made) {
+        try {
+            ExitTask.register(FUNCTION, "gds4j-libcufile-files", () -> delete(made));
+        } catch (CuFileException e) {
+            delete(made);
+            throw e;
+        }
     }
 
     /** As far as it goes: at exit there is nobody to tell. */

@@ -112,10 +112,12 @@ final class LibraryFile implements BackendFile {
         if (!users.close() || abandoned) {
             return;
         }
-        if (session.opening().isAlive()) {
-            session.opening().library().handleDeregister(handle);
-        }
-        posix.close(descriptor.fd());
+        Opening opening = session.opening();
+        // A library that the JVM's exit closes might be using the descriptor until it has.
+        opening.ifAlive(() -> {
+            opening.library().handleDeregister(handle);
+            posix.close(descriptor.fd());
+        });
     }
 
     /** Why {@link #enter} answered false. */

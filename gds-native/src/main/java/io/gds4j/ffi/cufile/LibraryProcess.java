@@ -11,6 +11,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.DynamicLoader;
 import io.gds4j.ffi.Linkage;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.exit.ExitTask;
 import io.gds4j.ffi.posix.FfmPosix;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -225,8 +226,8 @@ final class LibraryProcess {
 
     private void hookExit() {
         if (!hooked) {
+            ExitTask.register(OPEN, "gds4j-libcufile-exit", this::exit);
             hooked = true;
-            Runtime.getRuntime().addShutdownHook(new Thread(this::exit, "gds4j-libcufile-exit"));
         }
     }
 
@@ -234,7 +235,7 @@ final class LibraryProcess {
      * The JVM exits: refuses new calls, waits a bounded time for those at work, and closes the library if nobody is inside.
      * Left open with statistics on it crashes the process at exit; closed under a transfer it might.
      */
-    private void exit() {
+    void exit() {
         List<LibCuFileSession> left;
         synchronized (this) {
             exiting = true;
@@ -243,6 +244,7 @@ final class LibraryProcess {
                 opening.beginExit();
             }
         }
+        left.forEach(session -> session.batches().cancelAll());
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
         while (left.stream().anyMatch(LibCuFileSession::isBusy) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
@@ -252,6 +254,7 @@ final class LibraryProcess {
             Opening open = opening;
             if (open != null && !aStreamWaits() && left.stream().noneMatch(LibCuFileSession::isBusy)) {
                 try {
+                    left.forEach(session -> session.batches().close());
                     closeLast(open);
                 } catch (RuntimeException e) {
                     LOG.log(Level.DEBUG, "closing libcufile at exit: {0}", e.getMessage());

@@ -38,6 +38,7 @@ final class LibraryStreams implements SessionStreams {
     /** A buffer offset of 0 that nobody changes. */
     private static final MemorySegment NO_OFFSET = Arena.global().allocate(ValueLayout.JAVA_LONG);
 
+    private final Opening opening;
     private final CuFileLibrary library;
     private final Registrations registrations;
     private final CudaContexts contexts;
@@ -47,6 +48,7 @@ final class LibraryStreams implements SessionStreams {
     private final Map<Long, Stream> streams = new HashMap<>();
 
     LibraryStreams(Opening opening, CudaContexts contexts, Transfers transfers, SessionBuffers buffers) {
+        this.opening = opening;
         this.library = opening.library();
         this.registrations = opening.registrations();
         this.contexts = contexts;
@@ -139,10 +141,10 @@ final class LibraryStreams implements SessionStreams {
             contexts.in(known.context, () -> cuda.eventDestroy(known.event));
         }
         if (known.registered) {
-            CurrentContext.with(cuda, current(), () -> {
+            opening.ifAlive(() -> CurrentContext.with(cuda, current(), () -> {
                 library.streamDeregister(stream);
                 return true;
-            });
+            }));
         }
     }
 

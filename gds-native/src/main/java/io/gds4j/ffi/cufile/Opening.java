@@ -2,6 +2,8 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
@@ -18,7 +20,7 @@ final class Opening {
     private final SlabBudget slabs;
     private final LibraryStatistics statistics;
     private final ReentrantReadWriteLock life = new ReentrantReadWriteLock();
-    private volatile boolean alive = true;
+    private boolean alive = true;
     private volatile boolean exiting;
 
     Opening(
@@ -57,11 +59,6 @@ final class Opening {
         return statistics;
     }
 
-    /** False once the library was closed: what belongs to this opening is gone. */
-    boolean isAlive() {
-        return alive;
-    }
-
     /** Nothing of it is shown to the library from now on; waits for who is inside {@link #whileAlive}. */
     void end() {
         life.writeLock().lock();
@@ -76,13 +73,15 @@ final class Opening {
      * Makes a call that no transfer covers. Made after the library was closed some open it again, under the hands of whoever
      * opens it next.
      *
-     * @throws io.gds4j.error.CuFileException DRIVER_NOT_INITIALIZED if it is closed
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if it is closed, DRIVER_CLOSING if it was when the JVM began to exit
      */
     <T> T whileAlive(String function, Supplier<T> call) {
         life.readLock().lock();
         try {
             if (!alive) {
-                throw LibCuFileSession.closed(function);
+                throw exiting
+                        ? CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting")
+                        : LibCuFileSession.closed(function);
             }
             return call.get();
         } finally {
@@ -96,6 +95,18 @@ final class Opening {
             call.run();
             return true;
         });
+    }
+
+    /** Takes something back from the library, unless it was closed, which has taken all back. */
+    void ifAlive(Runnable call) {
+        life.readLock().lock();
+        try {
+            if (alive) {
+                call.run();
+            }
+        } finally {
+            life.readLock().unlock();
+        }
     }
 
     /** True once the JVM exits: nothing new may begin. */

@@ -146,6 +146,15 @@ final class SessionBatches {
         return batches.stream().anyMatch(LibraryBatch::isBusy);
     }
 
+    /** Cancels what has not begun in any of them: the JVM exits. */
+    void cancelAll() {
+        List<LibraryBatch> open;
+        synchronized (this) {
+            open = List.copyOf(batches);
+        }
+        open.forEach(LibraryBatch::cancel);
+    }
+
     /** Destroys all; there will be no more. */
     void close() {
         List<LibraryBatch> open;

@@ -124,7 +124,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void eventsAreHandedOutUpToTheMaximum() {
-        MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
         backend.batchIoSubmit(batch, reads(file, memory, 8, PAGE), 0);

@@ -45,6 +45,7 @@ final class FakeTransfers {
     private final AtomicLong moved = new AtomicLong();
     private long nextHandle = 0x7f0000001000L;
     private volatile boolean direct;
+    private boolean closing;
     private int refuseFiles;
     private int refuseBuffers;
     private long room = Long.MAX_VALUE;
@@ -131,9 +132,11 @@ final class FakeTransfers {
         if (inFlight.get() != 0) {
             fake.violated("the driver is closed under " + inFlight.get() + " transfers");
         }
+        closing = true;
         for (long handle : Set.copyOf(files.keySet())) {
             handleDeregister(handle);
         }
+        closing = false;
         buffers.clear();
         streams.clear();
     }
@@ -184,6 +187,9 @@ final class FakeTransfers {
 
     synchronized void handleDeregister(long handle) {
         fake.called("HandleDeregister");
+        if (!fake.driver().isOpen() && !closing) {
+            fake.violated("a file is deregistered from a closed driver");
+        }
         File file = files.remove(handle);
         if (file == null) {
             return;

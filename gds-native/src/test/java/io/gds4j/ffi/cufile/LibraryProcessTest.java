@@ -10,22 +10,27 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.exit.Traffic;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
-import java.nio.file.Path;
+import io.gds4j.spi.BatchStatus;
+import io.gds4j.testkit.Gate;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.Optional;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** One library for all sessions of the process. */
 class LibraryProcessTest extends SessionRig {
+    private final Posix posix = FfmPosix.instance();
+
     private static CuFileConfig config(long batchSize) {
         return CuFileConfig.builder()
                 .withoutEnvironment()
@@ -171,13 +176,7 @@ class LibraryProcessTest extends SessionRig {
                     }
                 }))
                 .toList();
-        threads.forEach(thread -> {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
-        });
+        threads.forEach(LibraryProcessTest::join);
         assertThat(fake.driver().users()).isZero();
     }
 
@@ -214,54 +213,70 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.driver().users()).isZero();
     }
 
+    /** Programs close what they have, and begin something new, while the JVM exits. */
     @Test
-    void jvmThatExitsUnderTransfersEndsWithItsOwnStatus() throws Exception {
-        Process child = new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                System.getProperty("java.class.path"),
-                ExitUnderTransfers.class.getName(),
-                path.toString())
-                .redirectErrorStream(true)
-                .start();
-        String output = new String(child.getInputStream().readAllBytes());
-        assertThat(child.waitFor(30, TimeUnit.SECONDS)).isTrue();
-        assertThat(child.exitValue()).as(output).isEqualTo(7);
-        assertThat(output.lines().toList()).containsExactly("exiting", "closed with 0 violations");
+    void afterTheExitNothingReachesTheLibrary() {
+        backend.driverClose();
+        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        MemoryAllocation other = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = direct.handleRegister(source(path));
+        BackendFile second = direct.handleRegister(source(path));
+        BackendBatch batch = direct.batchIoSetUp(4);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.batchIoGetStatus(batch, 1, 1, Optional.empty());
+        direct.bufRegisterNow(memory.range(), 0);
+        direct.bufRegisterNow(other.range(), 0);
+        long stream = Traffic.streamOf(machine.cuda.available()).address();
+        direct.streamRegister(stream, 0);
+
+        machine.process.exit();
+        int calls = fake.calls().size();
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.handleRegister(source(path)));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.read(file, memory.range(), 1, 0, 0));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.bufRegisterNow(allocate(MemoryKind.CUDA_DEVICE, 1).range(), 0));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.getBarSizeInKb(0));
+        expect(CuFileError.DRIVER_CLOSING, () -> machine.backend().driverOpen());
+        direct.handleDeregister(second);
+        int descriptor = second.ownDescriptor().orElseThrow();
+        assertThat(posix.fcntl(descriptor, PosixConstants.F_GETFD, 0)).as("descriptor").isNotNegative();
+        posix.close(descriptor);
+        direct.bufDeregister(other.range());
+        direct.streamDeregister(stream);
+        direct.driverClose();
+
+        assertThat(fake.calls()).hasSize(calls).contains("cuFileBatchIODestroy()");
+        assertThat(fake.driver().users()).isZero();
     }
 
-    /** Exits with status 7 while threads read. */
-    static final class ExitUnderTransfers {
-        public static void main(String[] args) {
-            FakeMachine machine = new FakeMachine();
-            LibCuFileBackend backend = machine.backend();
-            backend.driverOpen();
-            BackendFile file = backend.handleRegister(source(Path.of(args[0])));
-            CountDownLatch running = new CountDownLatch(4);
-            machine.fake.driver().onClose(() -> System.out.println(
-                    "closed with " + machine.fake.violations().size() + " violations"));
-            Stream.generate(() -> backend.allocator().allocate(MemoryKind.CUDA_DEVICE, 1 << 20))
-                    .limit(4)
-                    .forEach(memory -> Thread.ofPlatform().start(() -> {
-                        try {
-                            while (true) {
-                                backend.read(file, memory.range(), 1 << 20, 0, 0);
-                                running.countDown();
-                            }
-                        } catch (CuFileException refused) {
-                            if (refused.error() != CuFileError.DRIVER_CLOSING) {
-                                System.out.println(refused);
-                            }
-                        }
-                    }));
-            try {
-                running.await();
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
-            System.out.println("exiting");
-            System.exit(7);
+    @Test
+    void entriesThatHaveNotBegunAreCancelledAtTheExit() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(32);
+        Gate gate = new Gate();
+        fake.transfers().during(gate::pass);
+        backend.batchIoSubmit(
+                batch,
+                IntStream.range(0, 32)
+                        .mapToObj(i -> new BatchRequest(file, false, memory.range(), 1, i, i, i))
+                        .toList(),
+                0);
+        gate.awaitArrival();
+        Thread exit = Thread.ofPlatform().start(machine.process::exit);
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 1, 32, Optional.empty());
+        assertThat(events).extracting(BatchEvent::status).containsOnly(BatchStatus.CANCELED);
+        gate.open();
+        join(exit);
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 }

@@ -1,0 +1,64 @@
+package io.gds4j.compat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cufile.GpuMachine;
+import io.gds4j.ffi.exit.ChildJvm;
+import io.gds4j.ffi.exit.JvmEnd;
+import io.gds4j.ffi.exit.JvmEndTest;
+import io.gds4j.ffi.exit.Traffic;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+
+/** Ends with a GPU, and with NVIDIA's library. */
+@Tag("gpu")
+class GpuEndTest {
+    @Nested
+    class Compat extends OnThisMachine {
+        @Override
+        String backend() {
+            return "compat";
+        }
+    }
+
+    @Nested
+    class LibCuFile extends OnThisMachine {
+        @Override
+        String backend() {
+            return "libcufile";
+        }
+    }
+
+    abstract static class OnThisMachine extends JvmEndTest {
+        abstract String backend();
+
+        /** Not a temporary folder: libcufile asks udev for the disk. */
+        @Override
+        protected Path makeFile(Path folder) throws IOException {
+            Path file = Files.createTempFile(GpuMachine.directory(), "end", ".bin");
+            file.toFile().deleteOnExit();
+            return Files.write(file, new byte[FILE_BYTES]);
+        }
+
+        @Override
+        protected ChildJvm.End run(Path folder, Path file, String how) {
+            return new ChildJvm(Child.class, folder, CompatBackend.class).run(backend(), file.toString(), how);
+        }
+    }
+
+    /** What ends. */
+    static final class Child {
+        public static void main(String[] args) throws InterruptedException {
+            JvmEnd.run(
+                    new JvmEnd.Program(
+                            () -> CuFileDriver.open(CuFileConfig.defaults(), args[0]),
+                            Path.of(args[1]),
+                            () -> Traffic.streamOf(CudaDriver.detect())),
+                    args[2]);
+        }
+    }
+}

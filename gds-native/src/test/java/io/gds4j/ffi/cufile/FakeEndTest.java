@@ -1,0 +1,36 @@
+package io.gds4j.ffi.cufile;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.exit.ChildJvm;
+import io.gds4j.ffi.exit.JvmEnd;
+import io.gds4j.ffi.exit.JvmEndTest;
+import io.gds4j.ffi.exit.Traffic;
+import java.nio.file.Path;
+import java.util.List;
+
+/** The libcufile backend over the double of the library, which tells what it would not have survived when it is closed. */
+class FakeEndTest extends JvmEndTest {
+    @Override
+    protected ChildJvm.End run(Path folder, Path file, String how) {
+        return new ChildJvm(Child.class, folder).run(file.toString(), how);
+    }
+
+    @Override
+    protected List<String> saidAtClose() {
+        return List.of("closed, broken: []");
+    }
+
+    /** What ends. */
+    static final class Child {
+        public static void main(String[] args) throws InterruptedException {
+            FakeMachine machine = new FakeMachine();
+            machine.fake.driver().onClose(() -> System.out.println("closed, broken: " + machine.fake.violations()));
+            JvmEnd.run(
+                    new JvmEnd.Program(
+                            () -> CuFileDriver.open(machine.backend()),
+                            Path.of(args[0]),
+                            () -> Traffic.streamOf(machine.cuda.available())),
+                    args[1]);
+        }
+    }
+}
