@@ -6,6 +6,7 @@
 //   run:   limits TARGET ENGINE FILE CASE...      TARGET: gpu | host    ENGINE: limit | cufile
 //          CASE is  name:kind:bytes:threads:request[:offset]
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
+//          tuned    the same into a GPU by what proved the better pipeline: as SLABS=2 SLEEP=1 below
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
 //          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
 //          bcold    the same through the page cache, which then holds it  GB/s
@@ -13,7 +14,7 @@
 //          wcache   write through the page cache                        GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
 //          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
-//          latency  hot sequential reads by one thread, mean            us      (limit: pread, copy, synchronise)
+//          latency  hot sequential reads by one thread, mean of all from clock to clock  us  (limit: pread, copy, synchronise)
 //          batch    128 reads submitted together, hot, in order         us each (limit: 128 times pread and copy, synchronise once)
 //          cbatch   the same with O_DIRECT, file not in the page cache  us each (limit: preads by that many threads, no copy)
 //          sbatch   the same anywhere in the file                       us each
@@ -86,7 +87,7 @@ struct worker {
     int id, write, fd, ops;
     char *pinned;
     pthread_barrier_t *gate;
-    double begin, end;
+    double begin, end, inside;
 };
 
 static void transfer(int write, int fd, char *host, size_t bytes, size_t offset) {
@@ -102,8 +103,8 @@ static void transfer(int write, int fd, char *host, size_t bytes, size_t offset)
 static int is(const struct job *job, const char *kind) { return !strcmp(job->kind, kind); }
 
 #ifdef GPU
-static int slabs = DEPTH;       // SLABS=2: so many a thread
-static int sleeps;              // SLEEP=1: pieces are claimed as they come, and threads sleep between looks at a copy
+static int slabs = DEPTH;       // so many a thread
+static int sleeps;              // pieces are claimed as they come, and threads sleep between looks at a copy
 static atomic_long next_piece;
 
 static void await_copy(CUevent done) {
@@ -318,7 +319,11 @@ static void requests(struct worker *w) {
 #endif
     size_t count = (job->bytes + job->request - 1) / job->request;
     if (is(job, "latency")) {
-        for (int i = 0; i < w->ops; i++) one_request(w, (i % count) * job->request, job->request);
+        for (int i = 0; i < w->ops; i++) {
+            double start = now();
+            one_request(w, (i % count) * job->request, job->request);
+            w->inside += now() - start;
+        }
     } else if (is(job, "random")) {
         uint64_t x = 88172645463325252ull + 1000003ull * w->id;
         size_t places = (job->bytes - job->request) / 4096 + 1;
@@ -348,7 +353,7 @@ static void *work(void *argument) {
     return 0;
 }
 
-// Seconds of one pass: from the beginning of the first thread to the end of the last, as gds io counts.
+// Seconds of one pass: from the beginning of the first thread to the end of the last, or inside of requests, as gds io counts.
 static double pass(const struct job *job, char *pinned, size_t per_thread, int write, int fd, int ops) {
     pthread_t threads[MOST_THREADS];
     struct worker workers[MOST_THREADS];
@@ -358,7 +363,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
     next_piece = 0;
 #endif
     for (int i = 0; i < job->threads; i++) {
-        workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0};
+        workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0, 0};
         if (pthread_create(&threads[i], 0, work, &workers[i])) die("pthread_create", 0);
     }
     double first = 0, last = 0;
@@ -368,7 +373,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
         if (i == 0 || workers[i].end > last) last = workers[i].end;
     }
     pthread_barrier_destroy(&gate);
-    return last - first;
+    return is(job, "latency") ? workers[0].inside : last - first;
 }
 
 static void drop(void) {
@@ -416,14 +421,20 @@ static void run(const struct job *asked) {
         create(asked);
         return;
     }
-    struct job half = *asked;
-    const struct job *job = asked;
+    struct job changed = *asked;
+    const struct job *job = &changed;
     if (is(asked, "mixed")) {
-        strcpy(half.kind, "cold");
-        half.bytes = asked->bytes / 2;
-        half.offset = asked->offset + asked->bytes / 2;
-        job = &half;
+        strcpy(changed.kind, "cold");
+        changed.bytes = asked->bytes / 2;
+        changed.offset = asked->offset + asked->bytes / 2;
     }
+    int tuned = is(asked, "tuned");
+    if (tuned) strcpy(changed.kind, "hot");
+#ifdef GPU
+    slabs = tuned ? 2 : getenv("SLABS") ? atoi(getenv("SLABS")) : DEPTH;
+    if (slabs < 1 || slabs > DEPTH) slabs = DEPTH;
+    sleeps = tuned || getenv("SLEEP");
+#endif
     int write = job->kind[0] == 'w', past = is(job, "cold") || is_cold_batch(job) || is(job, "wdirect");
     if (buffered < 0) {
         buffered = open(path, O_RDWR);
@@ -478,7 +489,10 @@ static void run(const struct job *asked) {
             if (!is(job, "fresh")) memset(memory, 1, memory_bytes);
         }
     }
+    // Of host memory as much of the file as gds io takes: what fits into the caches is faster.
     int ops = is(job, "random") ? 4000 : job->request >= 1 << 20 ? 400 : 8000;
+    if (!on_gpu && (is(job, "random") || is(job, "latency")) && job->bytes / job->request / job->threads > (size_t)ops)
+        ops = job->bytes / job->request / job->threads;
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
     if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
@@ -513,9 +527,6 @@ int main(int count, char **words) {
     path = words[3];
 #ifdef GPU
     if (on_gpu) {
-        if (getenv("SLABS")) slabs = atoi(getenv("SLABS"));
-        if (slabs < 1 || slabs > DEPTH) slabs = DEPTH;
-        sleeps = getenv("SLEEP") != 0;
         CUdevice gpu;
         CU(cuInit(0));
         CU(cuDeviceGet(&gpu, 0));
