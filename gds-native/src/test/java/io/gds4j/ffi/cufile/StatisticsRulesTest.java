@@ -8,6 +8,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
@@ -135,6 +136,27 @@ class StatisticsRulesTest extends SessionRig {
         assertThat(counted.batchReadBytes()).isEqualTo(4196);
         assertThat(counted.readOps()).as("calls of cuFileRead").isEqualTo(new OperationCount(1, 0));
         direct.driverClose();
+    }
+
+    @Test
+    void vectorIsOneRequest() {
+        backend.driverClose();
+        LibCuFileBackend later = new FakeMachine(true).backend();
+        later.driverOpen();
+        BackendFile file = later.handleRegister(source(path));
+        try (MemoryAllocation memory = later.allocator().allocate(MemoryKind.CUDA_DEVICE, 8192)) {
+            started(later, 3);
+            List<MemoryRange> ranges = List.of(memory.range().slice(0, 100), memory.range().slice(4096, 200));
+            assertThat(later.readv(file, ranges, 0, 0)).isEqualTo(300);
+            assertThat(later.writev(file, ranges, 4096, 0)).isEqualTo(300);
+            assertThat(later.readv(file, List.of(), 0, 0)).isZero();
+            expect(CuFileError.INVALID_VALUE, () -> later.readv(file, ranges, -1, 0));
+        }
+        assertThat(later.getStatsL1().readOps()).isEqualTo(new OperationCount(1, 1));
+        assertThat(later.getStatsL1().readBytes()).isEqualTo(300);
+        assertThat(later.getStatsL1().writeOps()).isEqualTo(new OperationCount(1, 0));
+        assertThat(later.getStatsL3().gpus().getFirst().writeBytes()).isEqualTo(300);
+        later.driverClose();
     }
 
     @Test
