@@ -3,56 +3,26 @@ package io.gds4j.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.Logged;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Program over environment over file over default, and each value knows which. */
 class PrecedenceTest {
-    private static final Logger LOGGER = Logger.getLogger("io.gds4j.config");
-
-    private final List<String> logged = new java.util.concurrent.CopyOnWriteArrayList<>();
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord entry) {
-            logged.add(entry.getLevel() + " " + entry.getMessage());
-        }
-
-        @Override
-        public void flush() {
-        }
-
-        @Override
-        public void close() {
-        }
-    };
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.config");
 
     @TempDir
     Path folder;
-
-    @BeforeEach
-    void listen() {
-        LOGGER.setUseParentHandlers(false);
-        LOGGER.addHandler(handler);
-    }
-
-    @AfterEach
-    void stopListening() {
-        LOGGER.removeHandler(handler);
-        LOGGER.setUseParentHandlers(true);
-    }
 
     /** The key is properties.per_buffer_cache_size_kb, default 1024; a dash is "not set". */
     @ParameterizedTest(name = "program {0}, environment {1}, file {2}: {3} from {4}")
@@ -142,7 +112,7 @@ class PrecedenceTest {
                 .build();
 
         assertThat(config.warnings()).isEmpty();
-        assertThat(logged).isEmpty();
+        assertThat(logged.lines()).isEmpty();
     }
 
     @Test
@@ -158,7 +128,7 @@ class PrecedenceTest {
         assertThat(config.source(CuFileKeys.IO_BATCHSIZE)).isEqualTo(ConfigSource.DEFAULT);
         String warning = "CUFILE_ENV_PATH_JSON names " + missing + ", which does not exist: the defaults hold";
         assertThat(config.warnings()).containsExactly(warning);
-        assertThat(logged).containsExactly("WARNING " + warning);
+        assertThat(logged.lines()).containsExactly("WARNING " + warning);
     }
 
     @Test
@@ -196,7 +166,7 @@ class PrecedenceTest {
                         new UnknownKey("fs.zfs", "{\"on\":true}", file, 8),
                         new UnknownKey("fs.nfs.mount_table./m.colour", "1", file, 8),
                         new UnknownKey("CUFILE_LOGFILE_PATH", "\"/tmp/x\"", file, 9));
-        assertThat(logged)
+        assertThat(logged.lines())
                 .containsExactly("WARNING " + file + ": without effect, since cuFile does not know them:"
                         + " properties.allow_compat_mod (line 5), cuobject (line 7), fs.zfs (line 8),"
                         + " fs.nfs.mount_table./m.colour (line 8), CUFILE_LOGFILE_PATH (line 9)");

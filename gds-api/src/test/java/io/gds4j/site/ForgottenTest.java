@@ -4,65 +4,33 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.Logged;
 import io.gds4j.RecordingBackend;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Objects that a program lost without closing them. */
 @Timeout(120)
 class ForgottenTest {
-    private static final Logger LOGGER = Logger.getLogger("io.gds4j");
+    // Other tests forget objects too.
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("ForgottenTest");
 
-    private final LinkedBlockingQueue<String> logged = new LinkedBlockingQueue<>();
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord entry) {
-            // Other tests forget objects too.
-            if (entry.getMessage().contains("ForgottenTest")) {
-                logged.add(entry.getLevel() + " " + entry.getMessage());
-            }
-        }
-
-        @Override
-        public void flush() {
-        }
-
-        @Override
-        public void close() {
-        }
-    };
     private final RecordingBackend backend = new RecordingBackend();
-
-    @BeforeEach
-    void listen() {
-        LOGGER.setUseParentHandlers(false);
-        LOGGER.addHandler(handler);
-    }
-
-    @AfterEach
-    void stopListening() {
-        LOGGER.removeHandler(handler);
-        LOGGER.setUseParentHandlers(true);
-    }
 
     @Test
     void aForgottenHandleIsLoggedWithItsSiteAndDeregistered() throws InterruptedException {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             forgetHandle(driver);
 
-            assertThat(nextLog())
+            assertThat(logged.nextAfterCollection())
                     .startsWith("WARNING CuFileHandle of /data/a was never closed;"
                             + " made at io.gds4j.site.ForgottenTest.forgetHandle(ForgottenTest.java:");
             awaitCalls(1, "handleDeregister");
@@ -76,7 +44,7 @@ class ForgottenTest {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             forgetOthers(driver);
 
-            List<String> lines = List.of(nextLog(), nextLog(), nextLog(), nextLog());
+            List<String> lines = List.of(logged.nextAfterCollection(), logged.nextAfterCollection(), logged.nextAfterCollection(), logged.nextAfterCollection());
             assertThat(lines).allMatch(line -> line.contains("made at io.gds4j.site.ForgottenTest.forgetOthers"));
             assertThat(lines).anyMatch(line -> line.contains("CuFileBuffer of MemoryRange"));
             assertThat(lines).anyMatch(line -> line.contains("CuFileBatch"));
@@ -98,7 +66,7 @@ class ForgottenTest {
         handle.close();
         handle = null;
 
-        assertThat(nextLog())
+        assertThat(logged.nextAfterCollection())
                 .startsWith("WARNING CuFileDriver was never closed;"
                         + " made at io.gds4j.site.ForgottenTest.handleOfAForgottenDriver(");
         awaitCalls(1, "driverClose");
@@ -111,8 +79,8 @@ class ForgottenTest {
         try (CuFileDriver driver = CuFileDriver.open(new RecordingBackend())) {
             forgetHandle(driver);
             // The only one that was forgotten, and the last one that was made.
-            assertThat(nextLog()).contains("forgetHandle(");
-            assertThat(logged).isEmpty();
+            assertThat(logged.nextAfterCollection()).contains("forgetHandle(");
+            assertThat(logged.records()).isEmpty();
         }
     }
 
@@ -146,21 +114,10 @@ class ForgottenTest {
 
     /** The warning comes first, the release behind it. */
     private void awaitCalls(int count, String... functions) {
-        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (backend.callsOf(functions).size() < count && System.nanoTime() < deadline) {
             Thread.onSpinWait();
         }
         assertThat(backend.callsOf(functions)).hasSize(count);
-    }
-
-    private String nextLog() throws InterruptedException {
-        for (int i = 0; i < 200; i++) {
-            System.gc();
-            String line = logged.poll(50, TimeUnit.MILLISECONDS);
-            if (line != null) {
-                return line;
-            }
-        }
-        throw new AssertionError("nothing was logged");
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.Logged;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
@@ -13,18 +14,12 @@ import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import java.util.logging.Handler;
 import java.util.logging.Level;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -38,38 +33,8 @@ class SessionLogTest {
     @TempDir
     private Path folder;
 
-    private final Logger logger = Logger.getLogger(SessionLog.NAME);
-    private final List<LogRecord> records = Collections.synchronizedList(new ArrayList<>());
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord record) {
-            records.add(record);
-        }
-
-        @Override
-        public void flush() {
-            // nothing is kept back
-        }
-
-        @Override
-        public void close() {
-            // nothing is open
-        }
-    };
-
-    @BeforeEach
-    void listen() {
-        logger.setLevel(Level.ALL);
-        logger.addHandler(handler);
-        logger.setUseParentHandlers(false);
-    }
-
-    @AfterEach
-    void deafen() {
-        logger.removeHandler(handler);
-        logger.setLevel(null);
-        logger.setUseParentHandlers(true);
-    }
+    @RegisterExtension
+    private final Logged logged = Logged.by(SessionLog.NAME).atEveryLevel();
 
     private Consumer<CuFileConfig.Builder> logging(String level) {
         return builder -> builder.set(CuFileKeys.LOGGING_DIR, folder.toString()).set(CuFileKeys.LOGGING_LEVEL, level);
@@ -116,8 +81,8 @@ class SessionLogTest {
     @Test
     void loggerHearsTheSameAtLevelsThatKeepAProgramQuiet() {
         useIt(logging("TRACE"));
-        assertThat(records).noneMatch(record -> record.getLevel().intValue() >= Level.INFO.intValue());
-        assertThat(records)
+        assertThat(logged.records()).noneMatch(record -> record.getLevel().intValue() >= Level.INFO.intValue());
+        assertThat(logged.records())
                 .anyMatch(record -> record.getLevel() == Level.FINE && record.getMessage().contains("driver open"))
                 .anyMatch(
                         record -> record.getLevel() == Level.FINER && record.getMessage().contains("cuFileRead path"));
@@ -127,7 +92,7 @@ class SessionLogTest {
     void nothingIsLoggedByDefault() {
         useIt(builder -> {
         });
-        assertThat(records).isEmpty();
+        assertThat(logged.records()).isEmpty();
         assertThat(folder).isEmptyDirectory();
         assertThat(Path.of("cufile.log")).doesNotExist();
     }
@@ -163,7 +128,7 @@ class SessionLogTest {
     @Test
     void folderThatIsNotThereIsAWarningAndNoFailure() {
         useIt(builder -> builder.set(CuFileKeys.LOGGING_DIR, folder.resolve("absent").toString()));
-        assertThat(records).singleElement().satisfies(record -> {
+        assertThat(logged.records()).singleElement().satisfies(record -> {
             assertThat(record.getLevel()).isEqualTo(Level.WARNING);
             assertThat(record.getMessage()).contains("no log file").contains("absent");
         });

@@ -3,6 +3,7 @@ package io.gds4j.site;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.Logged;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -14,54 +15,21 @@ import io.gds4j.testkit.LeakDetector;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Memory that grows and that a program lost without closing it. */
-@Timeout(60)
+@Timeout(120)
 class ForgottenGrowthTest {
-    private static final Logger LOGGER = Logger.getLogger("io.gds4j");
     private static final long MAXIMUM = 12L << 20;
 
     private final FakeCuda cuda = new FakeCuda();
     private final MemoryAllocator allocator = new NativeMemoryAllocator(FfmPosix.instance(), cuda.available());
-    private final LinkedBlockingQueue<String> logged = new LinkedBlockingQueue<>();
-    private final Handler handler = new Handler() {
-        @Override
-        public void publish(LogRecord entry) {
-            // Other tests forget objects too.
-            if (entry.getMessage().contains("ForgottenGrowthTest")) {
-                logged.add(entry.getLevel() + " " + entry.getMessage());
-            }
-        }
 
-        @Override
-        public void flush() {
-        }
-
-        @Override
-        public void close() {
-        }
-    };
-
-    @BeforeEach
-    void listen() {
-        LOGGER.setUseParentHandlers(false);
-        LOGGER.addHandler(handler);
-    }
-
-    @AfterEach
-    void stopListening() {
-        LOGGER.removeHandler(handler);
-        LOGGER.setUseParentHandlers(true);
-    }
+    // Other tests forget objects too.
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("ForgottenGrowthTest");
 
     private void forget() {
         allocator.growable(MAXIMUM, 0).grow(5 << 20);
@@ -80,15 +48,11 @@ class ForgottenGrowthTest {
 
     private List<String> logUntilFreed() throws InterruptedException {
         List<String> lines = new ArrayList<>();
-        for (int i = 0; i < 200 && !isFreed(); i++) {
-            System.gc();
-            String line = logged.poll(50, TimeUnit.MILLISECONDS);
-            if (line != null) {
-                lines.add(line);
-            }
+        for (int i = 0; i < Logged.PATIENCE && !isFreed(); i++) {
+            logged.afterCollection().ifPresent(lines::add);
         }
         assertThat(cuda.leaks()).allMatch(leak -> leak.startsWith("stream"));
-        logged.drainTo(lines);
+        lines.addAll(logged.lines());
         return lines;
     }
 
@@ -109,8 +73,7 @@ class ForgottenGrowthTest {
     void aRangeOfItKeepsIt() throws InterruptedException {
         MemoryRange range = rangeOfAForgottenOne();
         for (int i = 0; i < 5; i++) {
-            System.gc();
-            assertThat(logged.poll(20, TimeUnit.MILLISECONDS)).isNull();
+            assertThat(logged.afterCollection()).isEmpty();
         }
         byte[] read = new byte[1];
         allocator.copyToHost(range.slice(0, 1), MemorySegment.ofArray(read));
