@@ -143,10 +143,15 @@ for job in "${jobs_found[@]}"; do
             / :: (STARTED|SUCCESSFUL|FAILED|ABORTED)$/ { told[$NF]++ }
             /^\[ *[0-9]+ (tests|containers) / { sum[$3 " " $4] = $2; ended = 1 }
             END {
-                if (ended)
-                    print sum["tests found"], sum["tests successful"], sum["tests failed"] + sum["containers failed"], sum["tests aborted"]
-                else
-                    print told["STARTED"] + 0, told["SUCCESSFUL"] + 0, told["FAILED"] + 1, told["ABORTED"] + 0
+                if (ended) {
+                    told["SUCCESSFUL"] = sum["tests successful"]; told["FAILED"] = sum["tests failed"] + sum["containers failed"]
+                    told["ABORTED"] = sum["tests aborted"] + sum["containers aborted"]
+                } else {
+                    told["FAILED"]++
+                }
+                all = told["SUCCESSFUL"] + told["FAILED"] + told["ABORTED"]
+                tests = ended ? sum["tests found"] : told["STARTED"]
+                print (tests > all ? tests : all), told["SUCCESSFUL"] + 0, told["FAILED"] + 0, told["ABORTED"] + 0
             }' "$to/output.txt")
         if [ "$status" != 0 ] || [ "${counts[2]}" != 0 ]; then
             bad=1
