@@ -42,6 +42,8 @@ public final class ReferenceBackend implements CuFileBackend {
     private InFlight inFlight = new InFlight();
     private long users;
     private long maxDirectKb = MAX_DIRECT_KB;
+    private boolean poll;
+    private long pollKb = POLL_STEP_KB;
 
     /** A backend whose driver is closed. */
     public ReferenceBackend() {
@@ -266,6 +268,8 @@ public final class ReferenceBackend implements CuFileBackend {
             files.clear();
             buffers.clear();
             maxDirectKb = MAX_DIRECT_KB;
+            poll = false;
+            pollKb = POLL_STEP_KB;
         }
     }
 
@@ -277,12 +281,14 @@ public final class ReferenceBackend implements CuFileBackend {
     @Override
     public synchronized DriverProperties driverGetProperties() {
         openImplicitly();
-        return new DriverProperties(0, 0, POLL_STEP_KB, maxDirectKb, 0, 2, 0, 0, 0, 0, 0, 0);
+        return new DriverProperties(0, 0, pollKb, maxDirectKb, 0, poll ? 3 : 2, 0, 0, 0, 0, 0, 0);
     }
 
     @Override
-    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+    public synchronized void driverSetPollMode(boolean wanted, long pollThresholdKb) {
         limit("cuFileDriverSetPollMode", pollThresholdKb, POLL_STEP_KB, Long.MAX_VALUE);
+        poll = wanted;
+        pollKb = pollThresholdKb;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.config.BoolParameter;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
 
@@ -11,11 +12,14 @@ final class LibraryLimits {
     private static final long UNSET = -1;
     /** CU_FILE_STREAMS_SUPPORTED of the feature flags. */
     private static final int STREAMS = 1 << 2;
+    /** CU_FILE_USE_POLL_MODE of the control flags. */
+    private static final int POLL = 1;
 
     private final CuFileLibrary library;
     private final boolean streams;
     /** Asked once: a running library opens itself again for the question, under its own transfers. */
     private final DriverProperties atOpening;
+    private boolean poll;
     private long pollThresholdKb = UNSET;
     private long maxDirectIoSizeKb = UNSET;
     private long maxCacheSizeKb = UNSET;
@@ -25,15 +29,18 @@ final class LibraryLimits {
         this.library = opening.library();
         this.streams = opening.settings().allowsStreams();
         this.atOpening = merged(opening.properties());
+        this.poll = library.has(CuFileFunction.GET_PARAMETER_BOOL)
+                && library.getParameterBool(BoolParameter.PROPERTIES_USE_POLL_MODE.index());
     }
 
     /**
      * Kept and shown: it comes into force by the configuration, when the library is opened. A running one is never told, since
      * transfers beside such a call divide by zero.
      */
-    void setPollMode(boolean poll, long thresholdKb) {
+    void setPollMode(boolean wanted, long thresholdKb) {
         Guards.pollThreshold(thresholdKb);
         synchronized (library) {
+            poll = wanted;
             pollThresholdKb = thresholdKb;
         }
     }
@@ -73,7 +80,7 @@ final class LibraryLimits {
                     set(pollThresholdKb, atOpening.pollThresholdKb()),
                     set(maxDirectIoSizeKb, atOpening.maxDirectIoSizeKb()),
                     atOpening.driverStatusFlags(),
-                    atOpening.driverControlFlags(),
+                    poll ? atOpening.driverControlFlags() | POLL : atOpening.driverControlFlags() & ~POLL,
                     atOpening.featureFlags(),
                     set(maxCacheSizeKb, atOpening.maxDeviceCacheSizeKb()),
                     atOpening.perBufferCacheSizeKb(),

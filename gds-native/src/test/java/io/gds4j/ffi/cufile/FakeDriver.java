@@ -51,6 +51,9 @@ final class FakeDriver {
     private long failNextOpen;
     private long[] gpuSlabs = {};
     private final AtomicInteger inside = new AtomicInteger();
+    private final AtomicInteger settingLimits = new AtomicInteger();
+    private volatile Runnable onLimit = () -> {
+    };
     private volatile Runnable onClose = () -> {
     };
 
@@ -66,6 +69,11 @@ final class FakeDriver {
     /** Other code of the process has it open so many times. */
     synchronized void openElsewhere(long times) {
         users += times;
+    }
+
+    /** Runs inside of what sets a limit of the running library. */
+    void onLimit(Runnable action) {
+        onLimit = action;
     }
 
     /** Runs when the last user closes. */
@@ -216,7 +224,12 @@ final class FakeDriver {
     }
 
     long driverSetMaxCacheSize(long kb) {
+        if (settingLimits.getAndIncrement() != 0) {
+            fake.violated("two threads set limits: crash");
+        }
         fake.called("DriverSetMaxCacheSize", kb);
+        onLimit.run();
+        settingLimits.decrementAndGet();
         return 0;
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -211,6 +212,61 @@ class LibraryProcessTest extends SessionRig {
         backend.driverClose();
         assertThat(machine.backend().getVersion()).isEqualTo(1150);
         assertThat(fake.driver().users()).isZero();
+    }
+
+    /** Both pin memory, which waits for all streams. */
+    @Test
+    void libraryIsOpenedAndClosedOnceNoStreamWaits() {
+        backend.driverClose();
+        CudaAvailability.Available gpu = machine.cuda.available();
+        LibCuFileBackend own = new LibCuFileBackend(
+                machine.process, CuFileConfig.defaults(), false, DirectStorage.ofThisMachine(), posix, gpu);
+        for (Runnable step : List.<Runnable>of(own::driverOpen, own::driverClose)) {
+            int calls = fake.calls().size();
+            gpu.contexts().streamWaits().begin(true);
+            Thread thread = Thread.ofPlatform().start(step);
+            awaitState(thread, Thread.State.WAITING);
+            assertThat(fake.calls()).hasSize(calls);
+            gpu.contexts().streamWaits().end(true);
+            join(thread);
+        }
+        assertThat(fake.calls()).endsWith("cuFileDriverClose()");
+    }
+
+    @Test
+    void twoThreadsSetLimitsOneAfterTheOther() {
+        Gate gate = new Gate();
+        fake.driver().onLimit(gate::pass);
+        Thread first = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(4096));
+        gate.awaitArrival();
+        Thread second = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(8192));
+        awaitState(second, Thread.State.BLOCKED);
+        gate.open();
+        join(first);
+        join(second);
+        assertThat(fake.callsOf("cuFileDriverSetMaxCacheSize")).hasSize(2);
+        assertThat(backend.driverGetProperties().maxDeviceCacheSizeKb()).isEqualTo(8192);
+    }
+
+    @Test
+    void limitsThatTheRunningLibraryDoesNotSurviveAreKeptAndShown() {
+        backend.driverSetPollMode(true, 8);
+        backend.driverSetMaxDirectIoSize(128);
+        backend.driverSetMaxPinnedMemSize(64);
+        DriverProperties properties = backend.driverGetProperties();
+        assertThat(properties.driverControlFlags() & 1).isEqualTo(1);
+        assertThat(properties.pollThresholdKb()).isEqualTo(8);
+        assertThat(properties.maxDirectIoSizeKb()).isEqualTo(128);
+        assertThat(properties.maxDevicePinnedMemSizeKb()).isEqualTo(64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65537);
+        expect(CuFileError.INVALID_MAPPING_SIZE, () -> backend.bufRegister(memory.range(), 0));
+        assertThat(fake.calls()).noneMatch(call -> call.startsWith("cuFileDriverSet"));
+    }
+
+    private static void awaitState(Thread thread, Thread.State state) {
+        while (thread.isAlive() && thread.getState() != state) {
+            Thread.onSpinWait();
+        }
     }
 
     /** Programs close what they have, and begin something new, while the JVM exits. */

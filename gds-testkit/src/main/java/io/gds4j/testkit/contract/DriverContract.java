@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 public abstract class DriverContract extends BackendContract {
     private static final int PAGE = 4096;
     private static final int THREADS = 64;
+    private static final int POLL_MODE = 1;
 
     /** For subclasses. */
     protected DriverContract() {
@@ -334,8 +335,11 @@ public abstract class DriverContract extends BackendContract {
     @Test
     void pollModeCanBeSwitched() {
         try (CuFileDriver driver = newDriver()) {
-            driver.setPollMode(true, 4);
+            driver.setPollMode(true, 8);
+            assertThat(driver.properties().driverControlFlags() & POLL_MODE).isEqualTo(POLL_MODE);
+            assertThat(driver.properties().pollThresholdKb()).isEqualTo(8);
             driver.setPollMode(false, 4);
+            assertThat(driver.properties().driverControlFlags() & POLL_MODE).isZero();
         }
     }
 
