@@ -14,8 +14,6 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
@@ -42,6 +40,7 @@ final class LibCuFileSession {
     private final Opening opening;
     private final SessionBuffers buffers;
     private final Transfers transfers;
+    private final VectorTransfers vectors;
     private final SessionStreams streams;
     private final LibraryLimits limits;
     private final SessionBatches batches;
@@ -74,6 +73,7 @@ final class LibCuFileSession {
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
         this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers, counters);
+        this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda(), counters);
         this.streams = process.duties().streams()
                 ? new LibraryStreams(opening, contexts, transfers, buffers)
                 : new OrderedStreams(opening, contexts, transfers);
@@ -266,35 +266,12 @@ final class LibCuFileSession {
         }
     }
 
+    /** The same of several ranges; one at least. */
     long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
-        long size = 0;
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment vector = arena.allocate(IoVec.LAYOUT, ranges.size());
-            for (int i = 0; i < ranges.size(); i++) {
-                IoVec.write(vector, i, ranges.get(i).address(), ranges.get(i).length());
-                size += ranges.get(i).length();
-            }
-            long total = size;
-            long context = ranges.stream()
-                    .mapToLong(transfers::contextOf)
-                    .filter(one -> one != CurrentContext.NONE)
-                    .findFirst()
-                    .orElse(CurrentContext.NONE);
-            long moved = CurrentContext.with(
-                    contexts.cuda(),
-                    context,
-                    () -> write
-                            ? library().writev(file.handle(), vector, ranges.size(), total, fileOffset, flags)
-                            : library().readv(file.handle(), vector, ranges.size(), total, fileOffset, flags));
-            if (moved < 0) {
-                throw CuFileResults.failure(write ? "cuFileWritev" : "cuFileReadv", moved)
-                        .path(file.path())
-                        .range(fileOffset, size)
-                        .build();
-            }
-            counters.add(file.servedBy(), moved);
-            return moved;
-        }
+        Thread caller = Thread.currentThread();
+        return caller.isVirtual()
+                ? onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags))
+                : vectors.run(caller, file, write, ranges, fileOffset, flags);
     }
 
     SessionBatches batches() {

@@ -41,6 +41,7 @@ final class FakeTransfers {
     private final Map<Long, Long> buffers = new HashMap<>();
     private final Set<Long> streams = new HashSet<>();
     private final Queue<Planned> planned = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger vectors = new AtomicInteger();
     private final AtomicInteger inFlight = new AtomicInteger();
     private final AtomicLong moved = new AtomicLong();
     private long nextHandle = 0x7f0000001000L;
@@ -122,6 +123,11 @@ final class FakeTransfers {
 
     synchronized Set<Long> registeredStreams() {
         return Set.copyOf(streams);
+    }
+
+    /** Calls of readv and writev. */
+    int vectors() {
+        return vectors.get();
     }
 
     long movedBytes() {
@@ -390,6 +396,7 @@ final class FakeTransfers {
     }
 
     private long vectored(boolean write, long handle, MemorySegment vector, long count, long fileOffset) {
+        vectors.incrementAndGet();
         MemorySegment entries = FakeCuFile.at(vector, count * 16);
         long done = 0;
         for (long i = 0; i < count; i++) {
