@@ -2,13 +2,20 @@ package io.gds4j.ffi.cufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.BufferRight;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.CuFileStream;
+import io.gds4j.HostStream;
+import io.gds4j.P2pFlag;
+import io.gds4j.RegistrationPolicy;
+import io.gds4j.StreamFlag;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.SizeParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -16,6 +23,9 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -43,6 +53,7 @@ final class MisuseStorm {
     private static final Duration LIMIT = Duration.ofMinutes(1);
     private static final Duration ROUND = Duration.ofMillis(400);
     private static final int THREADS = 6;
+    private static final int KINDS = 24;
     private static final int MIB = 1 << 20;
     /** Kinds of calls to leave out, to find the one that spoils all. */
     private static final Set<Integer> WITHOUT = Stream.of(System.getProperty("gds4j.misuse.without", "").split(","))
@@ -74,6 +85,8 @@ final class MisuseStorm {
         private final List<CuFileHandle> handles = new CopyOnWriteArrayList<>();
         private final List<CuFileBuffer> buffers = new CopyOnWriteArrayList<>();
         private final List<CuFileBatch> batches = new CopyOnWriteArrayList<>();
+        private final List<HostStream> hosts = List.of(HostStream.create(), HostStream.create());
+        private final List<CuFileStream> streams = new CopyOnWriteArrayList<>();
 
         private Scene(CuFileDriver driver) {
             this.driver = driver;
@@ -123,6 +136,7 @@ final class MisuseStorm {
         if (wrong.isEmpty()) {
             // Else somebody may use it still, and closing it would only hide what is wrong.
             scene.memory.forEach(MemoryAllocation::close);
+            scene.hosts.forEach(HostStream::close);
         }
     }
 
@@ -147,7 +161,7 @@ final class MisuseStorm {
         @Override
         public void run() {
             while (System.nanoTime() < over && wrong.isEmpty()) {
-                int kind = random.nextInt(20);
+                int kind = random.nextInt(KINDS);
                 if (!WITHOUT.contains(kind)) {
                     one(kind);
                 }
@@ -228,7 +242,11 @@ final class MisuseStorm {
                 case 18 -> call("readAsync", () -> handle
                         .readAsync(memory(), number(), number(), number())
                         .join());
-                default -> call("file", () -> file(handle));
+                case 19 -> call("file", () -> file(handle));
+                case 20 -> call("stream", this::stream);
+                case 21 -> call("stream.read or write", () -> queue(any(scene.streams), handle));
+                case 22 -> call("stream.close", () -> close(any(scene.streams)));
+                default -> call("rest", this::rest);
             }
         }
 
@@ -249,6 +267,7 @@ final class MisuseStorm {
             scene.handles.remove(one);
             scene.buffers.remove(one);
             scene.batches.remove(one);
+            scene.streams.remove(one);
             return null;
         }
 
@@ -306,6 +325,52 @@ final class MisuseStorm {
                 case 2 -> scene.driver.statistics().stop();
                 case 3 -> scene.driver.statistics().reset();
                 default -> scene.driver.statistics().level3();
+            }
+            return null;
+        }
+
+        /** One of the program's, or what is none; a garbage pointer to a CUDA stream nobody survives. */
+        private @Nullable Object stream() {
+            if (random.nextInt(20) == 0) {
+                any(scene.hosts).close();
+                return null;
+            }
+            long address = random.nextInt(4) == 0 ? -1 - random.nextInt(9) : any(scene.hosts).address();
+            Set<StreamFlag> flags = Stream.of(StreamFlag.values())
+                    .filter(flag -> random.nextBoolean())
+                    .collect(Collectors.toSet());
+            return scene.streams.add(scene.driver.stream(address, flags));
+        }
+
+        private @Nullable Object queue(CuFileStream stream, CuFileHandle handle) {
+            CuFileStream.Cells cells = new CuFileStream.Cells(cell(), cell(), cell(), cell());
+            if (random.nextInt(4) == 0) {
+                stream.write(handle, memory(), cells);
+            } else {
+                stream.read(handle, memory(), cells);
+            }
+            return null;
+        }
+
+        private MemorySegment cell() {
+            MemorySegment cell = Arena.ofAuto().allocate(Long.BYTES, Long.BYTES);
+            cell.set(ValueLayout.JAVA_LONG, 0, random.nextInt(3) == 0 ? number() : random.nextInt(MIB));
+            return random.nextInt(20) == 0 ? cell.asSlice(0, 4) : cell;
+        }
+
+        private @Nullable Object rest() {
+            switch (random.nextInt(8)) {
+                case 0 -> scene.driver.setP2pFlags(TargetType.NVME, Set.of(P2pFlag.values()));
+                case 1 -> scene.driver.exportPcieTopology(folder.resolve("topology"));
+                case 2 -> scene.driver.gpuBounceBufferSlabs();
+                case 3 ->
+                    scene.driver.parameterRange(SizeParameter.values()[random.nextInt(SizeParameter.values().length)]);
+                case 4 -> scene.driver.share().close();
+                case 5 -> scene.driver.setRegistrationPolicy(
+                        random.nextBoolean() ? RegistrationPolicy.CACHED : RegistrationPolicy.EXPLICIT);
+                case 6 -> any(scene.buffers).window(number(), number(), Set.of(BufferRight.READ_INTO));
+                default -> any(scene.handles)
+                        .writev(List.of(any(scene.memory).range(), any(scene.memory).range()), number() % MIB);
             }
             return null;
         }
