@@ -183,7 +183,8 @@ public final class RoutingBackend extends DriverFunctions {
                 requests.stream().map(request -> files.own("cuFileBatchIOSubmit", request.file())).toList();
         boolean atFirst = pair.isFirstOpen() && own.stream().allMatch(file -> file.first() != null);
         List<BatchRequest> translated = requests.stream()
-                .map(request -> at(request, atFirst ? preferred(request) : files.atSecond(files.own("", request.file()))))
+                .map(request -> at(request,
+                        atFirst ? preferred(request) : files.atSecond(files.own("", request.file()))))
                 .toList();
         if (atFirst || !pair.isFirstOpen()) {
             routed.submitToFirst(translated, flags);

@@ -65,7 +65,8 @@ class CuFileCountersTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 0", "4095, 0", "4096, 1", "8191, 1", "8192, 2", "65536, 5", "1099511627776, 29", "9223372036854775807, 31"})
+    @CsvSource({"0, 0", "4095, 0", "4096, 1", "8191, 1", "8192, 2", "65536, 5", "1099511627776, 29",
+            "9223372036854775807, 31"})
     void sizesDoubleFromBucketToBucket(long size, int bucket) {
         count(started(counters, 2), IoPath.LIBCUFILE_POSIX, HOST, size, true);
         List<Long> histogram = counters.level2().readSizeKbHistogram();
