@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 /** What a process that has ended left behind. */
 record Run(int status, String out, String err) {
 
-    private static final long LIMIT_SECONDS = 120;
+    private static final long LIMIT_SECONDS = 300;
 
     /**
      * Runs a command to its end.

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What only a process of its own shows: its status, its signals, the purity of its standard output. */
 class ChildJvmTest {
-    private static final long PATIENCE_SECONDS = 60;
+    private static final long PATIENCE_SECONDS = 300;
 
     @TempDir
     private Path folder;
