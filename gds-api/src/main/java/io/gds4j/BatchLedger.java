@@ -123,7 +123,12 @@ final class BatchLedger {
     /** What the cache has registered of plain memory, counted in until the entry leaves. */
     private @Nullable CachedRegistration cached(IoMemory memory) {
         RegistrationCache cache = session.cache();
-        return cache != null && memory instanceof MemoryRange range ? cache.use(range) : null;
+        CachedRegistration registration =
+                cache != null && memory instanceof MemoryRange range ? cache.use(range) : null;
+        if (registration != null) {
+            registration.claim();
+        }
+        return registration;
     }
 
     /** Takes back what the backend refused. */
@@ -159,6 +164,7 @@ final class BatchLedger {
         Entry entry = entries.remove(cookie);
         if (entry != null) {
             if (entry.registration() != null) {
+                entry.registration().unclaim();
                 entry.registration().exit();
             }
             entry.request().handle().unclaim(entry.request().memory());

@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -13,11 +14,14 @@ import org.jspecify.annotations.Nullable;
 final class CachedRegistration {
     private static final int RETIRED = 1 << 31;
 
+    private static final long CLAIM_POLL_MILLIS = 10;
+
     private final RegistrationCache cache;
     private final MemoryRange whole;
     private final @Nullable AllocationTag tag;
     private final long pinnedBytes;
     private final AtomicInteger users = new AtomicInteger();
+    private final AtomicInteger claims = new AtomicInteger();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile long lastUse;
 
@@ -81,6 +85,19 @@ final class CachedRegistration {
         }
     }
 
+    /** Of one who is inside until the program has asked what became of it. */
+    void claim() {
+        claims.incrementAndGet();
+    }
+
+    void unclaim() {
+        claims.decrementAndGet();
+    }
+
+    boolean isClaimed() {
+        return claims.get() > 0;
+    }
+
     boolean isIdle() {
         return users.get() == 0;
     }
@@ -107,13 +124,17 @@ final class CachedRegistration {
         }
     }
 
-    /** Waits until it is retired and the last one is out; an interrupt does not end the wait, the flag is kept. */
-    void awaitEnd() {
+    /**
+     * Waits until it is retired and the last one is out; an interrupt does not end the wait, the flag is kept.
+     *
+     * @return false if somebody has claimed it, whose end may wait for this thread
+     */
+    boolean awaitEnd() {
         boolean interrupted = false;
-        while (true) {
+        boolean done = false;
+        while (!done && !isClaimed()) {
             try {
-                ended.await();
-                break;
+                done = ended.await(CLAIM_POLL_MILLIS, TimeUnit.MILLISECONDS);
             } catch (InterruptedException e) {
                 interrupted = true;
             }
@@ -121,5 +142,6 @@ final class CachedRegistration {
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
+        return done;
     }
 }

@@ -202,7 +202,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @return the registration
      * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base address twice,
      *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation, CUDA_POINTER_INVALID if it was freed or no GPU has
-     *         it, INVALID_MAPPING_SIZE past {@code max_device_pinned_mem_size_kb}, DRIVER_NOT_INITIALIZED after close
+     *         it, INVALID_MAPPING_SIZE past {@code max_device_pinned_mem_size_kb}, IO_NOT_SUPPORTED (EBUSY) while entries of
+     *         batches use what the cache has registered there, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileBuffer registerBuffer(MemoryRange range) {
         return registerBuffer(range, Set.of());

@@ -284,18 +284,37 @@ final class RegistrationCache {
         } while (evicted);
     }
 
-    /** Makes way for a registration of the program's own at this address; waits for I/O that uses ours. */
+    /**
+     * Makes way for a registration of the program's own at this address; waits for I/O that uses ours.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) if entries of batches use ours: taking their completions may be up to the
+     *         thread that would wait
+     */
     void giveWay(long base) {
         CachedRegistration known;
         synchronized (this) {
-            taken.add(base);
             known = at(base);
+            if (known != null && known.isClaimed()) {
+                throw busy(base);
+            }
+            taken.add(base);
             if (known == null || !remove(known)) {
                 return;
             }
         }
         known.retire();
-        known.awaitEnd();
+        if (!known.awaitEnd()) {
+            takeBack(base);
+            throw busy(base);
+        }
+    }
+
+    private static CuFileException busy(long base) {
+        return CuFileException.builder("cuFileBufRegister")
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .errno(Errno.EBUSY)
+                .detail("entries of a batch use the memory at 0x%x: take their completions first".formatted(base))
+                .build();
     }
 
     /** The program's own registration at this address is gone. */

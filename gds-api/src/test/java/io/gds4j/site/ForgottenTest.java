@@ -44,7 +44,8 @@ class ForgottenTest {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             forgetOthers(driver);
 
-            List<String> lines = List.of(logged.nextAfterCollection(), logged.nextAfterCollection(), logged.nextAfterCollection(), logged.nextAfterCollection());
+            List<String> lines = List.of(logged.nextAfterCollection(), logged.nextAfterCollection(),
+                    logged.nextAfterCollection(), logged.nextAfterCollection());
             assertThat(lines).allMatch(line -> line.contains("made at io.gds4j.site.ForgottenTest.forgetOthers"));
             assertThat(lines).anyMatch(line -> line.contains("CuFileBuffer of MemoryRange"));
             assertThat(lines).anyMatch(line -> line.contains("CuFileBatch"));

@@ -137,6 +137,21 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
+    void memoryThatEntriesOfABatchUseIsRegisteredOnceTheirCompletionIsTaken(MemoryKind kind) {
+        assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
+        GuardedFile file = newFile(LENGTH);
+        try (CuFileHandle handle = open(file);
+                MemoryAllocation memory = cached().allocator().allocate(kind, LENGTH);
+                CuFileBatch batch = cached().batch(1)) {
+            batch.submit(List.of(CuFileBatch.Request.read(handle, memory.range(), 100, 0, 7)));
+            Failures.expect(CuFileError.IO_NOT_SUPPORTED, () -> cached().registerBuffer(memory.range()));
+            assertThat(batch.await(1, Duration.ofSeconds(60))).hasSize(1);
+            cached().registerBuffer(memory.range()).close();
+        }
+    }
+
+    @ParameterizedTest(allowZeroInvocations = true)
+    @MethodSource("pinnableKinds")
     void whereTheBackendHasNoRoomOthersGoAndItIsTriedOnceMore(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         for (CuFileError lack : List.of(
