@@ -155,40 +155,36 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        CompatSession open = enter("cuFileRead");
-        long begun = statistics.begin(false, base);
-        boolean well = false;
-        long moved = 0;
-        try {
-            CompatFile ours = CompatFile.own(open, file, "cuFileRead");
-            RequestArguments.check("cuFileRead", ours, base, size, fileOffset, bufferOffset, false);
-            moved = size == 0 ? 0 : open.read(ours, base, size, fileOffset, bufferOffset);
-            well = true;
-            return moved;
-        } finally {
-            open.exit();
-            if (begun != 0) {
-                statistics.end(begun, POSIX, false, base, size, fileOffset, bufferOffset, well, moved);
-            }
-        }
+        return transfer("cuFileRead", false, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        CompatSession open = enter("cuFileWrite");
-        long begun = statistics.begin(true, base);
+        return transfer("cuFileWrite", true, file, base, size, fileOffset, bufferOffset);
+    }
+
+    private long transfer(
+            String function,
+            boolean write,
+            BackendFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        CompatSession open = enter(function);
+        long begun = statistics.begin(write, base);
         boolean well = false;
         long moved = 0;
         try {
-            CompatFile ours = CompatFile.own(open, file, "cuFileWrite");
-            RequestArguments.check("cuFileWrite", ours, base, size, fileOffset, bufferOffset, true);
-            moved = size == 0 ? 0 : open.write(ours, base, size, fileOffset, bufferOffset);
+            CompatFile ours = CompatFile.own(open, file, function);
+            RequestArguments.check(function, ours, base, size, fileOffset, bufferOffset, write);
+            moved = size == 0 ? 0 : open.transfer(function, write, ours, base, size, fileOffset, bufferOffset);
             well = true;
             return moved;
         } finally {
             open.exit();
             if (begun != 0) {
-                statistics.end(begun, POSIX, true, base, size, fileOffset, bufferOffset, well, moved);
+                statistics.end(begun, POSIX, write, base, size, fileOffset, bufferOffset, well, moved);
             }
         }
     }
@@ -494,26 +490,22 @@ final class CompatBackend implements CuFileBackend {
         return open;
     }
 
-    private void checkOpen(String function) {
-        if (current() == null) {
-            throw CompatSession.closed(function);
-        }
-    }
-
-    private CompatSession enter(String function) {
+    private CompatSession checkOpen(String function) {
         CompatSession open = current();
         if (open == null) {
             throw CompatSession.closed(function);
         }
+        return open;
+    }
+
+    private CompatSession enter(String function) {
+        CompatSession open = checkOpen(function);
         open.enter(function);
         return open;
     }
 
     private CompatSession enterToEnd(String function) {
-        CompatSession open = current();
-        if (open == null) {
-            throw CompatSession.closed(function);
-        }
+        CompatSession open = checkOpen(function);
         open.enterToEnd(function);
         return open;
     }

@@ -39,8 +39,6 @@ import java.util.function.LongConsumer;
  */
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
-    private static final String READ = "cuFileRead";
-    private static final String WRITE = "cuFileWrite";
     private static final long PAGE = 4096;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
@@ -271,21 +269,19 @@ final class CompatSession {
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), mine);
     }
 
-    long read(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        checkAllowed(memory, READ);
+    /** Moves the bytes of a request whose caller waits. */
+    long transfer(
+            String function,
+            boolean write,
+            CompatFile file,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        checkAllowed(memory, function);
         Lane lane = engine.borrowLane();
         try {
-            return move(lane, file, memory, size, fileOffset, bufferOffset, false, READ, size);
-        } finally {
-            engine.giveBack(lane);
-        }
-    }
-
-    long write(CompatFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        checkAllowed(memory, WRITE);
-        Lane lane = engine.borrowLane();
-        try {
-            return move(lane, file, memory, size, fileOffset, bufferOffset, true, WRITE, size);
+            return move(lane, file, memory, size, fileOffset, bufferOffset, write, function, size);
         } finally {
             engine.giveBack(lane);
         }

@@ -104,7 +104,7 @@ public class StatisticsBenchmark {
         try {
             CompatFile ours = CompatFile.own(open, sessionFile, READ);
             RequestArguments.check(READ, ours, memory.range(), SIZE, 0, 0, false);
-            return open.read(ours, memory.range(), SIZE, 0, 0);
+            return open.transfer(READ, false, ours, memory.range(), SIZE, 0, 0);
         } finally {
             open.exit();
         }

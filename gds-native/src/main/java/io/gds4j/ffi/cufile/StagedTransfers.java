@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.memory.HostMemoryViews;
+import io.gds4j.ffi.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
@@ -16,9 +17,6 @@ import org.jspecify.annotations.Nullable;
  * and GPU memory only where it needs no such copy; else between a file and pinned memory of ours, which our own streams copy.
  */
 final class StagedTransfers {
-    /** As much as a stream copies at once. */
-    private static final long PIECE = 4 << 20;
-
     private final Transfers transfers;
     private final Registrations registrations;
     private final StagingPool pool;
@@ -54,7 +52,7 @@ final class StagedTransfers {
         long done = 0;
         boolean ended = false;
         while (done < part.size() && !ended) {
-            long piece = Math.min(part.size() - done, PIECE);
+            long piece = Math.min(part.size() - done, StreamTransfer.PART_BYTES);
             long moved = transfers.runOwn(
                     part.memory(), file, part.write(), piece, part.fileOffset() + done, part.bufferOffset() + done);
             done += moved;

@@ -21,8 +21,8 @@ final class StagingSlabs {
     /** Bytes that an operation of a stream moves by its place alone. */
     static final long PLACE_BYTES = 64 << 10;
 
-    /** Bytes of a unit of the shared slabs: what the kernel copies in 92 microseconds. */
-    static final long UNIT_BYTES = 4 << 20;
+    /** Bytes of a unit of the shared slabs. */
+    static final long UNIT_BYTES = StreamTransfer.PART_BYTES;
 
     /** Copies of a stream that may be under way. */
     static final int CELLS = 128;
