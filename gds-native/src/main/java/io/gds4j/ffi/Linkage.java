@@ -88,6 +88,15 @@ public final class Linkage {
         return refusing(shape);
     }
 
+    /** The address of a function that C code shall call, 0 if there is none. */
+    public long address(String name) {
+        Optional<MemorySegment> symbol = lookup == null ? Optional.empty() : lookup.find(name);
+        if (lookup != null && symbol.isEmpty()) {
+            missing.add(name);
+        }
+        return symbol.map(MemorySegment::address).orElse(0L);
+    }
+
     /** Why the library cannot be used; empty if every function was linked. */
     public Optional<String> problem() {
         if (refusal != null) {

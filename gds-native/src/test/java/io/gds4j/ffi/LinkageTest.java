@@ -78,6 +78,21 @@ class LinkageTest {
     }
 
     @Test
+    void anAddressThatIsMissingIsNamedWithTheRest() {
+        Linkage libc = new Linkage(
+                "libc",
+                name -> name.equals("here") ? Optional.of(SOMEWHERE) : Optional.empty(),
+                (address, type, options) -> {
+                    throw new AssertionError("nothing to link");
+                });
+        assertThat(libc.address("here")).isEqualTo(SOMEWHERE.address());
+        assertThat(libc.problem()).isEmpty();
+        libc.function("statx", LONG_OF_INT);
+        assertThat(libc.address("sigfillset")).isZero();
+        assertThat(libc.problem()).contains("libc of this system lacks statx, sigfillset");
+    }
+
+    @Test
     void theLibcOfThisMachineHasEverything() {
         Linkage libc = Linkage.ofLibc();
         libc.function("getpid", FunctionDescriptor.of(JAVA_INT));

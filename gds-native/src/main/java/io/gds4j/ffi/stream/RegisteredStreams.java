@@ -49,7 +49,7 @@ public final class RegisteredStreams<L> {
         this.contexts = contexts;
         this.lanes = lanes;
         this.parallel = parallel;
-        this.words = contexts.map(known -> new ReleaseWords(known));
+        this.words = contexts.map(known -> new ReleaseWords(known, new LibcExitHandlers()));
         this.slabs = contexts.filter(known -> lanes.stages()).map(known -> new StagingSlabs(known));
     }
 

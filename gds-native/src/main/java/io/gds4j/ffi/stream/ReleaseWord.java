@@ -8,23 +8,34 @@ import java.lang.invoke.VarHandle;
 
 /**
  * A pinned word that a CUDA stream waits for: the stream goes on once it is at least what the stream waits for. It only ever
- * grows, also when the next stream uses it: the last one may not have looked yet. Belongs to {@link ReleaseWords}.
+ * grows, also when the next stream uses it: the last one may not have looked yet. When the process ends it is set to
+ * {@link ExitHandlers#PASSED}, which is at least what any of the first 2^31 waits is for; a stream that waits for a later one is
+ * not let pass then. Belongs to {@link ReleaseWords}.
  */
 final class ReleaseWord {
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-    /** A cache line for the word, which a stream polls, and a cell behind it. */
-    static final long BYTES = 64 + CopyCell.BYTES;
+    /** Behind what an exit handler may write; a stream polls the word, which has cache lines of its own. */
+    private static final long CELL_OFFSET = ExitHandlers.BYTES;
 
-    private static final long CELL_OFFSET = 64;
+    /** A word and a cell. */
+    static final long BYTES = CELL_OFFSET + CopyCell.BYTES;
 
     private final long address;
+    private final long block;
     private final MemorySegment word;
     private final CopyCell emptyCell;
     private volatile int turns;
+    private boolean passedAtExit;
 
-    ReleaseWord(long address) {
+    /**
+     * Nobody has waited for it.
+     *
+     * @param block address of the memory that it is freed with
+     */
+    ReleaseWord(long address, long block) {
         this.address = address;
+        this.block = block;
         this.word = HostMemoryViews.ofAddress(address, Integer.BYTES);
         this.emptyCell = CopyCell.at(address + CELL_OFFSET);
         WORD.setRelease(word, 0L, 0);
@@ -65,5 +76,15 @@ final class ReleaseWord {
     /** Lets the stream pass all waits, and one that is being put into it. */
     void releaseAll() {
         release(turns + 1);
+    }
+
+    /** From the first call on, the end of the process lets the stream pass, too, if a handler can. By one thread at a time. */
+    void passAtExit(ExitHandlers handlers) {
+        passedAtExit = passedAtExit || handlers.add(address, block);
+    }
+
+    /** After {@link ExitHandlers#runAndForget}: false if the word's handler did not run, and so may yet. */
+    boolean isForgotten() {
+        return !passedAtExit || (int) WORD.getAcquire(word, 0L) == ExitHandlers.PASSED;
     }
 }

@@ -17,12 +17,19 @@ final class ReleaseWords {
     private static final int WORDS = 1024;
 
     private final CudaContexts contexts;
+    private final ExitHandlers exit;
     private final StreamWaits waits;
     private final Deque<ReleaseWord> idle = new ArrayDeque<>();
-    private final List<Long> blocks = new ArrayList<>();
+    private final List<Block> blocks = new ArrayList<>();
+    private boolean closed;
 
-    ReleaseWords(CudaContexts contexts) {
+    /** A piece of pinned memory. */
+    private record Block(long address, List<ReleaseWord> words) {
+    }
+
+    ReleaseWords(CudaContexts contexts, ExitHandlers exit) {
         this.contexts = contexts;
+        this.exit = exit;
         this.waits = contexts.streamWaits();
     }
 
@@ -35,11 +42,17 @@ final class ReleaseWords {
         if (idle.isEmpty()) {
             waits.whileNone(this::allocate);
         }
-        return idle.pop();
+        ReleaseWord word = idle.pop();
+        // Not all at once: a handler must be younger than that of a library which waits for streams.
+        word.passAtExit(exit);
+        return word;
     }
 
+    /** Its memory may be gone by then. */
     synchronized void giveBack(ReleaseWord word) {
-        idle.push(word);
+        if (!closed) {
+            idle.push(word);
+        }
     }
 
     private void allocate() {
@@ -50,10 +63,12 @@ final class ReleaseWords {
                 cuda,
                 "cuMemHostAlloc",
                 contexts.in(contexts.primary(0), () -> cuda.memHostAlloc(pointer, WORDS * ReleaseWord.BYTES, flags)));
-        blocks.add(pointer[0]);
+        List<ReleaseWord> words = new ArrayList<>();
         for (int i = 0; i < WORDS; i++) {
-            idle.add(new ReleaseWord(pointer[0] + i * ReleaseWord.BYTES));
+            words.add(new ReleaseWord(pointer[0] + i * ReleaseWord.BYTES, pointer[0]));
         }
+        blocks.add(new Block(pointer[0], words));
+        idle.addAll(words);
     }
 
     /** Frees all; every stream has passed or is gone. */
@@ -62,12 +77,17 @@ final class ReleaseWords {
             waits.whileNone(this::free);
         }
         idle.clear();
+        closed = true;
     }
 
     private void free() {
         Cuda cuda = contexts.cuda();
-        for (long block : blocks) {
-            contexts.in(contexts.primary(0), () -> cuda.memFreeHost(block));
+        for (Block block : blocks) {
+            exit.runAndForget(block.address());
+            // Else it stays: better than a handler that writes to memory which is no longer ours.
+            if (block.words().stream().allMatch(ReleaseWord::isForgotten)) {
+                contexts.in(contexts.primary(0), () -> cuda.memFreeHost(block.address()));
+            }
         }
         blocks.clear();
     }
