@@ -22,6 +22,12 @@ final class RequestPlanner {
      */
     private static final int CACHE_WRITERS = 2;
 
+    /** Each costs the GPU's driver a lock that all want. */
+    private static final int STAGED_PIECES = 2;
+
+    /** Threads are woken one after the other: those that came first take more. */
+    private static final int UNSTAGED_PIECES = 4;
+
     /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
     private static final long MAY_FLOOD = 64L << 20;
 
@@ -111,7 +117,9 @@ final class RequestPlanner {
             threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);
         }
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
-        long pieceSize = whole ? unstagedPiece(cached && !past) : engine.pieceSize(size, threads, largest);
+        long pieceSize = whole
+                ? unstagedPiece(cached && !past)
+                : engine.pieceSize(size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES, largest);
         if (past) {
             long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
             plan.direct(fileOffset, size, pieceSize, alignment, limit);

@@ -113,13 +113,14 @@ final class TransferEngine {
      * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
      * pays. A single thread, too, profits from pieces: one is copied while the next is read.
      *
+     * @param each pieces for each thread of a request that all begin at once; more of them end at the same time
      * @param largest what a slab holds, a power of two
      */
-    long pieceSize(long size, int threads, long largest) {
+    long pieceSize(long size, int threads, int each, long largest) {
         if (!mayShare(size, largest)) {
             return largest;
         }
-        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / (2L * threads)));
+        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / ((long) each * threads)));
         return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
     }
 

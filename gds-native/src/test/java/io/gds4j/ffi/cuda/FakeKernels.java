@@ -16,7 +16,7 @@ abstract class FakeKernels extends FakeSharing {
     @Override
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
-            if (!ptx.equals(CopyKernel.PTX)) {
+            if (!ptx.equals(CopyPtx.TEXT)) {
                 return ERROR_INVALID_VALUE;
             }
             module[0] = handle();
@@ -35,7 +35,7 @@ abstract class FakeKernels extends FakeSharing {
     @Override
     public int moduleGetFunction(long[] function, long module, String name) {
         return inContext(CudaFunction.MODULE_GET_FUNCTION, context -> {
-            if (modules.get(module) != context || !name.equals(CopyKernel.NAME)) {
+            if (modules.get(module) != context || !name.equals(CopyPtx.NAME)) {
                 return ERROR_NOT_FOUND;
             }
             function[0] = handle();
