@@ -11,6 +11,13 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -18,6 +25,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -28,10 +36,12 @@ import jdk.jfr.consumer.RecordingFile;
 
 /**
  * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
- * {@code docs/benchmarks/libcufile.sh} can set them side by side. Two more: {@code allocation}, bytes of the Java heap for each
- * read, over a million of them; {@code sites}, the number of places that allocate, each named on standard error.
+ * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. Two more:
+ * {@code allocation}, bytes of the Java heap for each read, over a million of them; {@code sites}, the number of places that
+ * allocate, each named on standard error.
  */
 final class LibCuFileFigures {
+    private static final String BESIDE = "--beside=";
     private static final int LATENCY_OPS = 8000;
     /** Reads until the JIT compiler is done with them. */
     private static final int WARM_UP_OPS = 60_000;
@@ -39,6 +49,7 @@ final class LibCuFileFigures {
 
     private final CuFileHandle handle;
     private final MemoryAllocation memory;
+    private boolean warm;
 
     private LibCuFileFigures(CuFileHandle handle, MemoryAllocation memory) {
         this.handle = handle;
@@ -59,29 +70,69 @@ final class LibCuFileFigures {
         }
     }
 
-    /** @param args file, then cases {@code name:kind:bytes:threads:request} */
-    public static void main(String[] args) throws InterruptedException {
-        List<Job> jobs = new ArrayList<>();
-        for (String text : List.of(args).subList(1, args.length)) {
-            jobs.add(Job.parse(text));
-        }
+    /** @param args {@code --beside=LIMITS.so} or nothing, file, then cases {@code name:kind:bytes:threads:request} */
+    public static void main(String[] args) throws Throwable {
+        List<String> words = new ArrayList<>(List.of(args));
+        Optional<CProgram> beside = words.getFirst().startsWith(BESIDE)
+                ? Optional.of(new CProgram(words.removeFirst().substring(BESIDE.length())))
+                : Optional.empty();
+        String file = words.removeFirst();
+        List<Job> jobs = words.stream().map(Job::parse).toList();
         long bytes = jobs.stream().mapToLong(Job::memory).max().orElseThrow();
         try (CuFileDriver driver =
                 CuFileDriver.open(new LibCuFileBackendProvider().create(CuFileConfig.defaults()));
-                CuFileHandle handle = driver.openFile(Path.of(args[0]));
+                CuFileHandle handle = driver.openFile(Path.of(file));
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes)) {
             LibCuFileFigures figures = new LibCuFileFigures(handle, memory);
-            for (Job job : jobs) {
-                double value = switch (job.kind()) {
-                    case "latency" -> figures.latency(job);
-                    case "foreign" -> figures.latencyWithoutContext(job);
-                    case "hot" -> figures.throughput(job);
-                    case "allocation" -> figures.allocation(job);
-                    case "sites" -> figures.sites(job);
-                    default -> throw new IllegalArgumentException(job.kind());
-                };
-                System.out.printf(Locale.ROOT, "%s %.3f%n", job.name(), value);
-                System.out.flush();
+            for (int i = 0; i < jobs.size(); i++) {
+                boolean first = i % 2 == 0;
+                if (beside.isPresent() && first) {
+                    beside.get().run(file, words.get(i));
+                }
+                figures.run(jobs.get(i));
+                if (beside.isPresent() && !first) {
+                    beside.get().run(file, words.get(i));
+                }
+            }
+        }
+    }
+
+    private void run(Job job) throws InterruptedException {
+        double value = switch (job.kind()) {
+            case "latency" -> latency(job);
+            case "foreign" -> latencyWithoutContext(job);
+            case "hot" -> throughput(job);
+            case "allocation" -> allocation(job);
+            case "sites" -> sites(job);
+            default -> throw new IllegalArgumentException(job.kind());
+        };
+        System.out.printf(Locale.ROOT, "%s %.3f%n", job.name(), value);
+        System.out.flush();
+    }
+
+    /** limits.c as a library. It uses the libcufile of this process, with a handle, memory and threads of its own. */
+    private static final class CProgram {
+        private final MethodHandle main;
+
+        CProgram(String library) {
+            SymbolLookup symbols = SymbolLookup.libraryLookup(Path.of(library), Arena.global());
+            main = Linker.nativeLinker()
+                    .downcallHandle(
+                            symbols.findOrThrow("limits_main"),
+                            FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+        }
+
+        /** Prints the case's value with a name that begins with "c-". */
+        void run(String file, String job) throws Throwable {
+            List<String> words = List.of("limits", "gpu", "cufile", file, "c-" + job);
+            // The program keeps the file's name.
+            MemorySegment arguments = Arena.global().allocate(ValueLayout.ADDRESS, words.size());
+            for (int i = 0; i < words.size(); i++) {
+                arguments.setAtIndex(ValueLayout.ADDRESS, i, Arena.global().allocateFrom(words.get(i)));
+            }
+            int status = (int) main.invokeExact(words.size(), arguments);
+            if (status != 0) {
+                throw new IllegalStateException("limits: status " + status);
             }
         }
     }
@@ -89,7 +140,11 @@ final class LibCuFileFigures {
     /** Microseconds of one read. */
     private double latency(Job job) {
         makeCurrent();
-        reads(job, WARM_UP_OPS);
+        if (!warm) {
+            reads(job, WARM_UP_OPS);
+            warm = true;
+        }
+        reads(job, LATENCY_OPS);
         long began = System.nanoTime();
         reads(job, LATENCY_OPS);
         return (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
