@@ -36,14 +36,19 @@ size=$((SIZE_GIB << 30)) small=$((256 << 20))
 "$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
 
 turns=()
-for kind in "latency:latency:$small:1:4096" "rate:hot:$size:16:$((16 << 20))"; do
-    for ((i = 0; i < TURNS; i++)); do turns+=("$kind"); done
+for ((i = 0; i < TURNS; i++)); do
+    turns+=("latency:latency:$small:1:4096" "bare:bare:$small:1:4096" "foreign:foreign:$small:1:4096")
 done
+for ((i = 0; i < TURNS; i++)); do turns+=("rate:hot:$size:16:$((16 << 20))"); done
 timeout 300 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
     io.gds4j.ffi.cufile.LibCuFileFigures "--beside=$work/limits.so" "$data" "${turns[@]}" >"$work/out" || { echo "one process: status $?" >&2; exit 4; }
 for name in latency rate; do
     awk -v n=$name '$1 == n {print $2}' "$work/out" >"$work/$name.here.java"
     awk -v n=c-$name '$1 == n {print $2}' "$work/out" >"$work/$name.here.c"
+done
+for name in bare foreign; do
+    awk -v n=$name '$1 == n {print $2}' "$work/out" >"$work/$name.here.java"
+    cp "$work/latency.here.c" "$work/$name.here.c"
 done
 
 cases=()
@@ -64,8 +69,7 @@ for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then run_c; run_java; else run_java; run_c; fi
 done
 bytes=$(timeout 120 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
-    io.gds4j.ffi.cufile.LibCuFileFigures "$data" "allocation:allocation:$small:1:4096" \
-    "foreign:foreign:$small:1:4096" >"$work/alone" && awk '$1 == "allocation" {print $2}' "$work/alone")
+    io.gds4j.ffi.cufile.LibCuFileFigures "$data" "allocation:allocation:$small:1:4096" | awk '{print $2}')
 
 status=0
 echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $TURNS alternations within a process, and of $ROUNDS alternations of processes of $REPEAT each"
@@ -79,10 +83,11 @@ line() { # name, title, allowed percent or nothing, 1 if more is better
     [ -z "$3" ] || awk -v c="$c" -v j="$j" -v p="$3" -v more="$4" 'BEGIN {r = j / c; exit !(more ? r >= 1 - p / 100 : r <= 1 + p / 100)}' || status=5
 }
 line latency.here "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
+line bare.here "4 KiB hot, us, the binding alone" "" 0
+line foreign.here "4 KiB, thread without a context, us" "" 0
 line rate.here "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
 line latency "4 KiB hot, us, processes" "" 0
 line rate "16 MiB x 16, GB/s, processes" "" 1
-printf '| %-34s | %9s | %9s | %7s |\n' "4 KiB, thread without a context, us" - "$(awk '$1 == "foreign" {print $2}' "$work/alone")" -
 printf '| %-34s | %9s | %9s | %7s |\n' "Java heap, bytes a read" - "$bytes" -
 awk -v b="$bytes" 'BEGIN {exit !(b < 1)}' || status=5
 echo

@@ -4,8 +4,11 @@ import com.sun.management.ThreadMXBean;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.DynamicLoader;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -22,10 +25,12 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -33,10 +38,12 @@ import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordingFile;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
- * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. Two more:
+ * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. More: {@code bare},
+ * the binding without guards; {@code foreign}, on a thread without a CUDA context; {@code opener}, on the thread that opened the driver;
  * {@code allocation}, bytes of the Java heap for each read, over a million of them; {@code sites}, the number of places that
  * allocate, each named on standard error.
  */
@@ -49,9 +56,12 @@ final class LibCuFileFigures {
 
     private final CuFileHandle handle;
     private final MemoryAllocation memory;
-    private boolean warm;
+    private final String file;
+    private @Nullable Reader bare;
+    private final Set<String> warm = new HashSet<>();
 
-    private LibCuFileFigures(CuFileHandle handle, MemoryAllocation memory) {
+    private LibCuFileFigures(String file, CuFileHandle handle, MemoryAllocation memory) {
+        this.file = file;
         this.handle = handle;
         this.memory = memory;
     }
@@ -62,6 +72,10 @@ final class LibCuFileFigures {
             return new Job(
                     fields[0], fields[1], Long.parseLong(fields[2]), Integer.parseInt(fields[3]),
                     Long.parseLong(fields[4]));
+        }
+
+        boolean isInC() {
+            return kind.equals("latency") || kind.equals("hot");
         }
 
         /** As the C program has them. */
@@ -83,14 +97,16 @@ final class LibCuFileFigures {
                 CuFileDriver.open(new LibCuFileBackendProvider().create(CuFileConfig.defaults()));
                 CuFileHandle handle = driver.openFile(Path.of(file));
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes)) {
-            LibCuFileFigures figures = new LibCuFileFigures(handle, memory);
+            LibCuFileFigures figures = new LibCuFileFigures(file, handle, memory);
+            boolean first = false;
             for (int i = 0; i < jobs.size(); i++) {
-                boolean first = i % 2 == 0;
-                if (beside.isPresent() && first) {
+                boolean both = beside.isPresent() && jobs.get(i).isInC();
+                first ^= both;
+                if (both && first) {
                     beside.get().run(file, words.get(i));
                 }
                 figures.run(jobs.get(i));
-                if (beside.isPresent() && !first) {
+                if (both && !first) {
                     beside.get().run(file, words.get(i));
                 }
             }
@@ -99,8 +115,10 @@ final class LibCuFileFigures {
 
     private void run(Job job) throws InterruptedException {
         double value = switch (job.kind()) {
-            case "latency" -> latency(job);
-            case "foreign" -> latencyWithoutContext(job);
+            case "latency" -> latency(job, reader(), LibCuFileFigures::makeCurrent);
+            case "bare" -> latency(job, bareReader(), LibCuFileFigures::makeCurrent);
+            case "opener" -> latencyHere(job, reader());
+            case "foreign" -> latency(job, reader(), () -> { });
             case "hot" -> throughput(job);
             case "allocation" -> allocation(job);
             case "sites" -> sites(job);
@@ -137,30 +155,69 @@ final class LibCuFileFigures {
         }
     }
 
-    /** Microseconds of one read. */
-    private double latency(Job job) {
-        makeCurrent();
-        if (!warm) {
-            reads(job, WARM_UP_OPS);
-            warm = true;
+    /** What is measured. */
+    private interface Reader {
+        long read(long size, long fileOffset);
+    }
+
+    private Reader reader() {
+        MemoryRange range = memory.range();
+        return (size, fileOffset) -> handle.read(range, size, fileOffset, 0);
+    }
+
+    /** The binding alone, with a handle of its own. */
+    private Reader bareReader() {
+        if (bare == null) {
+            bare = makeBareReader();
         }
-        reads(job, LATENCY_OPS);
+        return bare;
+    }
+
+    private Reader makeBareReader() {
+        if (!(LibCuFile.locate() instanceof LibCuFile.Found found)
+                || !(LibCuFile.load(found) instanceof DynamicLoader.Loaded loaded)) {
+            throw new IllegalStateException("no libcufile: " + LibCuFile.locate());
+        }
+        CuFileLibrary library = new FfmCuFileLibrary(loaded.symbols(), "measured");
+        int fd = FfmPosix.instance().open(file, PosixConstants.O_RDWR, 0);
+        long raw = library.handleRegister(fd);
+        long address = memory.range().address();
+        return (size, fileOffset) -> library.read(raw, address, size, fileOffset, 0);
+    }
+
+    /**
+     * Microseconds of one read: on a thread of its own, as in C.
+     *
+     * @param prepare what the thread does first
+     */
+    private double latency(Job job, Reader reader, Runnable prepare) throws InterruptedException {
+        onThread(() -> {
+            prepare.run();
+            reads(job, reader, warm.add(job.kind()) ? WARM_UP_OPS : LATENCY_OPS);
+        });
+        double[] micros = new double[1];
+        onThread(() -> {
+            prepare.run();
+            micros[0] = micros(job, reader);
+        });
+        return micros[0];
+    }
+
+    /** The same on the thread that opened the driver. */
+    private double latencyHere(Job job, Reader reader) {
+        makeCurrent();
+        reads(job, reader, warm.add(job.kind()) ? WARM_UP_OPS : LATENCY_OPS);
+        return micros(job, reader);
+    }
+
+    private static double micros(Job job, Reader reader) {
         long began = System.nanoTime();
-        reads(job, LATENCY_OPS);
+        reads(job, reader, LATENCY_OPS);
         return (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
     }
 
-    /** The same on a thread that has no CUDA context: one is pushed and popped for each read. */
-    private double latencyWithoutContext(Job job) throws InterruptedException {
-        double[] micros = new double[1];
-        Thread thread = Thread.ofPlatform().start(() -> {
-            reads(job, WARM_UP_OPS);
-            long began = System.nanoTime();
-            reads(job, LATENCY_OPS);
-            micros[0] = (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
-        });
-        thread.join();
-        return micros[0];
+    private static void onThread(Runnable task) throws InterruptedException {
+        Thread.ofPlatform().start(task).join();
     }
 
     /** As the C program's threads do before they begin. */
@@ -169,37 +226,37 @@ final class LibCuFileFigures {
         RawLibrary.succeed(contexts.cuda().ctxSetCurrent(contexts.primary(0)));
     }
 
-    private void reads(Job job, int count) {
-        MemoryRange range = memory.range();
+    private static void reads(Job job, Reader reader, int count) {
         long places = job.bytes() / job.request();
         for (int i = 0; i < count; i++) {
-            read(range, job.request(), i % places * job.request(), 0);
+            check(reader.read(job.request(), i % places * job.request()), job.request());
         }
     }
 
-    private void read(MemoryRange range, long size, long fileOffset, long bufferOffset) {
-        long moved = handle.read(range, size, fileOffset, bufferOffset);
+    private static void check(long moved, long size) {
         if (moved != size) {
-            throw new IllegalStateException("%d of %d bytes at %d".formatted(moved, size, fileOffset));
+            throw new IllegalStateException("%d of %d bytes".formatted(moved, size));
         }
     }
 
     /** Bytes of the heap for a read of this thread. */
     private double allocation(Job job) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        reads(job, WARM_UP_OPS);
+        Reader reader = reader();
+        reads(job, reader, WARM_UP_OPS);
         long before = threads.getCurrentThreadAllocatedBytes();
-        reads(job, ALLOCATION_OPS);
+        reads(job, reader, ALLOCATION_OPS);
         return (threads.getCurrentThreadAllocatedBytes() - before) / (double) ALLOCATION_OPS;
     }
 
     private double sites(Job job) {
-        reads(job, WARM_UP_OPS);
+        Reader reader = reader();
+        reads(job, reader, WARM_UP_OPS);
         Map<String, Long> found = new TreeMap<>();
         try (Recording recording = new Recording()) {
             recording.enable("jdk.ObjectAllocationSample").with("throttle", "1000/s").withStackTrace();
             recording.start();
-            reads(job, ALLOCATION_OPS);
+            reads(job, reader, ALLOCATION_OPS);
             recording.stop();
             Path file = Files.createTempFile("sites", ".jfr");
             recording.dump(file);
@@ -246,7 +303,8 @@ final class LibCuFileFigures {
                 await(gate);
                 begins[id] = System.nanoTime();
                 for (long r = count * id / job.threads(); r < count * (id + 1) / job.threads(); r++) {
-                    read(memory.range(), job.request(), r * job.request(), r * job.request());
+                    long at = r * job.request();
+                    check(handle.read(memory.range(), job.request(), at, at), job.request());
                 }
                 ends[id] = System.nanoTime();
             }));
