@@ -8,13 +8,16 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Native memory of one thread, made at its first call and used by all later ones: the errno of its last call, and room for
+ * What one thread needs for its native calls, made at the first and used by all later ones: the errno of its last call, and room for
  * the out-parameters of one. A shared errno buffer would mix up the threads' failures; one per call would cost an
  * allocation.
  */
 public final class CallState {
     /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
     public static final Linker.Option CAPTURE_ERRNO = Linker.Option.captureCallState("errno");
+
+    /** Numbers in {@link #notes()}. */
+    public static final int NOTES = 24;
 
     /** Bytes of {@link #scratch()}. */
     public static final long SCRATCH_BYTES = 512;
@@ -25,6 +28,8 @@ public final class CallState {
 
     private final MemorySegment errnoSlot;
     private final MemorySegment scratch;
+    private final long[] answer = new long[1];
+    private final long[] notes = new long[NOTES];
 
     private CallState() {
         // Reachable from the thread alone, hence freed some time after it.
@@ -56,6 +61,19 @@ public final class CallState {
     /** {@code result}, or {@code -errno} where it is negative. */
     public int resultOrErrno(int result) {
         return result < 0 ? -errno() : result;
+    }
+
+    /** Room for a number that a call answers, which is read before the next call. */
+    public long[] answer() {
+        return answer;
+    }
+
+    /**
+     * What {@code KnownContexts} remembers of this thread's reads, and nobody else. It is here because each further thread-local costs
+     * a read some 20 ns.
+     */
+    public long[] notes() {
+        return notes;
     }
 
     /** Room for out-parameters, 64-byte aligned; content is that of earlier calls. */

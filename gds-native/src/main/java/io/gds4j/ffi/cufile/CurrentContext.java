@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.ffi.CallState;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.function.Supplier;
@@ -11,8 +12,6 @@ import java.util.function.Supplier;
 final class CurrentContext {
     /** No context is needed. */
     static final long NONE = 0;
-
-    private static final ThreadLocal<long[]> CELL = ThreadLocal.withInitial(() -> new long[1]);
 
     private CurrentContext() {
     }
@@ -26,7 +25,7 @@ final class CurrentContext {
         if (context == NONE) {
             return false;
         }
-        long[] cell = CELL.get();
+        long[] cell = CallState.current().answer();
         if (cuda.ctxGetCurrent(cell) == Cuda.SUCCESS && cell[0] == context) {
             return false;
         }
@@ -35,7 +34,7 @@ final class CurrentContext {
     }
 
     static void pop(Cuda cuda) {
-        cuda.ctxPopCurrent(CELL.get());
+        cuda.ctxPopCurrent(CallState.current().answer());
     }
 
     /** Makes a call in it. */

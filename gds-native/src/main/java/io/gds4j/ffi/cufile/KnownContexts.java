@@ -1,5 +1,6 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.ffi.CallState;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -10,13 +11,12 @@ import io.gds4j.memory.MemoryRange;
  * time, since nobody says when it is freed.
  */
 final class KnownContexts {
-    private static final int ENTRIES = 8;
-    /** Identity of the allocation, its address, its context. */
+    /** Identity of the allocation, its address, its context: numbers alone, so that nobody is kept from being collected. */
     private static final int FIELDS = 3;
 
+    private static final int ENTRIES = CallState.NOTES / FIELDS;
+
     private final CudaContexts contexts;
-    /** Numbers alone, so that nobody is kept from being collected. */
-    private final ThreadLocal<long[]> lately = ThreadLocal.withInitial(() -> new long[ENTRIES * FIELDS]);
 
     KnownContexts(CudaContexts contexts) {
         this.contexts = contexts;
@@ -32,7 +32,7 @@ final class KnownContexts {
         if (owner == null) {
             return contexts.contextOf(memory.address(), memory.device());
         }
-        long[] entries = lately.get();
+        long[] entries = CallState.current().notes();
         int identity = System.identityHashCode(owner);
         long address = owner.range().address();
         int at = (identity & ENTRIES - 1) * FIELDS;

@@ -25,12 +25,12 @@ import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -38,18 +38,17 @@ import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordingFile;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
- * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. More: {@code bare},
- * the binding without guards; {@code foreign}, on a thread without a CUDA context; {@code opener}, on the thread that opened the driver;
- * {@code allocation}, bytes of the Java heap for each read, over a million of them; {@code sites}, the number of places that
+ * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. More: {@code turns},
+ * as many as the case has threads; {@code foreign}, on a thread without a CUDA context; {@code allocation}, bytes of the Java heap for each read, over a million of them; {@code sites}, the number of places that
  * allocate, each named on standard error.
  */
 final class LibCuFileFigures {
     private static final String BESIDE = "--beside=";
     private static final int LATENCY_OPS = 8000;
+    private static final int TURN_OPS = 500;
     /** Reads until the JIT compiler is done with them. */
     private static final int WARM_UP_OPS = 60_000;
     private static final int ALLOCATION_OPS = 1_000_000;
@@ -57,8 +56,6 @@ final class LibCuFileFigures {
     private final CuFileHandle handle;
     private final MemoryAllocation memory;
     private final String file;
-    private @Nullable Reader bare;
-    private final Set<String> warm = new HashSet<>();
 
     private LibCuFileFigures(String file, CuFileHandle handle, MemoryAllocation memory) {
         this.file = file;
@@ -72,10 +69,6 @@ final class LibCuFileFigures {
             return new Job(
                     fields[0], fields[1], Long.parseLong(fields[2]), Integer.parseInt(fields[3]),
                     Long.parseLong(fields[4]));
-        }
-
-        boolean isInC() {
-            return kind.equals("latency") || kind.equals("hot");
         }
 
         /** As the C program has them. */
@@ -98,39 +91,44 @@ final class LibCuFileFigures {
                 CuFileHandle handle = driver.openFile(Path.of(file));
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes)) {
             LibCuFileFigures figures = new LibCuFileFigures(file, handle, memory);
-            boolean first = false;
             for (int i = 0; i < jobs.size(); i++) {
-                boolean both = beside.isPresent() && jobs.get(i).isInC();
-                first ^= both;
-                if (both && first) {
+                Job job = jobs.get(i);
+                if (job.kind().equals("turns")) {
+                    onThread(() -> figures.turns(job, beside.orElseThrow()));
+                    continue;
+                }
+                if (beside.isPresent() && i % 2 == 0) {
                     beside.get().run(file, words.get(i));
                 }
-                figures.run(jobs.get(i));
-                if (both && !first) {
+                print(job.name(), figures.measure(job));
+                if (beside.isPresent() && i % 2 == 1) {
                     beside.get().run(file, words.get(i));
                 }
             }
         }
     }
 
-    private void run(Job job) throws InterruptedException {
-        double value = switch (job.kind()) {
-            case "latency" -> latency(job, reader(), LibCuFileFigures::makeCurrent);
-            case "bare" -> latency(job, bareReader(), LibCuFileFigures::makeCurrent);
-            case "opener" -> latencyHere(job, reader());
-            case "foreign" -> latency(job, reader(), () -> { });
+    private double measure(Job job) throws InterruptedException {
+        return switch (job.kind()) {
+            case "latency" -> latency(job, LibCuFileFigures::makeCurrent);
+            case "foreign" -> latency(job, () -> {
+            });
             case "hot" -> throughput(job);
             case "allocation" -> allocation(job);
             case "sites" -> sites(job);
             default -> throw new IllegalArgumentException(job.kind());
         };
-        System.out.printf(Locale.ROOT, "%s %.3f%n", job.name(), value);
+    }
+
+    private static void print(String name, double value) {
+        System.out.printf(Locale.ROOT, "%s %.3f%n", name, value);
         System.out.flush();
     }
 
     /** limits.c as a library. It uses the libcufile of this process, with a handle, memory and threads of its own. */
     private static final class CProgram {
         private final MethodHandle main;
+        private final MethodHandle reads;
 
         CProgram(String library) {
             SymbolLookup symbols = SymbolLookup.libraryLookup(Path.of(library), Arena.global());
@@ -138,6 +136,22 @@ final class LibCuFileFigures {
                     .downcallHandle(
                             symbols.findOrThrow("limits_main"),
                             FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+            reads = Linker.nativeLinker()
+                    .downcallHandle(
+                            symbols.findOrThrow("limits_reads"),
+                            FunctionDescriptor.of(
+                                    ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
+        }
+
+        /** Reads on this thread. */
+        void reads(long handle, long address, Job job, long count) {
+            try {
+                long places = job.bytes() / job.request();
+                check((int) reads.invokeExact(handle, address, job.request(), places, count), 0);
+            } catch (Throwable t) {
+                throw new IllegalStateException(t);
+            }
         }
 
         /** Prints the case's value with a name that begins with "c-". */
@@ -156,64 +170,79 @@ final class LibCuFileFigures {
     }
 
     /** What is measured. */
-    private interface Reader {
-        long read(long size, long fileOffset);
+    private interface Reads {
+        void run(int count);
     }
 
-    private Reader reader() {
+    private Reads reads(Job job) {
         MemoryRange range = memory.range();
-        return (size, fileOffset) -> handle.read(range, size, fileOffset, 0);
+        long places = job.bytes() / job.request();
+        return count -> {
+            for (int i = 0; i < count; i++) {
+                check(handle.read(range, job.request(), i % places * job.request(), 0), job.request());
+            }
+        };
     }
 
-    /** The binding alone, with a handle of its own. */
-    private Reader bareReader() {
-        if (bare == null) {
-            bare = makeBareReader();
+    /** The same by the binding alone. */
+    private static Reads bareReads(Job job, CuFileLibrary library, long bare, long address) {
+        long places = job.bytes() / job.request();
+        return count -> {
+            for (int i = 0; i < count; i++) {
+                check(library.read(bare, address, job.request(), i % places * job.request(), 0), job.request());
+            }
+        };
+    }
+
+    private static void check(long moved, long size) {
+        if (moved != size) {
+            throw new IllegalStateException("%d instead of %d".formatted(moved, size));
         }
-        return bare;
     }
 
-    private Reader makeBareReader() {
+    /**
+     * C, the binding alone and Java in turns on this thread, a few milliseconds each, into the same memory: on other processors, and at
+     * other times, all of them take a tenth more or less.
+     */
+    private void turns(Job job, CProgram program) {
         if (!(LibCuFile.locate() instanceof LibCuFile.Found found)
                 || !(LibCuFile.load(found) instanceof DynamicLoader.Loaded loaded)) {
             throw new IllegalStateException("no libcufile: " + LibCuFile.locate());
         }
         CuFileLibrary library = new FfmCuFileLibrary(loaded.symbols(), "measured");
-        int fd = FfmPosix.instance().open(file, PosixConstants.O_RDWR, 0);
-        long raw = library.handleRegister(fd);
+        long bare = library.handleRegister(FfmPosix.instance().open(file, PosixConstants.O_RDWR, 0));
         long address = memory.range().address();
-        return (size, fileOffset) -> library.read(raw, address, size, fileOffset, 0);
+        Map<String, Reads> all = new LinkedHashMap<>();
+        all.put("c-", count -> program.reads(bare, address, job, count));
+        all.put("bare-", bareReads(job, library, bare, address));
+        all.put("", reads(job));
+        makeCurrent();
+        all.values().forEach(reads -> reads.run(WARM_UP_OPS));
+        List<String> order = new ArrayList<>(all.keySet());
+        for (int i = 0; i < job.threads(); i++) {
+            Collections.rotate(order, 1);
+            for (String name : order) {
+                print(name + job.name(), micros(all.get(name), TURN_OPS));
+            }
+        }
     }
 
-    /**
-     * Microseconds of one read: on a thread of its own, as in C.
-     *
-     * @param prepare what the thread does first
-     */
-    private double latency(Job job, Reader reader, Runnable prepare) throws InterruptedException {
-        onThread(() -> {
-            prepare.run();
-            reads(job, reader, warm.add(job.kind()) ? WARM_UP_OPS : LATENCY_OPS);
-        });
+    /** Microseconds of one read: on a thread of its own, as in C. */
+    private double latency(Job job, Runnable prepare) throws InterruptedException {
+        Reads reads = reads(job);
         double[] micros = new double[1];
         onThread(() -> {
             prepare.run();
-            micros[0] = micros(job, reader);
+            reads.run(WARM_UP_OPS);
+            micros[0] = micros(reads, LATENCY_OPS);
         });
         return micros[0];
     }
 
-    /** The same on the thread that opened the driver. */
-    private double latencyHere(Job job, Reader reader) {
-        makeCurrent();
-        reads(job, reader, warm.add(job.kind()) ? WARM_UP_OPS : LATENCY_OPS);
-        return micros(job, reader);
-    }
-
-    private static double micros(Job job, Reader reader) {
+    private static double micros(Reads reads, int count) {
         long began = System.nanoTime();
-        reads(job, reader, LATENCY_OPS);
-        return (System.nanoTime() - began) / 1e3 / LATENCY_OPS;
+        reads.run(count);
+        return (System.nanoTime() - began) / 1e3 / count;
     }
 
     private static void onThread(Runnable task) throws InterruptedException {
@@ -226,37 +255,24 @@ final class LibCuFileFigures {
         RawLibrary.succeed(contexts.cuda().ctxSetCurrent(contexts.primary(0)));
     }
 
-    private static void reads(Job job, Reader reader, int count) {
-        long places = job.bytes() / job.request();
-        for (int i = 0; i < count; i++) {
-            check(reader.read(job.request(), i % places * job.request()), job.request());
-        }
-    }
-
-    private static void check(long moved, long size) {
-        if (moved != size) {
-            throw new IllegalStateException("%d of %d bytes".formatted(moved, size));
-        }
-    }
-
     /** Bytes of the heap for a read of this thread. */
     private double allocation(Job job) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        Reader reader = reader();
-        reads(job, reader, WARM_UP_OPS);
+        Reads reads = reads(job);
+        reads.run(WARM_UP_OPS);
         long before = threads.getCurrentThreadAllocatedBytes();
-        reads(job, reader, ALLOCATION_OPS);
+        reads.run(ALLOCATION_OPS);
         return (threads.getCurrentThreadAllocatedBytes() - before) / (double) ALLOCATION_OPS;
     }
 
     private double sites(Job job) {
-        Reader reader = reader();
-        reads(job, reader, WARM_UP_OPS);
+        Reads reads = reads(job);
+        reads.run(WARM_UP_OPS);
         Map<String, Long> found = new TreeMap<>();
         try (Recording recording = new Recording()) {
             recording.enable("jdk.ObjectAllocationSample").with("throttle", "1000/s").withStackTrace();
             recording.start();
-            reads(job, reader, ALLOCATION_OPS);
+            reads.run(ALLOCATION_OPS);
             recording.stop();
             Path file = Files.createTempFile("sites", ".jfr");
             recording.dump(file);
