@@ -16,6 +16,7 @@ final class Bar implements Progress {
     private static final long UPDATE_NANOS = UPDATE_MILLIS * 1_000_000L;
 
     private final ProgressBar bar;
+    private final Line line;
     private final long start = System.nanoTime();
     /** A signal must not leave half a bar in front of the shell's prompt. */
     private final Thread hook = new Thread(this::wipe, "gds-progress-wipe");
@@ -24,15 +25,15 @@ final class Bar implements Progress {
     Bar(Terminal terminal, String task, long total) {
         Scale scale = Scale.of(total);
         // One column stays free: a line that fills the last one wraps on some terminals.
+        line = new Line(terminal.err(), terminal.columns() - 1);
         bar = new ProgressBarBuilder()
                 .setTaskName(task)
                 .setInitialMax(total)
                 .setUnit(scale.unit, scale.factor)
                 .setStyle(terminal.showsUnicode() ? ProgressBarStyle.UNICODE_BLOCK : ProgressBarStyle.ASCII)
                 .setUpdateIntervalMillis(UPDATE_MILLIS)
-                .setConsumer(new Line(terminal.err(), terminal.columns() - 1))
+                .setConsumer(line)
                 .hideEta()
-                .clearDisplayOnFinish()
                 .build();
         Runtime.getRuntime().addShutdownHook(hook);
     }
@@ -59,6 +60,9 @@ final class Bar implements Progress {
 
     private void wipe() {
         bar.close();
+        // The library's own wiping is left out where it has not drawn before.
+        line.clear();
+        line.close();
     }
 
     /** The library's line, without the line break at its end. */

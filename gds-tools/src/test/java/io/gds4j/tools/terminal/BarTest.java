@@ -1,0 +1,32 @@
+package io.gds4j.tools.terminal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What a bar leaves on the terminal. */
+class BarTest {
+    private static final int COLUMNS = 60;
+    /** The thread that draws is seldom late enough to draw first when the bar is closed. */
+    private static final int BARS = 200;
+
+    @Test
+    void barIsWipedHoweverSoonItEnds() {
+        for (int i = 0; i < BARS; i++) {
+            ByteArrayOutputStream seen = new ByteArrayOutputStream();
+            try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
+                Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + COLUMNS), () -> true);
+                try (Bar bar = new Bar(terminal, "loading", 1000)) {
+                    bar.advanceTo(1000);
+                }
+            }
+            String[] lines = seen.toString(StandardCharsets.UTF_8).split("\r");
+            assertThat(lines).as("bar %d", i).anyMatch(line -> line.contains("loading"));
+            assertThat(lines[lines.length - 1]).as("bar %d", i).isBlank().hasSizeGreaterThanOrEqualTo(COLUMNS - 3);
+        }
+    }
+}
