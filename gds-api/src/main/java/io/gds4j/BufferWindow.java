@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
 import java.util.Set;
@@ -94,19 +95,19 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
     }
 
     /** Begins a call of this thread that uses it. */
-    void enter(Session user) {
+    void enter(Session user, HeldByThread here) {
         enterKey();
         boolean entered = false;
         try {
-            buffer.enter(user);
+            buffer.enter(user, here);
             entered = true;
         } finally {
             leaveKeyUnless(entered);
         }
     }
 
-    void exit() {
-        buffer.exit();
+    void exit(HeldByThread here) {
+        buffer.exit(here);
         key.exit();
     }
 

@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
@@ -236,15 +237,15 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /** Begins a call of this thread that uses it. */
-    void enter(Session user) {
+    void enter(Session user, HeldByThread here) {
         checkUse(user);
-        if (!lifetime.enter()) {
+        if (!lifetime.enter(here)) {
             throw closed();
         }
     }
 
-    void exit() {
-        lifetime.exit();
+    void exit(HeldByThread here) {
+        lifetime.exit(here);
     }
 
     /** Begins a use that some thread ends later; closing waits for it. */

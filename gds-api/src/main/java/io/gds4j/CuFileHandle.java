@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryRange;
@@ -43,15 +44,17 @@ public final class CuFileHandle implements AutoCloseable {
     public static final long MAX_REQUEST_SIZE = Request.MAX_SIZE;
 
     private final CuFileDriver driver;
+    private final Session session;
     private final BackendFile file;
     private final Lifetime lifetime;
 
     private CuFileHandle(CuFileDriver driver, BackendFile file) {
         this.driver = driver;
+        this.session = driver.session();
         this.file = file;
-        CuFileBackend backend = driver.session().backend();
+        CuFileBackend backend = session.backend();
         String what = "CuFileHandle of " + file.path().map(Path::toString).orElse("a descriptor");
-        this.lifetime = driver.session()
+        this.lifetime = session
                 .adopt(Session.Role.TARGET, this, what, () -> backend.handleDeregister(file));
     }
 
@@ -159,7 +162,8 @@ public final class CuFileHandle implements AutoCloseable {
         if (!Request.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
-        if (!lifetime.enter()) {
+        HeldByThread here = HeldByThread.current();
+        if (!lifetime.enter(here)) {
             throw closed(request(write, size, fileOffset, bufferOffset));
         }
         boolean entered = false;
@@ -168,7 +172,7 @@ public final class CuFileHandle implements AutoCloseable {
                 checkRights(request(write, size, fileOffset, bufferOffset));
             }
             try {
-                MemoryUse.enter(driver.session(), memory);
+                MemoryUse.enter(session, memory, here);
             } catch (CuFileException e) {
                 throw request(write, size, fileOffset, bufferOffset).named(e);
             }
@@ -176,9 +180,9 @@ public final class CuFileHandle implements AutoCloseable {
             return transfer(write, memory, size, fileOffset, bufferOffset);
         } finally {
             if (entered) {
-                MemoryUse.exit(memory);
+                MemoryUse.exit(memory, here);
             }
-            lifetime.exit();
+            lifetime.exit(here);
         }
     }
 
@@ -188,7 +192,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     /** Moves the bytes; whoever calls holds file and memory. */
     private long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        RegistrationCache cache = driver.session().cache();
+        RegistrationCache cache = session.cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
             long start = MemoryUse.start(memory) + bufferOffset;
             return transfer(write, MemoryUse.base(memory), size, fileOffset, start);
@@ -208,7 +212,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
         TransferEvent event = FlightEvents.transfer(write);
-        CuFileBackend backend = driver.session().backend();
+        CuFileBackend backend = session.backend();
         long moved = 0;
         try {
             moved = write
@@ -237,7 +241,7 @@ public final class CuFileHandle implements AutoCloseable {
                 lifetime.letGo();
             }
         }
-        return driver.session()
+        return session
                 .asyncCalls()
                 .start(
                         this,
@@ -250,7 +254,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private void holdMemory(Request request, IoMemory memory) {
         try {
-            MemoryUse.hold(driver.session(), memory);
+            MemoryUse.hold(session, memory);
         } catch (CuFileException e) {
             throw request.named(e);
         }
@@ -316,18 +320,19 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request(function, file.path(), write, Request.total(copy), fileOffset, 0);
         request.checkFileRange();
         copy.forEach(request::checkAccess);
+        HeldByThread here = HeldByThread.current();
         enter(request);
         int held = 0;
         try {
             checkRights(request);
             for (MemoryRange range : copy) {
-                enterMemory(request, range);
+                enterMemory(request, range, here);
                 held++;
             }
-            CuFileBackend backend = driver.session().backend();
+            CuFileBackend backend = session.backend();
             return write ? backend.writev(file, copy, fileOffset, 0) : backend.readv(file, copy, fileOffset, 0);
         } finally {
-            copy.subList(0, held).reversed().forEach(MemoryUse::exit);
+            copy.subList(0, held).reversed().forEach(range -> MemoryUse.exit(range, here));
             lifetime.exit();
         }
     }
@@ -429,7 +434,7 @@ public final class CuFileHandle implements AutoCloseable {
         boolean entered = false;
         try {
             checkRights(request);
-            enterMemory(request, memory);
+            enterMemory(request, memory, HeldByThread.current());
             entered = true;
         } finally {
             if (!entered) {
@@ -439,8 +444,9 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     void exit(IoMemory memory) {
-        MemoryUse.exit(memory);
-        lifetime.exit();
+        HeldByThread here = HeldByThread.current();
+        MemoryUse.exit(memory, here);
+        lifetime.exit(here);
     }
 
     /** Begins a transfer that some thread ends later by {@link #unclaim}. */
@@ -462,7 +468,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private void claimMemory(Request request, IoMemory memory) {
         try {
-            MemoryUse.claim(driver.session(), memory);
+            MemoryUse.claim(session, memory);
         } catch (CuFileException e) {
             throw request.named(e);
         }
@@ -473,9 +479,9 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.unclaim();
     }
 
-    private void enterMemory(Request request, IoMemory memory) {
+    private void enterMemory(Request request, IoMemory memory, HeldByThread here) {
         try {
-            MemoryUse.enter(driver.session(), memory);
+            MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
             throw request.named(e);
         }
@@ -492,7 +498,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private CuFileException closed(Request request) {
-        boolean driverOpen = driver.session().isOpen();
+        boolean driverOpen = session.isOpen();
         return request.failure(driverOpen ? CuFileError.HANDLE_NOT_REGISTERED : CuFileError.DRIVER_NOT_INITIALIZED)
                 .detail(driverOpen ? "the handle is closed" : "the driver is closed")
                 .build();

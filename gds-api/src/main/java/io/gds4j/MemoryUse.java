@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 
@@ -37,25 +38,25 @@ final class MemoryUse {
     }
 
     /** For the time of a call of this thread. */
-    static void enter(Session session, IoMemory memory) {
-        if (memory instanceof CuFileBuffer buffer) {
-            buffer.enter(session);
+    static void enter(Session session, IoMemory memory, HeldByThread here) {
+        if (memory instanceof MemoryRange range) {
+            range.enter(here);
+        } else if (memory instanceof CuFileBuffer buffer) {
+            buffer.enter(session, here);
         } else if (memory instanceof BufferWindow window) {
-            window.enter(session);
-        } else if (memory instanceof MemoryRange range) {
-            range.enter();
+            window.enter(session, here);
         } else {
             throw foreign(memory);
         }
     }
 
-    static void exit(IoMemory memory) {
-        if (memory instanceof CuFileBuffer buffer) {
-            buffer.exit();
+    static void exit(IoMemory memory, HeldByThread here) {
+        if (memory instanceof MemoryRange range) {
+            range.exit(here);
+        } else if (memory instanceof CuFileBuffer buffer) {
+            buffer.exit(here);
         } else if (memory instanceof BufferWindow window) {
-            window.exit();
-        } else if (memory instanceof MemoryRange range) {
-            range.exit();
+            window.exit(here);
         } else {
             throw new AssertionError(memory);
         }

@@ -2,6 +2,7 @@ package io.gds4j;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.time.Duration;
@@ -135,7 +136,7 @@ class RegistrationCachePropertyTest {
             }
             long offset = random.nextLong(range.length());
             MemoryRange part = range.slice(offset, 1 + random.nextLong(range.length() - offset));
-            part.enter();
+            part.enter(HeldByThread.current());
             try {
                 counts.incrementAndGet(0);
                 CachedRegistration used = cache.use(part);
@@ -147,7 +148,7 @@ class RegistrationCachePropertyTest {
                     used.exit();
                 }
             } finally {
-                part.exit();
+                part.exit(HeldByThread.current());
             }
         } finally {
             slot.foreignUse.readLock().unlock();

@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.memory.HeldByThread;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -97,7 +98,8 @@ public class RightsBenchmark {
 
     private void hold(IoMemory memory) {
         REQUEST.checkWithin(memory);
-        MemoryUse.enter(session, memory);
-        MemoryUse.exit(memory);
+        HeldByThread here = HeldByThread.current();
+        MemoryUse.enter(session, memory, here);
+        MemoryUse.exit(memory, here);
     }
 }

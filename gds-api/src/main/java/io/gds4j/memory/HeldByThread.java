@@ -3,39 +3,65 @@ package io.gds4j.memory;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/** What the calls that this thread is inside of are using: closing that here would wait for itself. */
-final class HeldByThread {
+/**
+ * What the calls that a thread is inside of are using: closing that here would wait for itself. Whoever begins a call looks it
+ * up once and hands it to all that the call uses, since each look costs nanoseconds. For use by gds4j's own modules.
+ *
+ * @since 0.1
+ */
+public final class HeldByThread {
     private static final ThreadLocal<HeldByThread> CURRENT = ThreadLocal.withInitial(HeldByThread::new);
 
     private @Nullable Lifetime[] held = new @Nullable Lifetime[4];
     private int depth;
+    private @Nullable Object attachment;
 
     private HeldByThread() {
     }
 
-    static void push(Lifetime one) {
-        HeldByThread here = CURRENT.get();
-        if (here.depth == here.held.length) {
-            here.held = Arrays.copyOf(here.held, 2 * here.depth);
+    /** {@return that of the calling thread; not to be handed to another} */
+    public static HeldByThread current() {
+        return CURRENT.get();
+    }
+
+    /**
+     * What the backends keep of this thread, which are thus spared a thread-local of their own, some 20 ns on the way of a request.
+     *
+     * @return what {@link #attach} was given; null before
+     */
+    public @Nullable Object attachment() {
+        return attachment;
+    }
+
+    /**
+     * Keeps something of this thread, once.
+     *
+     * @param one to be kept as long as the thread lives
+     */
+    public void attach(Object one) {
+        attachment = one;
+    }
+
+    void push(Lifetime one) {
+        if (depth == held.length) {
+            held = Arrays.copyOf(held, 2 * depth);
         }
-        here.held[here.depth++] = one;
+        held[depth++] = one;
     }
 
     /** Calls nest, so that it is the last one pushed. */
-    static void pop(Lifetime one) {
-        HeldByThread here = CURRENT.get();
-        int last = here.depth - 1;
-        if (last < 0 || here.held[last] != one) {
+    void pop(Lifetime one) {
+        int last = depth - 1;
+        if (last < 0 || held[last] != one) {
             throw new AssertionError("not the innermost use of this thread");
         }
-        here.held[last] = null;
-        here.depth = last;
+        held[last] = null;
+        depth = last;
     }
 
-    static boolean contains(Lifetime one) {
-        HeldByThread here = CURRENT.get();
-        for (int i = 0; i < here.depth; i++) {
-            if (here.held[i] == one) {
+    boolean contains(Lifetime one) {
+        for (int i = 0; i < depth; i++) {
+            if (held[i] == one) {
                 return true;
             }
         }

@@ -61,27 +61,46 @@ public final class Lifetime {
     }
 
     /**
-     * Begins a call that this thread will end by {@link #exit}, innermost first; false once closing has begun.
+     * Begins a call that this thread will end by {@link #exit()}, innermost first; false once closing has begun.
      *
      * @return whether it began
      */
     public boolean enter() {
+        return enter(HeldByThread.current());
+    }
+
+    /** Ends what {@link #enter()} began. */
+    public void exit() {
+        exit(HeldByThread.current());
+    }
+
+    /**
+     * The same for a thread whose state has been looked up.
+     *
+     * @param here that of this thread
+     * @return whether it began
+     */
+    public boolean enter(HeldByThread here) {
         if (!calls.enter()) {
             return false;
         }
-        HeldByThread.push(this);
+        here.push(this);
         return true;
     }
 
-    /** Ends what {@link #enter} began. */
-    public void exit() {
-        HeldByThread.pop(this);
+    /**
+     * Ends what {@link #enter(HeldByThread)} began.
+     *
+     * @param here that of this thread
+     */
+    public void exit(HeldByThread here) {
+        here.pop(this);
         calls.exit();
     }
 
     /** {@return true inside a call of this thread} */
     public boolean isHeldByThisThread() {
-        return HeldByThread.contains(this);
+        return HeldByThread.current().contains(this);
     }
 
     /**

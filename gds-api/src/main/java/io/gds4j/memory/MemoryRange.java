@@ -216,18 +216,24 @@ public final class MemoryRange implements IoMemory {
     /**
      * Like {@link #retain()} for the time of a call of this thread, inside which freeing the memory is an error. For gds4j's
      * own modules.
+     *
+     * @param here that of this thread
      */
-    public void enter() {
+    public void enter(HeldByThread here) {
         checkAccess();
-        if (owner != null && !owner.lifetime().enter()) {
+        if (owner != null && !owner.lifetime().enter(here)) {
             throw MemoryAllocation.closed();
         }
     }
 
-    /** Ends what {@link #enter()} began, innermost first. */
-    public void exit() {
+    /**
+     * Ends what {@link #enter} began, innermost first.
+     *
+     * @param here that of this thread
+     */
+    public void exit(HeldByThread here) {
         if (owner != null) {
-            owner.lifetime().exit();
+            owner.lifetime().exit(here);
         }
     }
 

@@ -144,7 +144,7 @@ class MemoryRangeTest {
         }
 
         assertThat(codeOf(range::retain)).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
-        assertThat(codeOf(range::enter)).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+        assertThat(codeOf(() -> range.enter(HeldByThread.current()))).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
         assertThat(codeOf(range::claim)).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
     }
 

@@ -1,5 +1,6 @@
 package io.gds4j.ffi;
 
+import io.gds4j.memory.HeldByThread;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
@@ -24,7 +25,6 @@ public final class CallState {
 
     private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO = CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
-    private static final ThreadLocal<CallState> CURRENT = ThreadLocal.withInitial(CallState::new);
 
     private final MemorySegment errnoSlot;
     private final MemorySegment scratch;
@@ -40,7 +40,14 @@ public final class CallState {
 
     /** That of the calling thread; not to be handed to another. */
     public static CallState current() {
-        return CURRENT.get();
+        HeldByThread here = HeldByThread.current();
+        return here.attachment() instanceof CallState known ? known : attachTo(here);
+    }
+
+    private static CallState attachTo(HeldByThread here) {
+        CallState made = new CallState();
+        here.attach(made);
+        return made;
     }
 
     /** Where a downcall leaves errno. */

@@ -63,6 +63,8 @@ final class CudaCalls {
 
     private final MemorySegment[] entryPoints = new MemorySegment[CudaFunction.values().length];
     private final List<String> missing = new ArrayList<>();
+    /** Address of {@code cuCtxGetCurrent}: in this object, since a short transfer counts the memory it looks at. */
+    private final long current;
 
     CudaCalls(SymbolLookup library) {
         for (CudaFunction function : CudaFunction.values()) {
@@ -71,6 +73,7 @@ final class CudaCalls {
                 missing.add(function.symbol());
             }
         }
+        current = entry(CudaFunction.CTX_GET_CURRENT).address();
     }
 
     /** Required functions that the library lacks. */
@@ -106,10 +109,10 @@ final class CudaCalls {
         }
     }
 
-    /** For a native function that looks something up for the calling thread and is done: it never waits nor calls back. */
-    int look(CudaFunction function, MemorySegment a) {
+    /** {@code cuCtxGetCurrent} as native code, that looks it up for the calling thread and is done: it never waits nor calls back. */
+    int lookForCurrent(MemorySegment a) {
         try {
-            return (int) LOOK.invokeExact(entry(function), a);
+            return (int) LOOK.invokeExact(MemorySegment.ofAddress(current), a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

@@ -147,7 +147,7 @@ public final class FfmCuda implements Cuda {
     public int ctxGetCurrent(long[] context) {
         MemorySegment out = CallState.current().scratch();
         int result = isNative
-                ? calls.look(CudaFunction.CTX_GET_CURRENT, out)
+                ? calls.lookForCurrent(out)
                 : calls.call(CudaFunction.CTX_GET_CURRENT, out);
         return answer(result, out, context);
     }

@@ -55,6 +55,10 @@ final class CuFileCalls {
     private static final MethodHandle V_L = Linker.nativeLinker().downcallHandle(FunctionDescriptor.ofVoid(JAVA_LONG));
 
     private final MemorySegment[] entryPoints = new MemorySegment[CuFileFunction.values().length];
+    /** Addresses of {@code cuFileRead} and {@code cuFileWrite}: in this object, since a short transfer counts the memory it looks at. */
+    private final long read;
+
+    private final long write;
 
     /** Over the symbols of a library, which must stay loaded. */
     CuFileCalls(SymbolLookup library) {
@@ -66,6 +70,8 @@ final class CuFileCalls {
                     .findFirst()
                     .orElse(MemorySegment.NULL);
         }
+        read = entry(CuFileFunction.READ).address();
+        write = entry(CuFileFunction.WRITE).address();
     }
 
     /** Required functions that the library lacks. */
@@ -81,10 +87,10 @@ final class CuFileCalls {
     }
 
     /** {@code cuFileRead} or {@code cuFileWrite}; errno is left in the calling thread's {@link CallState}. */
-    long transfer(CuFileFunction function, long handle, long base, long size, long fileOffset, long bufferOffset) {
+    long transfer(boolean writes, long handle, long base, long size, long fileOffset, long bufferOffset) {
         try {
             return (long) R_LLLLL.invokeExact(
-                    entry(function), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
+                    entry(writes), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -92,7 +98,7 @@ final class CuFileCalls {
 
     /** The same on host memory whose arena cannot close during the call. */
     long transfer(
-            CuFileFunction function,
+            boolean writes,
             long handle,
             MemorySegment base,
             long size,
@@ -100,7 +106,7 @@ final class CuFileCalls {
             long bufferOffset) {
         try {
             return (long) R_LPLLL.invokeExact(
-                    entry(function), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
+                    entry(writes), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -289,6 +295,10 @@ final class CuFileCalls {
     /** {@code cuFileUseCount}, the one function that answers a plain long. */
     long useCount() {
         return status(CuFileFunction.USE_COUNT);
+    }
+
+    private MemorySegment entry(boolean writes) {
+        return MemorySegment.ofAddress(writes ? write : read);
     }
 
     private MemorySegment entry(CuFileFunction function) {

@@ -85,22 +85,22 @@ final class FfmCuFileLibrary implements CuFileLibrary {
 
     @Override
     public long read(long handle, long base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(CuFileFunction.READ, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(calls.transfer(false, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long read(long handle, MemorySegment base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(CuFileFunction.READ, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(calls.transfer(false, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long write(long handle, long base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(CuFileFunction.WRITE, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(calls.transfer(true, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long write(long handle, MemorySegment base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(CuFileFunction.WRITE, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(calls.transfer(true, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     private static long decode(long result, long size) {

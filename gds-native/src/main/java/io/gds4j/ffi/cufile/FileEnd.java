@@ -22,6 +22,8 @@ final class FileEnd {
     /** How long ago the end may have been seen. */
     static final Duration TRUST = Duration.ofNanos(100_000);
 
+    private static final long TRUST_NANOS = TRUST.toNanos();
+
     private static final int SEEK_END = 2;
     private static final MethodHandle LSEEK =
             Linkage.ofLibc()
@@ -35,19 +37,13 @@ final class FileEnd {
     private static final AtomicInteger SHRUNK = new AtomicInteger();
 
     private final LongSupplier look;
-    private final LongSupplier clock;
-    private final long trustNanos = TRUST.toNanos();
     private volatile long seen = Long.MIN_VALUE;
     private volatile long seenAt;
     private volatile int seenShrunk;
 
-    /**
-     * @param look bytes in the file now, or a negative number
-     * @param clock nanoseconds
-     */
-    FileEnd(LongSupplier look, LongSupplier clock) {
+    /** @param look bytes in the file now, or a negative number */
+    FileEnd(LongSupplier look) {
         this.look = look;
-        this.clock = clock;
     }
 
     /** By {@code lseek(2)}, the cheapest call that knows: bytes of the file or block device, or -1. It moves the position. */
@@ -67,19 +63,20 @@ final class FileEnd {
     /**
      * The end as a request sees it that reaches to {@code reach}: if that is not behind an end that was seen lately, that end,
      * else the end now. Negative if nobody knows.
+     *
+     * @param now by {@link System#nanoTime}
      */
-    long before(long reach) {
+    long before(long reach, long now) {
         // Against the order in which they are written: the end is never older than what is beside it.
         int shrunk = seenShrunk;
         long at = seenAt;
         long end = seen;
-        return reach <= end && shrunk == SHRUNK.get() && clock.getAsLong() - at < trustNanos ? end : lookNow();
+        return reach <= end && shrunk == SHRUNK.get() && now - at < TRUST_NANOS ? end : lookAt(now);
     }
 
     /** One looks at a time, so that no older end is kept with a newer time. */
-    private synchronized long lookNow() {
+    private synchronized long lookAt(long now) {
         int shrunk = SHRUNK.get();
-        long now = clock.getAsLong();
         long end = look.getAsLong();
         seen = end;
         seenAt = now;

@@ -27,8 +27,13 @@ final class LibraryFile implements BackendFile {
     private final int callersDescriptor;
     private final long handle;
     private final IoPathReport report;
+    /** What each request asks stands here: a further object costs it nanoseconds. */
+    private final IoPath path;
+    private final boolean direct;
+    private final boolean readable;
+    private final boolean writable;
     private final InFlight users = new InFlight();
-    private final FileEnd end = new FileEnd(this::lookForTheEnd, System::nanoTime);
+    private final FileEnd end = new FileEnd(this::lookForTheEnd);
     private volatile boolean abandoned;
 
     /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
@@ -45,6 +50,10 @@ final class LibraryFile implements BackendFile {
         this.callersDescriptor = callersDescriptor;
         this.handle = handle;
         this.report = report;
+        this.path = report.path();
+        this.direct = descriptor.isDirect();
+        this.readable = descriptor.isReadable();
+        this.writable = descriptor.isWritable();
     }
 
     LibCuFileSession session() {
@@ -57,11 +66,11 @@ final class LibraryFile implements BackendFile {
     }
 
     boolean isDirect() {
-        return descriptor.isDirect();
+        return direct;
     }
 
     IoPath servedBy() {
-        return report.path();
+        return path;
     }
 
     /** What serves a file of any backend, as far as this one can tell. */
@@ -83,7 +92,7 @@ final class LibraryFile implements BackendFile {
         if (!users.enter()) {
             return false;
         }
-        if (session.opening().isExiting()) {
+        if (session.isExiting()) {
             users.exit();
             return false;
         }
@@ -136,12 +145,12 @@ final class LibraryFile implements BackendFile {
 
     @Override
     public boolean isReadable() {
-        return descriptor.isReadable();
+        return readable;
     }
 
     @Override
     public boolean isWritable() {
-        return descriptor.isWritable();
+        return writable;
     }
 
     /**
@@ -149,7 +158,7 @@ final class LibraryFile implements BackendFile {
      * {@link FileEnd#before}. For those who are inside. Allocates nothing.
      */
     long endBefore(long reach) {
-        return end.before(reach);
+        return end.before(reach, System.nanoTime());
     }
 
     /** The position of an open file that the program has, too, is not ours to move. */

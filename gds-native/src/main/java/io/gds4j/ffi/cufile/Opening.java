@@ -109,11 +109,7 @@ final class Opening {
         }
     }
 
-    /** True once the JVM exits: nothing new may begin. */
-    boolean isExiting() {
-        return exiting;
-    }
-
+    /** The JVM exits. */
     void beginExit() {
         exiting = true;
     }

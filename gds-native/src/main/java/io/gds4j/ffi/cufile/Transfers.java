@@ -150,34 +150,14 @@ final class Transfers {
             long size,
             long fileOffset,
             long bufferOffset) {
-        boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
-        boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
-        boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
         while (done < size) {
             if (caller.isInterrupted()) {
-                counters.add(file.servedBy(), done);
-                throw failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
-                        .error(CuFileError.IO_ERROR)
-                        .detail("interrupted")
-                        .buildInterrupted();
+                throw interrupted(file, write, fileOffset, size, done);
             }
-            long piece = Math.min(size - done, largestPiece);
-            if (piece > ODD_PIECE && !base.kind().isHost() && !isPageAligned((fileOffset + done) | piece)) {
-                piece = ODD_PIECE;
-            }
-            if (throughSlabs) {
-                piece = Math.min(piece, slabPiece);
-            }
-            if (writesBehind) {
-                piece = beforeTheEnd(file, fileOffset + done, piece);
-            }
-            if (alignsAddress) {
-                piece = whichTheAddressAllows(file, base.address() + bufferOffset + done, fileOffset + done, piece);
-            }
-            long moved = piece == 0
-                    ? 0
-                    : call(registration, file, write, base, piece, fileOffset + done, bufferOffset + done);
+            long offset = fileOffset + done;
+            long piece = piece(file, write, base, size - done, offset, base.address() + bufferOffset + done);
+            long moved = piece == 0 ? 0 : call(registration, file, write, base, piece, offset, bufferOffset + done);
             if (moved <= 0) {
                 if (moved == 0 && !write) {
                     break;
@@ -189,6 +169,32 @@ final class Transfers {
         }
         counters.add(file.servedBy(), done);
         return done;
+    }
+
+    private CuFileException interrupted(LibraryFile file, boolean write, long fileOffset, long size, long done) {
+        counters.add(file.servedBy(), done);
+        return failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
+                .error(CuFileError.IO_ERROR)
+                .detail("interrupted")
+                .buildInterrupted();
+    }
+
+    /** How much of what is left the library is asked for at once; 0 at the end of the file. */
+    private long piece(LibraryFile file, boolean write, MemoryRange base, long left, long offset, long address) {
+        boolean host = base.kind().isHost();
+        long piece = Math.min(left, largestPiece);
+        if (!host) {
+            if (piece > ODD_PIECE && !isPageAligned(offset | piece)) {
+                piece = ODD_PIECE;
+            }
+            if (file.servedBy() == IoPath.LIBCUFILE_POSIX) {
+                piece = Math.min(piece, slabPiece);
+            }
+        }
+        if (!write && (!host || file.isDirect())) {
+            piece = beforeTheEnd(file, offset, piece);
+        }
+        return host && file.isDirect() ? whichTheAddressAllows(file, address, offset, piece) : piece;
     }
 
     private static String function(boolean write) {

@@ -11,54 +11,52 @@ class FileEndTest {
     private long size = 1000;
     private long now = Long.MAX_VALUE;
     private int looks;
-    private final FileEnd end = new FileEnd(
-            () -> {
-                looks++;
-                return size;
-            },
-            () -> now);
+    private final FileEnd end = new FileEnd(() -> {
+        looks++;
+        return size;
+    });
 
     @Test
     void whatStaysBeforeAnEndThatWasSeenLatelyIsNotLookedFor() {
-        assertThat(end.before(10)).isEqualTo(1000);
+        assertThat(end.before(10, now)).isEqualTo(1000);
         now += TRUST - 1;
-        assertThat(end.before(1000)).isEqualTo(1000);
+        assertThat(end.before(1000, now)).isEqualTo(1000);
         assertThat(looks).isEqualTo(1);
     }
 
     @Test
     void whatReachesBehindItIsLookedForEachTime() {
-        end.before(0);
+        end.before(0, now);
         size = 2000;
-        assertThat(end.before(1001)).isEqualTo(2000);
-        assertThat(end.before(2001)).isEqualTo(2000);
-        assertThat(end.before(2001)).isEqualTo(2000);
+        assertThat(end.before(1001, now)).isEqualTo(2000);
+        assertThat(end.before(2001, now)).isEqualTo(2000);
+        assertThat(end.before(2001, now)).isEqualTo(2000);
         assertThat(looks).isEqualTo(4);
     }
 
     @Test
     void fileThatOthersCutIsNoticedInTime() {
-        end.before(0);
+        end.before(0, now);
         size = 10;
         now += TRUST;
-        assertThat(end.before(500)).isEqualTo(10);
+        assertThat(end.before(500, now)).isEqualTo(10);
     }
 
     @Test
     void fileThatThisProcessCutsIsNoticedAtOnce() {
-        end.before(0);
+        end.before(0, now);
         size = 10;
         FileEnd.shrunk();
-        assertThat(end.before(500)).isEqualTo(10);
-        assertThat(end.before(5)).isEqualTo(10);
+        assertThat(end.before(500, now)).isEqualTo(10);
+        assertThat(end.before(5, now)).isEqualTo(10);
         assertThat(looks).isEqualTo(2);
     }
 
     @Test
     void endThatNobodyKnowsIsLookedForEachTime() {
         size = -1;
-        assertThat(end.before(0)).isNegative();
-        assertThat(end.before(0)).isNegative();
+        assertThat(end.before(0, now)).isNegative();
+        assertThat(end.before(0, now)).isNegative();
         assertThat(looks).isEqualTo(2);
     }
 }
