@@ -10,12 +10,15 @@
 # the test classes of gds-native and gds-testkit), else from the target folders that mvn package leaves.
 #
 #   DIR=/data SIZE_GIB=4 LATENCY_PERCENT=3 RATE_PERCENT=2
-#   TURNS=40            alternations within one process; of 4 KiB reads, 500 at a time on one thread, ten times as many
-#   ROUNDS=12 REPEAT=5  alternations of processes, and how often each measures
+#   PROCESSES=6         JVMs that alternate with C in themselves; all their turns count alike
+#   TURNS=8             alternations in each; of 4 KiB reads, 500 at a time on one thread, ten times as many
+#   ROUNDS=6 REPEAT=5   alternations of processes, and how often each measures
+#   JAVA_OPTS=-XX:+UseTransparentHugePages    more options of the JVM; the table also says what 4 KiB take without any
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-DIR=${DIR:-/data} ROUNDS=${ROUNDS:-12} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} TURNS=${TURNS:-40}
+DIR=${DIR:-/data} ROUNDS=${ROUNDS:-6} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} PROCESSES=${PROCESSES:-6} TURNS=${TURNS:-8}
+JAVA_OPTS=${JAVA_OPTS--XX:+UseTransparentHugePages}
 work=$(mktemp -d)
 data=$DIR/gds4j-libcufile.data
 trap 'rm -rf "$work" "$data"' EXIT
@@ -35,40 +38,44 @@ java=java
 size=$((SIZE_GIB << 30)) small=$((256 << 20))
 "$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
 
-turns=("latency:turns:$small:$((10 * TURNS)):4096")
+figures() { timeout 300 "$java" -XX:+UseSerialGC -Xms64m "$@"; }
+main=(--enable-native-access=ALL-UNNAMED -cp "$jars:$tests" io.gds4j.ffi.cufile.LibCuFileFigures)
+
+latency=latency:turns:$small:$((10 * TURNS)):4096
+turns=("$latency")
 for ((i = 0; i < TURNS; i++)); do turns+=("rate:hot:$size:16:$((16 << 20))"); done
-timeout 300 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
-    io.gds4j.ffi.cufile.LibCuFileFigures "--beside=$work/limits.so" "$data" "${turns[@]}" >"$work/out" || { echo "one process: status $?" >&2; exit 4; }
-for name in latency rate; do
-    awk -v n=$name '$1 == n {print $2}' "$work/out" >"$work/$name.here.java"
-    awk -v n=c-$name '$1 == n {print $2}' "$work/out" >"$work/$name.here.c"
+for ((i = 0; i < PROCESSES; i++)); do
+    figures $JAVA_OPTS "${main[@]}" "--beside=$work/limits.so" "$data" "${turns[@]}" >>"$work/turns" || { echo "one process: status $?" >&2; exit 4; }
+    figures "${main[@]}" "--beside=$work/limits.so" "$data" "$latency" >>"$work/plain" || { echo "one process: status $?" >&2; exit 4; }
 done
-awk '$1 == "bare-latency" {print $2}' "$work/out" >"$work/bare.here.java"
+values() { awk -v n="$1" '$1 == n {print $2}' "$2"; } # name, file
+for name in latency rate; do
+    values $name "$work/turns" >"$work/$name.here.java"
+    values c-$name "$work/turns" >"$work/$name.here.c"
+done
+values bare-latency "$work/turns" >"$work/bare.here.java"
 cp "$work/latency.here.c" "$work/bare.here.c"
+values latency "$work/plain" >"$work/plain.here.java"
+values c-latency "$work/plain" >"$work/plain.here.c"
 
 cases=()
 for ((i = 0; i < REPEAT; i++)); do
     cases+=("latency:latency:$small:1:4096" "rate:hot:$size:16:$((16 << 20))")
 done
 run_c() { CUFILE_LOGFILE_PATH=$work/cufile.log timeout 60 "$work/limits" gpu cufile "$data" "${cases[@]}" >"$work/out" || { echo "C: status $?" >&2; exit 4; }; sort_out c; }
-run_java() {
-    timeout 90 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
-        io.gds4j.ffi.cufile.LibCuFileFigures "$data" "${cases[@]}" >"$work/out" || { echo "Java: status $?" >&2; exit 4; }
-    sort_out java
-}
+run_java() { figures $JAVA_OPTS "${main[@]}" "$data" "${cases[@]}" >"$work/out" || { echo "Java: status $?" >&2; exit 4; }; sort_out java; }
 sort_out() { # a run's own median of each case counts once
-    for name in latency rate; do awk -v n=$name '$1 == n {print $2}' "$work/out" | median_of >>"$work/$name.$1"; done
+    for name in latency rate; do values $name "$work/out" | median_of >>"$work/$name.$1"; done
 }
 median_of() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then run_c; run_java; else run_java; run_c; fi
 done
-bytes=$(timeout 120 "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
-    io.gds4j.ffi.cufile.LibCuFileFigures "$data" "allocation:allocation:$small:1:4096" \
-    "foreign:foreign:$small:1:4096" >"$work/alone" && awk '$1 == "allocation" {print $2}' "$work/alone")
+figures $JAVA_OPTS "${main[@]}" "$data" "allocation:allocation:$small:1:4096" "foreign:foreign:$small:1:4096" >"$work/alone"
+bytes=$(values allocation "$work/alone")
 
 status=0
-echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $TURNS alternations within a process, of 4 KiB $((10 * TURNS)), and of $ROUNDS alternations of processes of $REPEAT each"
+echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $((PROCESSES * TURNS)) alternations within $PROCESSES processes, of 4 KiB $((10 * PROCESSES * TURNS)), and of $ROUNDS alternations of processes of $REPEAT each; options of the JVM: ${JAVA_OPTS:-none}"
 echo
 printf '| %-34s | %9s | %9s | %7s |\n' case C Java ratio
 printf '|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..36})" ----------: ----------: --------:
@@ -80,10 +87,11 @@ line() { # name, title, allowed percent or nothing, 1 if more is better
 }
 line latency.here "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
 line bare.here "4 KiB hot, us, the binding alone" "" 0
+line plain.here "4 KiB hot, us, without options" "" 0
 line rate.here "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
 line latency "4 KiB hot, us, processes" "" 0
 line rate "16 MiB x 16, GB/s, processes" "" 1
-printf '| %-34s | %9s | %9s | %7s |\n' "4 KiB, thread without a context, us" - "$(awk '$1 == "foreign" {print $2}' "$work/alone")" -
+printf '| %-34s | %9s | %9s | %7s |\n' "4 KiB, thread without a context, us" - "$(values foreign "$work/alone")" -
 printf '| %-34s | %9s | %9s | %7s |\n' "Java heap, bytes a read" - "$bytes" -
 awk -v b="$bytes" 'BEGIN {exit !(b < 1)}' || status=5
 echo

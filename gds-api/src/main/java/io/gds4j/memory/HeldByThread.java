@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 public final class HeldByThread {
     private static final ThreadLocal<HeldByThread> CURRENT = ThreadLocal.withInitial(HeldByThread::new);
 
-    private @Nullable Lifetime[] held = new @Nullable Lifetime[4];
+    /** {@link Lifetime#number()} of each: numbers keep nobody from being collected, and are no business of the collector's. */
+    private long[] held = new long[4];
     private int depth;
     private @Nullable Object attachment;
 
@@ -46,22 +47,21 @@ public final class HeldByThread {
         if (depth == held.length) {
             held = Arrays.copyOf(held, 2 * depth);
         }
-        held[depth++] = one;
+        held[depth++] = one.number();
     }
 
     /** Calls nest, so that it is the last one pushed. */
     void pop(Lifetime one) {
         int last = depth - 1;
-        if (last < 0 || held[last] != one) {
+        if (last < 0 || held[last] != one.number()) {
             throw new AssertionError("not the innermost use of this thread");
         }
-        held[last] = null;
         depth = last;
     }
 
     boolean contains(Lifetime one) {
         for (int i = 0; i < depth; i++) {
-            if (held[i] == one) {
+            if (held[i] == one.number()) {
                 return true;
             }
         }

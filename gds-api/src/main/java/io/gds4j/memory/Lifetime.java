@@ -6,6 +6,7 @@ import io.gds4j.error.Errno;
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +22,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Lifetime {
     private static final Cleaner CLEANER = Cleaner.create();
+    private static final AtomicLong NUMBERS = new AtomicLong();
 
+    private final long number = NUMBERS.incrementAndGet();
     private final InFlight calls = InFlight.ofManyThreads();
     private final InFlight claims = new InFlight();
     private final CountDownLatch released = new CountDownLatch(1);
@@ -48,6 +51,11 @@ public final class Lifetime {
         String site = CallSite.ofCaller();
         lifetime.cleanable = CLEANER.register(owner, () -> lifetime.forgotten(site));
         return lifetime;
+    }
+
+    /** Tells it from all others of the process. */
+    long number() {
+        return number;
     }
 
     /** {@return what it is called in messages} */

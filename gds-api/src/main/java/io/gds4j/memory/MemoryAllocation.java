@@ -3,6 +3,7 @@ package io.gds4j.memory;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that somebody owns: {@link #close()} frees it, once, after the I/O that uses it has ended.
@@ -23,6 +24,7 @@ public final class MemoryAllocation implements AutoCloseable {
     private final MemoryRange range;
     private final Lifetime lifetime;
     private final FreeListeners listeners = new FreeListeners();
+    private @Nullable Object note;
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
@@ -64,6 +66,24 @@ public final class MemoryAllocation implements AutoCloseable {
      */
     public void beforeFree(FreeListener listener) {
         listeners.add(listener);
+    }
+
+    /**
+     * What a backend has found out about the memory and would else find out for each request. For gds4j's own modules.
+     *
+     * @return what {@link #note(Object)} was given on some thread, or null
+     */
+    public @Nullable Object note() {
+        return note;
+    }
+
+    /**
+     * Keeps something as long as the memory is there.
+     *
+     * @param one immutable, its fields final: threads get at it without synchronisation
+     */
+    public void note(Object one) {
+        note = one;
     }
 
     Lifetime lifetime() {

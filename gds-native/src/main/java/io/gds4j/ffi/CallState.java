@@ -17,9 +17,6 @@ public final class CallState {
     /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
     public static final Linker.Option CAPTURE_ERRNO = Linker.Option.captureCallState("errno");
 
-    /** Numbers in {@link #notes()}. */
-    public static final int NOTES = 24;
-
     /** Bytes of {@link #scratch()}. */
     public static final long SCRATCH_BYTES = 512;
 
@@ -29,12 +26,11 @@ public final class CallState {
     private final MemorySegment errnoSlot;
     private final MemorySegment scratch;
     private final long[] answer = new long[1];
-    private final long[] notes = new long[NOTES];
 
     private CallState() {
         // Reachable from the thread alone, hence freed some time after it.
         Arena arena = Arena.ofAuto();
-        errnoSlot = arena.allocate(CAPTURED);
+        errnoSlot = arena.allocate(Long.BYTES, Long.BYTES);
         scratch = arena.allocate(SCRATCH_BYTES, 64);
     }
 
@@ -50,7 +46,7 @@ public final class CallState {
         return made;
     }
 
-    /** Where a downcall leaves errno. */
+    /** Where a downcall leaves errno; 8 bytes that any answer may stand in until then. */
     public MemorySegment errnoSlot() {
         return errnoSlot;
     }
@@ -73,14 +69,6 @@ public final class CallState {
     /** Room for a number that a call answers, which is read before the next call. */
     public long[] answer() {
         return answer;
-    }
-
-    /**
-     * What {@code KnownContexts} remembers of this thread's reads, and nobody else. It is here because each further thread-local costs
-     * a read some 20 ns.
-     */
-    public long[] notes() {
-        return notes;
     }
 
     /** Room for out-parameters, 64-byte aligned; content is that of earlier calls. */

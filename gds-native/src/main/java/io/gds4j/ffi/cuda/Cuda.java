@@ -68,6 +68,9 @@ public interface Cuda {
 
     int ctxGetCurrent(long[] context);
 
+    /** Whether {@code cuCtxGetCurrent} answers this context; allocates nothing. */
+    boolean ctxIsCurrent(long context);
+
     int ctxSetCurrent(long context);
 
     /** {@code cuCtxGetId}: unique over the process. */

@@ -63,8 +63,6 @@ final class CudaCalls {
 
     private final MemorySegment[] entryPoints = new MemorySegment[CudaFunction.values().length];
     private final List<String> missing = new ArrayList<>();
-    /** Address of {@code cuCtxGetCurrent}: in this object, since a short transfer counts the memory it looks at. */
-    private final long current;
 
     CudaCalls(SymbolLookup library) {
         for (CudaFunction function : CudaFunction.values()) {
@@ -73,7 +71,6 @@ final class CudaCalls {
                 missing.add(function.symbol());
             }
         }
-        current = entry(CudaFunction.CTX_GET_CURRENT).address();
     }
 
     /** Required functions that the library lacks. */
@@ -109,10 +106,14 @@ final class CudaCalls {
         }
     }
 
-    /** {@code cuCtxGetCurrent} as native code, that looks it up for the calling thread and is done: it never waits nor calls back. */
-    int lookForCurrent(MemorySegment a) {
+    /**
+     * For a native function that looks something up for the calling thread and is done: it never waits nor calls back.
+     *
+     * @param entry {@link #entry} of the function
+     */
+    static int look(MemorySegment entry, MemorySegment a) {
         try {
-            return (int) LOOK.invokeExact(MemorySegment.ofAddress(current), a);
+            return (int) LOOK.invokeExact(entry, a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -336,7 +337,8 @@ final class CudaCalls {
         }
     }
 
-    private MemorySegment entry(CudaFunction function) {
+    /** Where a function begins; null's address if the library lacks it. */
+    MemorySegment entry(CudaFunction function) {
         return entryPoints[function.ordinal()];
     }
 

@@ -25,6 +25,9 @@ public final class FfmCuda implements Cuda {
     private static final int FLUSH_CURRENT_CONTEXT = 0;
 
     private final CudaCalls calls;
+    /** Here, and not only in {@link #calls}: each object on the way of a short transfer costs it nanoseconds. */
+    private final MemorySegment getCurrent;
+
     private final boolean isNative;
 
     /**
@@ -38,6 +41,7 @@ public final class FfmCuda implements Cuda {
 
     private FfmCuda(SymbolLookup library, boolean isNative) {
         this.calls = new CudaCalls(library);
+        this.getCurrent = calls.entry(CudaFunction.CTX_GET_CURRENT);
         this.isNative = isNative;
     }
 
@@ -146,10 +150,14 @@ public final class FfmCuda implements Cuda {
     @Override
     public int ctxGetCurrent(long[] context) {
         MemorySegment out = CallState.current().scratch();
-        int result = isNative
-                ? calls.lookForCurrent(out)
-                : calls.call(CudaFunction.CTX_GET_CURRENT, out);
-        return answer(result, out, context);
+        return answer(calls.call(CudaFunction.CTX_GET_CURRENT, out), out, context);
+    }
+
+    @Override
+    public boolean ctxIsCurrent(long context) {
+        MemorySegment out = CallState.current().errnoSlot();
+        int result = isNative ? CudaCalls.look(getCurrent, out) : calls.call(CudaFunction.CTX_GET_CURRENT, out);
+        return result == SUCCESS && out.get(JAVA_LONG, 0) == context;
     }
 
     @Override

@@ -55,10 +55,6 @@ final class CuFileCalls {
     private static final MethodHandle V_L = Linker.nativeLinker().downcallHandle(FunctionDescriptor.ofVoid(JAVA_LONG));
 
     private final MemorySegment[] entryPoints = new MemorySegment[CuFileFunction.values().length];
-    /** Addresses of {@code cuFileRead} and {@code cuFileWrite}: in this object, since a short transfer counts the memory it looks at. */
-    private final long read;
-
-    private final long write;
 
     /** Over the symbols of a library, which must stay loaded. */
     CuFileCalls(SymbolLookup library) {
@@ -70,8 +66,6 @@ final class CuFileCalls {
                     .findFirst()
                     .orElse(MemorySegment.NULL);
         }
-        read = entry(CuFileFunction.READ).address();
-        write = entry(CuFileFunction.WRITE).address();
     }
 
     /** Required functions that the library lacks. */
@@ -86,19 +80,23 @@ final class CuFileCalls {
         return entryPoints[function.ordinal()].address() != 0;
     }
 
-    /** {@code cuFileRead} or {@code cuFileWrite}; errno is left in the calling thread's {@link CallState}. */
-    long transfer(boolean writes, long handle, long base, long size, long fileOffset, long bufferOffset) {
+    /**
+     * {@code cuFileRead} or {@code cuFileWrite}; errno is left in the calling thread's {@link CallState}.
+     *
+     * @param entry {@link #entry} of the function
+     */
+    static long transfer(MemorySegment entry, long handle, long base, long size, long fileOffset, long bufferOffset) {
         try {
             return (long) R_LLLLL.invokeExact(
-                    entry(writes), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
+                    entry, CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
     /** The same on host memory whose arena cannot close during the call. */
-    long transfer(
-            boolean writes,
+    static long transfer(
+            MemorySegment entry,
             long handle,
             MemorySegment base,
             long size,
@@ -106,7 +104,7 @@ final class CuFileCalls {
             long bufferOffset) {
         try {
             return (long) R_LPLLL.invokeExact(
-                    entry(writes), CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
+                    entry, CallState.current().errnoSlot(), handle, base, size, fileOffset, bufferOffset);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -297,11 +295,8 @@ final class CuFileCalls {
         return status(CuFileFunction.USE_COUNT);
     }
 
-    private MemorySegment entry(boolean writes) {
-        return MemorySegment.ofAddress(writes ? write : read);
-    }
-
-    private MemorySegment entry(CuFileFunction function) {
+    /** Where a function begins; null's address if the library lacks it. */
+    MemorySegment entry(CuFileFunction function) {
         return entryPoints[function.ordinal()];
     }
 

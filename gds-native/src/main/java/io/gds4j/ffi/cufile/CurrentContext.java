@@ -25,8 +25,7 @@ final class CurrentContext {
         if (context == NONE) {
             return false;
         }
-        long[] cell = CallState.current().answer();
-        if (cuda.ctxGetCurrent(cell) == Cuda.SUCCESS && cell[0] == context) {
+        if (cuda.ctxIsCurrent(context)) {
             return false;
         }
         CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context));

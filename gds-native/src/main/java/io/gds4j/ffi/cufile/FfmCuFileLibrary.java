@@ -29,6 +29,10 @@ final class FfmCuFileLibrary implements CuFileLibrary {
     private static final int TEXT_BYTES = 4096;
 
     private final CuFileCalls calls;
+    /** Here, and not only in {@link #calls}: each object on the way of a short transfer costs it nanoseconds. */
+    private final MemorySegment read;
+
+    private final MemorySegment write;
     private final String description;
 
     /**
@@ -39,6 +43,8 @@ final class FfmCuFileLibrary implements CuFileLibrary {
      */
     FfmCuFileLibrary(SymbolLookup symbols, String description) {
         this.calls = new CuFileCalls(symbols);
+        this.read = calls.entry(CuFileFunction.READ);
+        this.write = calls.entry(CuFileFunction.WRITE);
         this.description = description;
         if (!calls.missing().isEmpty()) {
             throw CuFileException.of(
@@ -85,22 +91,22 @@ final class FfmCuFileLibrary implements CuFileLibrary {
 
     @Override
     public long read(long handle, long base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(false, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(CuFileCalls.transfer(read, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long read(long handle, MemorySegment base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(false, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(CuFileCalls.transfer(read, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long write(long handle, long base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(true, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(CuFileCalls.transfer(write, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     @Override
     public long write(long handle, MemorySegment base, long size, long fileOffset, long bufferOffset) {
-        return decode(calls.transfer(true, handle, base, size, fileOffset, bufferOffset), size);
+        return decode(CuFileCalls.transfer(write, handle, base, size, fileOffset, bufferOffset), size);
     }
 
     private static long decode(long result, long size) {

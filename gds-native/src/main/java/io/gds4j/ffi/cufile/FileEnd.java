@@ -20,7 +20,7 @@ import java.util.function.LongSupplier;
  */
 final class FileEnd {
     /** How long ago the end may have been seen. */
-    static final Duration TRUST = Duration.ofNanos(100_000);
+    static final Duration TRUST = Duration.ofMillis(1);
 
     private static final long TRUST_NANOS = TRUST.toNanos();
 

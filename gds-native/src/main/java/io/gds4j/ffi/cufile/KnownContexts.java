@@ -1,22 +1,20 @@
 package io.gds4j.ffi.cufile;
 
-import io.gds4j.ffi.CallState;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 
 /**
- * Which CUDA context GPU memory belongs to. Asking the driver takes a tenth of a microsecond, so each thread remembers the
- * answer for the allocations that it used last: one that is open stays where it is. Memory without an owner is asked for each
- * time, since nobody says when it is freed.
+ * Which CUDA context GPU memory belongs to. Asking the driver takes a tenth of a microsecond, so the answer is kept with the
+ * allocation: one that is open stays where it is. Memory without an owner is asked for each time, since nobody says when it is
+ * freed.
  */
 final class KnownContexts {
-    /** Identity of the allocation, its address, its context: numbers alone, so that nobody is kept from being collected. */
-    private static final int FIELDS = 3;
-
-    private static final int ENTRIES = CallState.NOTES / FIELDS;
-
     private final CudaContexts contexts;
+
+    /** @param by whose answer it is */
+    private record Known(CudaContexts by, long context) {
+    }
 
     KnownContexts(CudaContexts contexts) {
         this.contexts = contexts;
@@ -29,19 +27,13 @@ final class KnownContexts {
      */
     long contextOf(MemoryRange memory) {
         MemoryAllocation owner = memory.owner().orElse(null);
-        if (owner == null) {
-            return contexts.contextOf(memory.address(), memory.device());
+        if (owner != null && owner.note() instanceof Known known && known.by == contexts) {
+            return known.context;
         }
-        long[] entries = CallState.current().notes();
-        int identity = System.identityHashCode(owner);
-        long address = owner.range().address();
-        int at = (identity & ENTRIES - 1) * FIELDS;
-        if (entries[at] != identity || entries[at + 1] != address) {
-            long context = contexts.contextOf(memory.address(), memory.device());
-            entries[at] = identity;
-            entries[at + 1] = address;
-            entries[at + 2] = context;
+        long context = contexts.contextOf(memory.address(), memory.device());
+        if (owner != null) {
+            owner.note(new Known(contexts, context));
         }
-        return entries[at + 2];
+        return context;
     }
 }

@@ -73,13 +73,13 @@ final class LibCuFileSession {
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
         this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
-        this.transfers = new Transfers(opening, contexts, buffers, counters);
-        this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda(), counters);
+        this.transfers = new Transfers(opening, contexts, buffers);
+        this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
         this.streams = process.duties().streams()
                 ? new LibraryStreams(opening, contexts, transfers, buffers)
                 : new OrderedStreams(opening, contexts, transfers);
         this.batches = new SessionBatches(
-                opening, transfers, counters, statistics, contexts.cuda(), carriers,
+                opening, transfers, statistics, contexts.cuda(), carriers,
                 request -> own("cuFileBatchIOSubmit", request.file()));
         this.statistics = process.duties().statistics() ? opening.statistics() : statistics;
     }
@@ -142,7 +142,7 @@ final class LibCuFileSession {
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
-        LibraryFile file = new LibraryFile(this, posix, descriptor, callers, handle, report(descriptor));
+        LibraryFile file = new LibraryFile(this, posix, descriptor, callers, handle, report(descriptor), counters);
         files.add(file);
         return file;
     }

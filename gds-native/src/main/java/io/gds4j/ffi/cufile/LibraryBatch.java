@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
@@ -51,7 +50,6 @@ final class LibraryBatch implements BackendBatch {
     private final BatchSlots inside;
     private final SlabBudget slabs;
     private final Transfers transfers;
-    private final PathCounters counters;
     private final CuFileCounters statistics;
     private final int capacity;
     private final EntryThreads<BatchEntry> singles;
@@ -65,7 +63,6 @@ final class LibraryBatch implements BackendBatch {
     LibraryBatch(
             Opening opening,
             Transfers transfers,
-            PathCounters counters,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
@@ -73,7 +70,6 @@ final class LibraryBatch implements BackendBatch {
         this.inside = new BatchSlots(opening, cuda, capacity);
         this.slabs = opening.slabs();
         this.transfers = transfers;
-        this.counters = counters;
         this.statistics = statistics;
         this.capacity = capacity;
         this.singles = new EntryThreads<>(threads, this::serve);
@@ -339,7 +335,7 @@ final class LibraryBatch implements BackendBatch {
             finish(entry, status, moved);
             return;
         }
-        counters.add(entry.file().servedBy(), moved);
+        entry.file().countMoved(moved);
         if (moved < entry.size()) {
             // It ends early what does not fit into a slab.
             singleCount++;

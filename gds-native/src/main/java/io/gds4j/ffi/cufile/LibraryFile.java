@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.InFlight;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;
@@ -12,6 +13,7 @@ import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * A file that is registered with the library. Whoever passes its handle on does so between {@link #enter} and
@@ -29,6 +31,7 @@ final class LibraryFile implements BackendFile {
     private final IoPathReport report;
     /** What each request asks stands here: a further object costs it nanoseconds. */
     private final IoPath path;
+    private final LongAdder moved;
     private final boolean direct;
     private final boolean readable;
     private final boolean writable;
@@ -43,7 +46,8 @@ final class LibraryFile implements BackendFile {
             OwnedDescriptor descriptor,
             int callersDescriptor,
             long handle,
-            IoPathReport report) {
+            IoPathReport report,
+            PathCounters counters) {
         this.session = session;
         this.posix = posix;
         this.descriptor = descriptor;
@@ -51,6 +55,7 @@ final class LibraryFile implements BackendFile {
         this.handle = handle;
         this.report = report;
         this.path = report.path();
+        this.moved = counters.of(path);
         this.direct = descriptor.isDirect();
         this.readable = descriptor.isReadable();
         this.writable = descriptor.isWritable();
@@ -71,6 +76,11 @@ final class LibraryFile implements BackendFile {
 
     IoPath servedBy() {
         return path;
+    }
+
+    /** Bytes that a transfer has moved. */
+    void countMoved(long bytes) {
+        moved.add(bytes);
     }
 
     /** What serves a file of any backend, as far as this one can tell. */

@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -25,7 +24,6 @@ final class SessionBatches {
 
     private final Opening opening;
     private final Transfers transfers;
-    private final PathCounters bytes;
     private final CuFileCounters statistics;
     private final Cuda cuda;
     private final Executor threads;
@@ -40,14 +38,12 @@ final class SessionBatches {
     SessionBatches(
             Opening opening,
             Transfers transfers,
-            PathCounters bytes,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             Function<BatchRequest, LibraryFile> owner) {
         this.opening = opening;
         this.transfers = transfers;
-        this.bytes = bytes;
         this.statistics = statistics;
         this.cuda = cuda;
         this.threads = threads;
@@ -58,7 +54,7 @@ final class SessionBatches {
         boolean well = false;
         try {
             Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
-            LibraryBatch batch = add(new LibraryBatch(opening, transfers, bytes, statistics, cuda, threads, capacity));
+            LibraryBatch batch = add(new LibraryBatch(opening, transfers, statistics, cuda, threads, capacity));
             well = true;
             return batch;
         } finally {

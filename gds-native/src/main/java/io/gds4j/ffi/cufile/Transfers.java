@@ -5,7 +5,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.statistics.PathCounters;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
@@ -29,18 +29,16 @@ final class Transfers {
     private final Cuda cuda;
     private final Registrations registrations;
     private final SessionBuffers buffers;
-    private final PathCounters counters;
     private final KnownContexts known;
     private final long slabPiece;
     private volatile long largestPiece = PIECE;
 
-    Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers, PathCounters counters) {
+    Transfers(Opening opening, CudaContexts contexts, SessionBuffers buffers) {
         this.library = opening.library();
         this.registrations = opening.registrations();
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.buffers = buffers;
-        this.counters = counters;
         this.known = new KnownContexts(contexts);
         this.slabPiece = slabPiece(opening.settings());
     }
@@ -128,12 +126,12 @@ final class Transfers {
 
     /** The context that must be current for I/O on this memory, or {@link CurrentContext#NONE}. */
     long contextOf(MemoryRange memory) {
-        return switch (memory.kind()) {
-            case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
-            // Any will do.
-            case HOST_PINNED, HOST_REGISTERED -> contexts.primary(0);
-            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> known.contextOf(memory);
-        };
+        MemoryKind kind = memory.kind();
+        if (kind.isCuda()) {
+            return known.contextOf(memory);
+        }
+        // Any will do for pinned memory.
+        return kind == MemoryKind.HOST || kind == MemoryKind.HOST_HUGEPAGE ? CurrentContext.NONE : contexts.primary(0);
     }
 
     private Registrations.@Nullable Registration enterRegistration(long base) {
@@ -150,51 +148,45 @@ final class Transfers {
             long size,
             long fileOffset,
             long bufferOffset) {
+        boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
+        boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
+        boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
         while (done < size) {
             if (caller.isInterrupted()) {
-                throw interrupted(file, write, fileOffset, size, done);
+                file.countMoved(done);
+                throw failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
+                        .error(CuFileError.IO_ERROR)
+                        .detail("interrupted")
+                        .buildInterrupted();
             }
-            long offset = fileOffset + done;
-            long piece = piece(file, write, base, size - done, offset, base.address() + bufferOffset + done);
-            long moved = piece == 0 ? 0 : call(registration, file, write, base, piece, offset, bufferOffset + done);
+            long piece = Math.min(size - done, largestPiece);
+            if (piece > ODD_PIECE && !base.kind().isHost() && !isPageAligned((fileOffset + done) | piece)) {
+                piece = ODD_PIECE;
+            }
+            if (throughSlabs) {
+                piece = Math.min(piece, slabPiece);
+            }
+            if (writesBehind) {
+                piece = beforeTheEnd(file, fileOffset + done, piece);
+            }
+            if (alignsAddress) {
+                piece = whichTheAddressAllows(file, base.address() + bufferOffset + done, fileOffset + done, piece);
+            }
+            long moved = piece == 0
+                    ? 0
+                    : call(registration, file, write, base, piece, fileOffset + done, bufferOffset + done);
             if (moved <= 0) {
                 if (moved == 0 && !write) {
                     break;
                 }
-                counters.add(file.servedBy(), done);
+                file.countMoved(done);
                 throw failure(reason(write, moved), file, fileOffset, size, done).build();
             }
             done += moved;
         }
-        counters.add(file.servedBy(), done);
+        file.countMoved(done);
         return done;
-    }
-
-    private CuFileException interrupted(LibraryFile file, boolean write, long fileOffset, long size, long done) {
-        counters.add(file.servedBy(), done);
-        return failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
-                .error(CuFileError.IO_ERROR)
-                .detail("interrupted")
-                .buildInterrupted();
-    }
-
-    /** How much of what is left the library is asked for at once; 0 at the end of the file. */
-    private long piece(LibraryFile file, boolean write, MemoryRange base, long left, long offset, long address) {
-        boolean host = base.kind().isHost();
-        long piece = Math.min(left, largestPiece);
-        if (!host) {
-            if (piece > ODD_PIECE && !isPageAligned(offset | piece)) {
-                piece = ODD_PIECE;
-            }
-            if (file.servedBy() == IoPath.LIBCUFILE_POSIX) {
-                piece = Math.min(piece, slabPiece);
-            }
-        }
-        if (!write && (!host || file.isDirect())) {
-            piece = beforeTheEnd(file, offset, piece);
-        }
-        return host && file.isDirect() ? whichTheAddressAllows(file, address, offset, piece) : piece;
     }
 
     private static String function(boolean write) {

@@ -3,7 +3,6 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -17,13 +16,11 @@ final class VectorTransfers {
     private final CuFileLibrary library;
     private final Transfers transfers;
     private final Cuda cuda;
-    private final PathCounters counters;
 
-    VectorTransfers(CuFileLibrary library, Transfers transfers, Cuda cuda, PathCounters counters) {
+    VectorTransfers(CuFileLibrary library, Transfers transfers, Cuda cuda) {
         this.library = library;
         this.transfers = transfers;
         this.cuda = cuda;
-        this.counters = counters;
     }
 
     /**
@@ -87,7 +84,7 @@ final class VectorTransfers {
             if (moved < 0) {
                 throw CuFileResults.failure(function(write), moved).path(file.path()).range(fileOffset, size).build();
             }
-            counters.add(file.servedBy(), moved);
+            file.countMoved(moved);
             return moved;
         }
     }

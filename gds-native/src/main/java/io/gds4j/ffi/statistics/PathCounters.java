@@ -17,6 +17,11 @@ public final class PathCounters {
         }
     }
 
+    /** What counts a path's bytes, for whoever always counts the same. */
+    public LongAdder of(IoPath path) {
+        return bytes[path.ordinal()];
+    }
+
     /** So many more. */
     public void add(IoPath path, long count) {
         bytes[path.ordinal()].add(count);

@@ -125,6 +125,12 @@ abstract class FakeDevices extends FakeDriver {
     }
 
     @Override
+    public boolean ctxIsCurrent(long context) {
+        long[] current = new long[1];
+        return ctxGetCurrent(current) == SUCCESS && current[0] == context;
+    }
+
+    @Override
     public int ctxGetCurrent(long[] context) {
         return plain(CudaFunction.CTX_GET_CURRENT, () -> {
             FakeContext current = stack.get().peek();

@@ -380,6 +380,18 @@ class FfmCudaTest {
     }
 
     @Test
+    void contextIsCurrentIfTheDriverAnswersIt() {
+        try (RecordingDriver driver = new RecordingDriver()) {
+            driver.offer(CTX_GET_CURRENT.symbol(), List.of(writesLong(A)));
+            FfmCuda cuda = new FfmCuda(driver);
+            assertThat(cuda.ctxIsCurrent(A)).isTrue();
+            assertThat(cuda.ctxIsCurrent(B)).isFalse();
+            driver.answer(Cuda.ERROR_ILLEGAL_ADDRESS);
+            assertThat(cuda.ctxIsCurrent(A)).isFalse();
+        }
+    }
+
+    @Test
     void theTableHoldsEveryFunction() {
         Set<CudaFunction> tested =
                 cases().map(Case::function).collect(Collectors.toCollection(() -> EnumSet.noneOf(CudaFunction.class)));

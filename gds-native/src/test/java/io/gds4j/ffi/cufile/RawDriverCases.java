@@ -117,10 +117,10 @@ final class RawDriverCases {
         library.status("statsStart", calls.status(CuFileFunction.STATS_START));
         long handle = library.registerSilently(library.buffered);
         for (int i = 0; i < 10; i++) {
-            calls.transfer(false, handle, library.device, 65536, 0, 0);
+            CuFileCalls.transfer(calls.entry(CuFileFunction.READ), handle, library.device, 65536, 0, 0);
         }
-        calls.transfer(false, handle, library.device, 1000, 3, 0);
-        calls.transfer(true, handle, library.device, 4096, 0, 0);
+        CuFileCalls.transfer(calls.entry(CuFileFunction.READ), handle, library.device, 1000, 3, 0);
+        CuFileCalls.transfer(calls.entry(CuFileFunction.WRITE), handle, library.device, 4096, 0, 0);
         MemorySegment out = library.arena.allocate(StatsLevel3.BUFFER_BYTES, 8);
         library.status("getL3", calls.status(CuFileFunction.GET_STATS_L3, out));
         StatisticsLevel3 all = StatsLevel3.read(out);

@@ -159,12 +159,12 @@ final class RawLibrary {
 
     void read(String name, long handle, long base, long size, long fileOffset, long bufferOffset) {
         transferred(name,
-                calls.transfer(false, handle, base, size, fileOffset, bufferOffset));
+                CuFileCalls.transfer(calls.entry(CuFileFunction.READ), handle, base, size, fileOffset, bufferOffset));
     }
 
     void write(String name, long handle, long base, long size, long fileOffset, long bufferOffset) {
         transferred(name,
-                calls.transfer(true, handle, base, size, fileOffset, bufferOffset));
+                CuFileCalls.transfer(calls.entry(CuFileFunction.WRITE), handle, base, size, fileOffset, bufferOffset));
     }
 
     MemorySegment cell(long value) {
