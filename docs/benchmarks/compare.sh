@@ -12,6 +12,7 @@
 #   BUDGET=220      seconds after which no further round begins (quick: 75)
 #   THREADS=8       threads of the hand-written pipeline (host: all processors, 8 at most); SLABS=2 SLEEP=1: see limits.c
 #   TUNED=12        threads of the better pipeline (all processors, 12 at most)
+#   SETTLE=10       seconds between the rounds that wait for the disk and the others
 #   LIBRARY=3       rounds in which libcufile takes part
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
@@ -31,6 +32,7 @@ cores=$(nproc)
 DIR=${DIR:-/data}
 mkdir -p "$DIR" || exit 4
 ROUNDS=${ROUNDS:-$([ -n "$quick" ] && echo 3 || echo 10)}
+SETTLE=${SETTLE:-10}
 BUDGET=${BUDGET:-$([ -n "$quick" ] && echo 75 || echo 220)}
 if [ "$mode" = gpu ]; then
     SIZE_GIB=${SIZE_GIB:-8}
@@ -100,8 +102,8 @@ add() {
         limit=hot:${BASH_REMATCH[1]}:$THREADS:$((4 * M))
         tuned=tuned:${BASH_REMATCH[1]}:$TUNED:$((4 * M))
     fi
-    # What waits for the disk comes first: where a host takes back what a guest frees, which begins seconds after a large file
-    # has left the page cache or a large program has ended, the disk waits, too, for tenths of a second.
+    # What waits for the disk has rounds of its own, before all others: where a host takes back what a guest frees, which begins
+    # seconds after a large file has left the page cache or a large program has ended, disk and memory are slower meanwhile.
     if [[ $4 =~ --(cold|mixed) ]]; then disk+=(${#cases[@]}); else rest+=(${#cases[@]}); fi
     cases+=("$1|$limit|$3|$4|$5|$tuned")
 }
@@ -167,13 +169,14 @@ for kind in wc wd; do
 done
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
-# A round is all cases of the C program, then all of ours, or the other way round.
+# A round is all cases of the C program, then all of ours, or the other way round: of those that wait for the disk, then, when
+# memory has settled, of the others.
 c_cases() { # engine, columns of its cases
     local engine=$1 file i column spec fields
     shift
     for file in "$data" "$data.wc" "$data.wd"; do
         local specs=()
-        for i in "${disk[@]}" "${rest[@]}"; do
+        for i in "${now[@]}"; do
             IFS='|' read -r -a fields <<<"${cases[$i]}"
             for column; do
                 spec=${fields[$column]}
@@ -194,8 +197,8 @@ number() { # field, what stands before it in the line
 }
 our_cases() {
     local i name ours what line= value size
-    for i in "${disk[@]}" "${rest[@]}"; do
-        [ $((SECONDS - began)) -gt $((BUDGET + 15)) ] && { echo "out of time in the middle of a round" >>"$work/errors"; return; }
+    for i in "${now[@]}"; do
+        [ $((SECONDS - began)) -gt $((until + 15)) ] && { echo "out of time in the middle of a round" >>"$work/errors"; return; }
         IFS='|' read -r name _ _ ours what _ <<<"${cases[$i]}"
         if [ "$ours" != same ]; then
             [ "$what" = alloc ] && [ "$round" -gt 2 ] && continue
@@ -216,27 +219,35 @@ our_cases() {
 }
 median() { [ -s "$1" ] && sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
-done_rounds=0
-for ((round = 0; round < ROUNDS; round++)); do
-    left=$((BUDGET - (SECONDS - began)))
-    took=$((round > 0 ? (SECONDS - began) / round : 0))
-    [ "$round" -gt 0 ] && [ "$left" -lt "$took" ] && { echo "out of time after $round rounds" >&2; break; }
-    if [ $((round % 2)) = 0 ]; then
-        c_cases limit 1 5
-        our_cases
-    else
-        our_cases
-        c_cases limit 1 5
-    fi
-    # Opening the library costs half a second: three figures are enough for a column that nobody has to reach.
-    [ -n "$cufile" ] && [ "$round" -lt "${LIBRARY:-3}" ] && c_cases cufile 2
-    done_rounds=$((round + 1))
-    echo "round $done_rounds of $ROUNDS, $((SECONDS - began)) s" >&2
-done
+run_rounds() { # what they are, seconds after which no further one begins; the cases are in now
+    local until=$2 started=$SECONDS left took
+    for ((round = 0; round < ROUNDS; round++)); do
+        left=$((until - (SECONDS - began)))
+        took=$((round > 0 ? (SECONDS - started) / round : 0))
+        [ "$round" -gt 0 ] && [ "$left" -lt "$took" ] && { echo "out of time after $round rounds" >&2; break; }
+        if [ $((round % 2)) = 0 ]; then
+            c_cases limit 1 5
+            our_cases
+        else
+            our_cases
+            c_cases limit 1 5
+        fi
+        # Opening the library costs half a second: three figures are enough for a column that nobody has to reach.
+        [ -n "$cufile" ] && [ "$round" -lt "${LIBRARY:-3}" ] && c_cases cufile 2
+        echo "$1: round $((round + 1)) of $ROUNDS, $((SECONDS - began)) s" >&2
+    done
+    rounds_done+="$round $1, "
+}
+rounds_done=
+now=("${disk[@]}")
+[ ${#disk[@]} = 0 ] || run_rounds "from the disk" $((${#rest[@]} ? BUDGET * 2 / 5 : BUDGET))
+[ ${#disk[@]} = 0 ] || [ ${#rest[@]} = 0 ] || sleep "$SETTLE"
+now=("${rest[@]}")
+[ ${#rest[@]} = 0 ] || run_rounds "from memory" "$BUDGET"
 
 # --- table ------------------------------------------------------------------------------------------------------------
 echo
-echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of $done_rounds alternations; $THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
+echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of as many alternations: $rounds_done$THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
 echo "GB/s where not said otherwise; ratio: ours over the better limit, for latencies below 1 is better; CPU: milliseconds per GB of ours"
 echo
 printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s |\n' case limit tuned libcufile ours ratio CPU

@@ -139,6 +139,10 @@ final class Transfers {
         return registrations.enter(base);
     }
 
+    /**
+     * One method, too long to be inlined: in smaller ones the JIT compiler made a single one of all that a read does, and then no
+     * longer left out a segment that FFM makes for each call, 40 bytes a read.
+     */
     private long pieces(
             Thread caller,
             Registrations.@Nullable Registration registration,
