@@ -13,12 +13,12 @@
 #   PROCESSES=6         JVMs that alternate with C in themselves; all their turns count alike
 #   TURNS=8             alternations in each; of 4 KiB reads, 500 at a time on one thread, ten times as many
 #   ROUNDS=6 REPEAT=5   alternations of processes, and how often each measures
-#   JAVA_OPTS=-XX:+UseTransparentHugePages    more options of the JVM; the table also says what 4 KiB take without any
+#   JAVA_OPTS           more options of the JVM; whatever they are, the table also says what 4 KiB take with HUGE_PAGES
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 DIR=${DIR:-/data} ROUNDS=${ROUNDS:-6} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} PROCESSES=${PROCESSES:-6} TURNS=${TURNS:-8}
-JAVA_OPTS=${JAVA_OPTS--XX:+UseTransparentHugePages}
+JAVA_OPTS=${JAVA_OPTS:-} HUGE_PAGES=-XX:+UseTransparentHugePages
 work=$(mktemp -d)
 data=$DIR/gds4j-libcufile.data
 trap 'rm -rf "$work" "$data"' EXIT
@@ -38,15 +38,17 @@ java=java
 size=$((SIZE_GIB << 30)) small=$((256 << 20))
 "$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
 
-figures() { timeout 300 "$java" -XX:+UseSerialGC -Xms64m "$@"; }
-main=(--enable-native-access=ALL-UNNAMED -cp "$jars:$tests" io.gds4j.ffi.cufile.LibCuFileFigures)
+figures() { # what they are, options of the JVM, arguments
+    timeout 300 "$java" -XX:+UseSerialGC -Xms64m $2 --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
+        io.gds4j.ffi.cufile.LibCuFileFigures "${@:3}" || { echo "$1: status $?" >&2; exit 4; }
+}
 
 latency=latency:turns:$small:$((10 * TURNS)):4096
 turns=("$latency")
 for ((i = 0; i < TURNS; i++)); do turns+=("rate:hot:$size:16:$((16 << 20))"); done
 for ((i = 0; i < PROCESSES; i++)); do
-    figures $JAVA_OPTS "${main[@]}" "--beside=$work/limits.so" "$data" "${turns[@]}" >>"$work/turns" || { echo "one process: status $?" >&2; exit 4; }
-    figures "${main[@]}" "--beside=$work/limits.so" "$data" "$latency" >>"$work/plain" || { echo "one process: status $?" >&2; exit 4; }
+    figures "one process" "$JAVA_OPTS" "--beside=$work/limits.so" "$data" "${turns[@]}" >>"$work/turns"
+    figures "huge pages" "$JAVA_OPTS $HUGE_PAGES" "--beside=$work/limits.so" "$data" "$latency" >>"$work/huge"
 done
 values() { awk -v n="$1" '$1 == n {print $2}' "$2"; } # name, file
 for name in latency rate; do
@@ -55,15 +57,15 @@ for name in latency rate; do
 done
 values bare-latency "$work/turns" >"$work/bare.here.java"
 cp "$work/latency.here.c" "$work/bare.here.c"
-values latency "$work/plain" >"$work/plain.here.java"
-values c-latency "$work/plain" >"$work/plain.here.c"
+values latency "$work/huge" >"$work/huge.here.java"
+values c-latency "$work/huge" >"$work/huge.here.c"
 
 cases=()
 for ((i = 0; i < REPEAT; i++)); do
     cases+=("latency:latency:$small:1:4096" "rate:hot:$size:16:$((16 << 20))")
 done
 run_c() { CUFILE_LOGFILE_PATH=$work/cufile.log timeout 60 "$work/limits" gpu cufile "$data" "${cases[@]}" >"$work/out" || { echo "C: status $?" >&2; exit 4; }; sort_out c; }
-run_java() { figures $JAVA_OPTS "${main[@]}" "$data" "${cases[@]}" >"$work/out" || { echo "Java: status $?" >&2; exit 4; }; sort_out java; }
+run_java() { figures Java "$JAVA_OPTS" "$data" "${cases[@]}" >"$work/out"; sort_out java; }
 sort_out() { # a run's own median of each case counts once
     for name in latency rate; do values $name "$work/out" | median_of >>"$work/$name.$1"; done
 }
@@ -71,7 +73,7 @@ median_of() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : 
 for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then run_c; run_java; else run_java; run_c; fi
 done
-figures $JAVA_OPTS "${main[@]}" "$data" "allocation:allocation:$small:1:4096" "foreign:foreign:$small:1:4096" >"$work/alone"
+figures alone "$JAVA_OPTS" "$data" "allocation:allocation:$small:1:4096" "foreign:foreign:$small:1:4096" >"$work/alone"
 bytes=$(values allocation "$work/alone")
 
 status=0
@@ -87,7 +89,7 @@ line() { # name, title, allowed percent or nothing, 1 if more is better
 }
 line latency.here "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
 line bare.here "4 KiB hot, us, the binding alone" "" 0
-line plain.here "4 KiB hot, us, without options" "" 0
+line huge.here "4 KiB hot, us, heap in huge pages" "" 0
 line rate.here "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
 line latency "4 KiB hot, us, processes" "" 0
 line rate "16 MiB x 16, GB/s, processes" "" 1
