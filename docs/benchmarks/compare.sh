@@ -221,8 +221,10 @@ our_cases() {
 }
 median() { [ -s "$1" ] && sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
-run_rounds() { # what they are, seconds after which no further one begins; the cases are in now
+run_rounds() { # what they are, seconds after which no further one begins, cases
     local until=$2 started=$SECONDS left took
+    now=("${@:3}")
+    [ $# -gt 2 ] || return
     for ((round = 0; round < ROUNDS; round++)); do
         left=$((until - (SECONDS - began)))
         took=$((round > 0 ? (SECONDS - started) / round : 0))
@@ -241,11 +243,10 @@ run_rounds() { # what they are, seconds after which no further one begins; the c
     rounds_done+="$round $1, "
 }
 rounds_done=
-now=("${disk[@]}")
-[ ${#disk[@]} = 0 ] || run_rounds "from the disk" $((${#rest[@]} ? BUDGET * 2 / 5 : BUDGET))
-[ ${#disk[@]} = 0 ] || [ ${#rest[@]} = 0 ] || sleep "$SETTLE"
-now=("${rest[@]}")
-[ ${#rest[@]} = 0 ] || run_rounds "from memory" "$BUDGET"
+both=$((${#disk[@]} && ${#rest[@]}))
+run_rounds "from the disk" $((both ? BUDGET * 2 / 5 : BUDGET)) "${disk[@]}"
+[ $both = 0 ] || sleep "$SETTLE"
+run_rounds "from memory" "$BUDGET" "${rest[@]}"
 
 # --- table ------------------------------------------------------------------------------------------------------------
 echo

@@ -71,7 +71,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
      * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Bytes of the memory
-     *         behind the count are untouched
+     *         behind the count are untouched, unless somebody cuts the file meanwhile
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
      *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
      *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment or without the right of
@@ -321,7 +321,7 @@ public final class CuFileHandle implements AutoCloseable {
         request.checkFileRange();
         copy.forEach(request::checkAccess);
         HeldByThread here = HeldByThread.current();
-        enter(request);
+        enter(request, here);
         int held = 0;
         try {
             checkRights(request);
@@ -333,7 +333,7 @@ public final class CuFileHandle implements AutoCloseable {
             return write ? backend.writev(file, copy, fileOffset, 0) : backend.readv(file, copy, fileOffset, 0);
         } finally {
             copy.subList(0, held).reversed().forEach(range -> MemoryUse.exit(range, here));
-            lifetime.exit();
+            lifetime.exit(here);
         }
     }
 
@@ -394,7 +394,7 @@ public final class CuFileHandle implements AutoCloseable {
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
-        enter(request);
+        enter(request, HeldByThread.current());
         try {
             checkRights(request);
             file.truncate(size);
@@ -430,15 +430,16 @@ public final class CuFileHandle implements AutoCloseable {
 
     /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
     void enter(Request request, IoMemory memory) {
-        enter(request);
+        HeldByThread here = HeldByThread.current();
+        enter(request, here);
         boolean entered = false;
         try {
             checkRights(request);
-            enterMemory(request, memory, HeldByThread.current());
+            enterMemory(request, memory, here);
             entered = true;
         } finally {
             if (!entered) {
-                lifetime.exit();
+                lifetime.exit(here);
             }
         }
     }
@@ -488,11 +489,11 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private void enter(String function, long size) {
-        enter(new Request(function, file.path(), false, size, -1, 0));
+        enter(new Request(function, file.path(), false, size, -1, 0), HeldByThread.current());
     }
 
-    private void enter(Request request) {
-        if (!lifetime.enter()) {
+    private void enter(Request request, HeldByThread here) {
+        if (!lifetime.enter(here)) {
             throw closed(request);
         }
     }

@@ -30,7 +30,7 @@ public final class CallState {
     private CallState() {
         // Reachable from the thread alone, hence freed some time after it.
         Arena arena = Arena.ofAuto();
-        errnoSlot = arena.allocate(Long.BYTES, Long.BYTES);
+        errnoSlot = arena.allocate(CAPTURED);
         scratch = arena.allocate(SCRATCH_BYTES, 64);
     }
 
@@ -46,7 +46,7 @@ public final class CallState {
         return made;
     }
 
-    /** Where a downcall leaves errno; 8 bytes that any answer may stand in until then. */
+    /** Where a downcall leaves errno. */
     public MemorySegment errnoSlot() {
         return errnoSlot;
     }

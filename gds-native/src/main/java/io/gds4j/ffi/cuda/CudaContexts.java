@@ -2,6 +2,7 @@ package io.gds4j.ffi.cuda;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.CallState;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.IntSupplier;
@@ -20,7 +21,6 @@ public final class CudaContexts {
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
     private final StreamWaits streamWaits = new StreamWaits();
     private final ConcurrentMap<Long, CopyKernel> copyKernels = new ConcurrentHashMap<>();
-    private final ThreadLocal<long[]> answers = ThreadLocal.withInitial(() -> new long[1]);
 
     /** Over an initialised driver. */
     public CudaContexts(Cuda cuda) {
@@ -44,7 +44,7 @@ public final class CudaContexts {
      * @throws CuFileException CUDA_POINTER_INVALID if the driver does not know the address
      */
     public long contextOf(long pointer, int device) {
-        long[] context = answers.get();
+        long[] context = CallState.current().answer();
         int result = cuda.pointerGetAttribute(context, CudaAttributes.POINTER_CONTEXT, pointer);
         if (result == Cuda.ERROR_INVALID_VALUE) {
             throw CuFileException.of(
@@ -132,7 +132,7 @@ public final class CudaContexts {
         if (!cuda.has(CudaFunction.CTX_GET_ID)) {
             return context;
         }
-        long[] id = answers.get();
+        long[] id = CallState.current().answer();
         CudaErrors.check(cuda, "cuCtxGetId", cuda.ctxGetId(context, id));
         return id[0];
     }
@@ -149,7 +149,7 @@ public final class CudaContexts {
 
     /** Ends what {@link #enter} began, on the same thread. */
     public void leave() {
-        cuda.ctxPopCurrent(answers.get());
+        cuda.ctxPopCurrent(CallState.current().answer());
     }
 
     /**

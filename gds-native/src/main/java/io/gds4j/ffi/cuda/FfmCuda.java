@@ -155,7 +155,7 @@ public final class FfmCuda implements Cuda {
 
     @Override
     public boolean ctxIsCurrent(long context) {
-        MemorySegment out = CallState.current().errnoSlot();
+        MemorySegment out = CallState.current().scratch();
         int result = isNative ? CudaCalls.look(getCurrent, out) : calls.call(CudaFunction.CTX_GET_CURRENT, out);
         return result == SUCCESS && out.get(JAVA_LONG, 0) == context;
     }

@@ -49,7 +49,6 @@ final class LibCuFileSession {
     private final Set<LibraryFile> files = new HashSet<>();
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
-    private volatile boolean exiting;
     private boolean closed;
 
     /** Opens the library, or joins those that have it open. */
@@ -86,15 +85,6 @@ final class LibCuFileSession {
 
     Opening opening() {
         return opening;
-    }
-
-    /** True once the JVM exits: nothing new may begin. */
-    boolean isExiting() {
-        return exiting;
-    }
-
-    void beginExit() {
-        exiting = true;
     }
 
     /** What it was opened with; of statistics the library may know less. */

@@ -102,7 +102,7 @@ final class LibraryFile implements BackendFile {
         if (!users.enter()) {
             return false;
         }
-        if (session.isExiting()) {
+        if (session.opening().isExiting()) {
             users.exit();
             return false;
         }

@@ -243,7 +243,6 @@ final class LibraryProcess {
             if (opening != null) {
                 opening.beginExit();
             }
-            left.forEach(LibCuFileSession::beginExit);
         }
         left.forEach(session -> session.batches().cancelAll());
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();

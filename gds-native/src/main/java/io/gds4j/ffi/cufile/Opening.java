@@ -109,7 +109,11 @@ final class Opening {
         }
     }
 
-    /** The JVM exits. */
+    /** True once the JVM exits: nothing new may begin. */
+    boolean isExiting() {
+        return exiting;
+    }
+
     void beginExit() {
         exiting = true;
     }

@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
@@ -126,12 +125,12 @@ final class Transfers {
 
     /** The context that must be current for I/O on this memory, or {@link CurrentContext#NONE}. */
     long contextOf(MemoryRange memory) {
-        MemoryKind kind = memory.kind();
-        if (kind.isCuda()) {
-            return known.contextOf(memory);
-        }
-        // Any will do for pinned memory.
-        return kind == MemoryKind.HOST || kind == MemoryKind.HOST_HUGEPAGE ? CurrentContext.NONE : contexts.primary(0);
+        return switch (memory.kind()) {
+            case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
+            // Any will do.
+            case HOST_PINNED, HOST_REGISTERED -> contexts.primary(0);
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> known.contextOf(memory);
+        };
     }
 
     private Registrations.@Nullable Registration enterRegistration(long base) {
