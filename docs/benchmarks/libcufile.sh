@@ -1,8 +1,8 @@
 #!/bin/bash
 # What a read through libcufile costs from Java beside the same read from C: the same file, cases and loops, in turns; prints
-# medians and their ratio, and bytes of the Java heap for each read. First the C program as a library of the JVM's process, which
-# shares the driver and its libcufile with Java, then in a process of its own: processes differ by more than languages do. Status 5
-# if a ratio within one process or the bytes are past what is promised (LATENCY_PERCENT, RATE_PERCENT, 1 byte).
+# medians and their ratio, and bytes of the Java heap for each read. The two programs, one after the other; and, since processes
+# differ by more than languages do, the C program as a library of the JVM's process, where it shares the driver and libcufile with
+# Java. Status 5 if the programs' ratios, or the bytes, are past what is promised (LATENCY_PERCENT, RATE_PERCENT, 1 byte).
 #
 #   docs/benchmarks/libcufile.sh
 #
@@ -10,14 +10,14 @@
 # the test classes of gds-native and gds-testkit), else from the target folders that mvn package leaves.
 #
 #   DIR=/data SIZE_GIB=4 LATENCY_PERCENT=3 RATE_PERCENT=2
+#   ROUNDS=10 REPEAT=5  alternations of the programs, and how often each measures: its own median counts
 #   PROCESSES=6         JVMs that alternate with C in themselves; all their turns count alike
 #   TURNS=8             alternations in each; of 4 KiB reads, 500 at a time on one thread, ten times as many
-#   ROUNDS=6 REPEAT=5   alternations of processes, and how often each measures
 #   JAVA_OPTS           more options of the JVM; whatever they are, the table also says what 4 KiB take with HUGE_PAGES
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-DIR=${DIR:-/data} ROUNDS=${ROUNDS:-6} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} PROCESSES=${PROCESSES:-6} TURNS=${TURNS:-8}
+DIR=${DIR:-/data} ROUNDS=${ROUNDS:-10} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} PROCESSES=${PROCESSES:-6} TURNS=${TURNS:-8}
 JAVA_OPTS=${JAVA_OPTS:-} HUGE_PAGES=-XX:+UseTransparentHugePages
 work=$(mktemp -d)
 data=$DIR/gds4j-libcufile.data
@@ -77,24 +77,24 @@ figures alone "$JAVA_OPTS" "$data" "allocation:allocation:$small:1:4096" "foreig
 bytes=$(values allocation "$work/alone")
 
 status=0
-echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $((PROCESSES * TURNS)) alternations within $PROCESSES processes, of 4 KiB $((10 * PROCESSES * TURNS)), and of $ROUNDS alternations of processes of $REPEAT each; options of the JVM: ${JAVA_OPTS:-none}"
+echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $ROUNDS alternations of the programs, $REPEAT measurements in each, and of $((PROCESSES * TURNS)) alternations within $PROCESSES processes, of 4 KiB $((10 * PROCESSES * TURNS)); options of the JVM: ${JAVA_OPTS:-none}"
 echo
-printf '| %-34s | %9s | %9s | %7s |\n' case C Java ratio
-printf '|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..36})" ----------: ----------: --------:
+printf '| %-38s | %9s | %9s | %7s |\n' case C Java ratio
+printf '|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..40})" ----------: ----------: --------:
 line() { # name, title, allowed percent or nothing, 1 if more is better
     local c j
     c=$(median_of <"$work/$1.c") j=$(median_of <"$work/$1.java")
-    printf '| %-34s | %9s | %9s | %7s |\n' "$2" "$c" "$j" "$(awk -v c="$c" -v j="$j" 'BEGIN {printf "%.4f", j / c}')"
+    printf '| %-38s | %9s | %9s | %7s |\n' "$2" "$c" "$j" "$(awk -v c="$c" -v j="$j" 'BEGIN {printf "%.4f", j / c}')"
     [ -z "$3" ] || awk -v c="$c" -v j="$j" -v p="$3" -v more="$4" 'BEGIN {r = j / c; exit !(more ? r >= 1 - p / 100 : r <= 1 + p / 100)}' || status=5
 }
-line latency.here "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
-line bare.here "4 KiB hot, us, the binding alone" "" 0
-line huge.here "4 KiB hot, us, heap in huge pages" "" 0
-line rate.here "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
-line latency "4 KiB hot, us, processes" "" 0
-line rate "16 MiB x 16, GB/s, processes" "" 1
-printf '| %-34s | %9s | %9s | %7s |\n' "4 KiB, thread without a context, us" - "$(values foreign "$work/alone")" -
-printf '| %-34s | %9s | %9s | %7s |\n' "Java heap, bytes a read" - "$bytes" -
+line latency "4 KiB hot, us" "${LATENCY_PERCENT:-3}" 0
+line rate "16 MiB x 16 threads, hot, GB/s" "${RATE_PERCENT:-2}" 1
+line latency.here "4 KiB, one process, us" "" 0
+line bare.here "4 KiB, one process, the binding alone" "" 0
+line huge.here "4 KiB, one process, huge pages" "" 0
+line rate.here "16 MiB x 16, one process, GB/s" "" 1
+printf '| %-38s | %9s | %9s | %7s |\n' "4 KiB, thread without a context, us" - "$(values foreign "$work/alone")" -
+printf '| %-38s | %9s | %9s | %7s |\n' "Java heap, bytes a read" - "$bytes" -
 awk -v b="$bytes" 'BEGIN {exit !(b < 1)}' || status=5
 echo
 for name in latency rate; do

@@ -27,7 +27,12 @@ final class GpuRing {
     /** So often a copy is looked after before it is waited for: some two milliseconds, longer than any piece takes on a free link. */
     private static final int LOOKS = 32;
 
-    private static final long BETWEEN_LOOKS_NANOS = 20_000;
+    /** Half of what a fast link needs for a copy, between these. */
+    private static final long BETWEEN_LOOKS_AT_LEAST_NANOS = 2_000;
+
+    private static final long BETWEEN_LOOKS_AT_MOST_NANOS = 20_000;
+
+    private static final long BYTES_BETWEEN_LOOKS_PER_NANO = 100;
 
     private static final long PAGE_MASK = 4095;
 
@@ -50,6 +55,7 @@ final class GpuRing {
         private @Nullable Slab slab;
         private boolean busy;
         private long piece;
+        private long bytes;
 
         /** The slab that the holder of the slot works on. */
         Slab slab() {
@@ -287,7 +293,7 @@ final class GpuRing {
             return slot.slab != null;
         }
         slot.busy = false;
-        int result = await(slot.event);
+        int result = await(slot.event, slot.bytes);
         if (result != Cuda.SUCCESS) {
             failed(transfer, slot, "cuEventSynchronize", result);
             return false;
@@ -299,10 +305,12 @@ final class GpuRing {
      * Looks a few times, asleep in between, before it asks to be woken: being woken by the GPU is an interrupt, which takes up to
      * 100 microseconds, and those of a request's threads come one after the other.
      */
-    private int await(long event) {
+    private int await(long event, long bytes) {
+        long pause = Math.clamp(
+                bytes / BYTES_BETWEEN_LOOKS_PER_NANO, BETWEEN_LOOKS_AT_LEAST_NANOS, BETWEEN_LOOKS_AT_MOST_NANOS);
         int result = cuda.eventQuery(event);
         for (int i = 0; result == Cuda.ERROR_NOT_READY && i < LOOKS; i++) {
-            sleep.sleep(BETWEEN_LOOKS_NANOS);
+            sleep.sleep(pause);
             result = cuda.eventQuery(event);
         }
         return result == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : result;
@@ -327,6 +335,7 @@ final class GpuRing {
 
     private void begun(Transfer transfer, Slot slot, long piece, long bytes, String call, int copied) {
         slot.piece = piece;
+        slot.bytes = bytes;
         if (copied != Cuda.SUCCESS) {
             failed(transfer, slot, call, copied);
         } else if (byProcessor) {

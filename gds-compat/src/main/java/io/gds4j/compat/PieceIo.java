@@ -74,6 +74,10 @@ final class PieceIo {
                 }
             }
             int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
+            if (!direct && plan.readsAhead()) {
+                // A read alone has the disk fetch a window at a time, and waits for each.
+                posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
+            }
             long moved;
             if (!direct && !hot && plan.leavesCacheAlone()) {
                 moved = passing(pair, address + at, segment, segmentOffset + at, count, position);

@@ -16,6 +16,7 @@ final class RequestPlan {
     private boolean wasCold;
     private boolean fromBothEnds;
     private boolean keepsThreads;
+    private boolean readsAhead;
 
     /**
      * Everything through the page cache.
@@ -36,6 +37,7 @@ final class RequestPlan {
         this.wasCold = false;
         this.fromBothEnds = false;
         this.keepsThreads = false;
+        this.readsAhead = false;
         return this;
     }
 
@@ -98,6 +100,16 @@ final class RequestPlan {
 
     boolean isTakenFromBothEnds() {
         return fromBothEnds;
+    }
+
+    /** The disk is told of a whole piece before the piece is read through the page cache. */
+    RequestPlan readAhead() {
+        readsAhead = true;
+        return this;
+    }
+
+    boolean readsAhead() {
+        return readsAhead;
     }
 
     boolean wasCold() {

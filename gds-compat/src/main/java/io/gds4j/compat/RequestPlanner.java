@@ -25,6 +25,9 @@ final class RequestPlanner {
     /** Each costs the GPU's driver a lock that all want. */
     private static final int STAGED_PIECES = 2;
 
+    /** Of writes past the page cache: the disk is busier with many short requests than with a few long ones (3.9 against 3.3 GB/s). */
+    private static final long STAGED_WRITE = 512 << 10;
+
     /** Threads are woken one after the other: those that came first take more. */
     private static final int UNSTAGED_PIECES = 4;
 
@@ -119,7 +122,9 @@ final class RequestPlanner {
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
         long pieceSize = whole
                 ? unstagedPiece(cached && !past)
-                : engine.pieceSize(size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES, largest);
+                : engine.pieceSize(
+                        size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES,
+                        staged && write && past ? Math.min(STAGED_WRITE, largest) : largest);
         if (past) {
             long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
             plan.direct(fileOffset, size, pieceSize, alignment, limit);
@@ -137,6 +142,9 @@ final class RequestPlanner {
         }
         if (direct && !past) {
             plan.takenFromCache();
+        }
+        if (asks && !past && !spares && !seemsCached && size > ASKED_WHOLE && pair.tellsResidency()) {
+            plan.readAhead();
         }
         if (spares) {
             plan.leaveCacheAlone(!past && residency.isWhollyCold(pair, fileOffset, size));

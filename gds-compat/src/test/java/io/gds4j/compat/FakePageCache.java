@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 final class FakePageCache implements PosixOverlay.Answer {
     private final Posix real = FfmPosix.instance();
     private final BitSet pages = new BitSet();
+    private final BitSet wanted = new BitSet();
     private final Set<Integer> direct = ConcurrentHashMap.newKeySet();
 
     /** Holds the first {@code bytes} of the file and nothing else. */
@@ -38,6 +39,11 @@ final class FakePageCache implements PosixOverlay.Answer {
     /** Takes back so many bytes, or all from {@code offset} on for length 0. */
     synchronized void drop(long offset, long length) {
         pages.clear(page(offset), length == 0 ? Math.max(page(offset), pages.length()) : page(offset + length));
+    }
+
+    /** Bytes of whole pages that the disk was told of before they were read. */
+    synchronized long wantedBytes() {
+        return (long) wanted.cardinality() * Rig.PAGE;
     }
 
     /** Bytes of whole pages. */
@@ -99,9 +105,14 @@ final class FakePageCache implements PosixOverlay.Answer {
         return (long) pages.nextClearBit(page(offset)) * Rig.PAGE;
     }
 
-    private int advise(long offset, long length, int advice) {
+    private synchronized int advise(long offset, long length, int advice) {
         if (advice == PosixConstants.POSIX_FADV_DONTNEED) {
             drop(offset, length);
+        } else if (advice == PosixConstants.POSIX_FADV_WILLNEED) {
+            BitSet told = new BitSet();
+            told.set(page(offset), page(offset + length - 1) + 1);
+            told.andNot(pages);
+            wanted.or(told);
         }
         return 0;
     }

@@ -190,15 +190,20 @@ class RequestPlannerTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"16, HOST, 1", "64, HOST, 4", "512, HOST, 32", "16, CUDA_DEVICE, 8", "512, CUDA_DEVICE, 128"})
-    void whatComesFromADiskStraightIntoMemoryComesInLongPieces(long mib, MemoryKind kind, long pieces) {
+    @CsvSource({
+            "16, HOST, 1, 1", "64, HOST, 4, 4", "512, HOST, 32, 32", "16, CUDA_DEVICE, 8, 32",
+            "512, CUDA_DEVICE, 128, 1024"})
+    void whatADiskMovesStraightGoesInLongPiecesAndWhatIsStagedOnTheWayToItInShortOnes(
+            long mib, MemoryKind kind, long read, long written) {
         long size = mib * MIB;
         Posix posix = caching(0);
         TransferEngine engine = engine(3);
         RequestPlan plan = new RequestPlan();
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+        planner(posix, engine, GIB).plan(plan, file(posix, true), memory, size, 0, 0, false);
+        assertThat(plan.pieces()).isEqualTo(read);
         planner(posix, engine, GIB).plan(plan, file(posix, true), memory, size, 0, 0, true);
-        assertThat(plan.pieces()).isEqualTo(pieces);
+        assertThat(plan.pieces()).isEqualTo(written);
         engine.close();
     }
 }

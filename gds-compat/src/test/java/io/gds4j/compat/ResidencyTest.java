@@ -191,6 +191,30 @@ class ResidencyTest {
     }
 
     @Test
+    void theDiskIsToldOfColdPiecesBeforeTheyAreReadThroughTheCache() {
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            cache.drop(SIZE / 2, SIZE / 2);
+            readWithHint(rig, file, StandardOpenOption.READ);
+            assertThat(cache.wantedBytes()).isEqualTo(SIZE / 2);
+            long told = rig.posix().calls(PosixCall.FADVISE);
+            readWithHint(rig, file, StandardOpenOption.READ);
+            assertThat(rig.posix().calls(PosixCall.FADVISE)).as("nothing is cold any more").isEqualTo(told);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theDiskIsNotToldOfWhatIsReadPastTheCacheOrDoesNotStayThere(boolean drop) {
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            cache.drop(0, SIZE);
+            readWithHint(rig, file, drop ? CuFileOpenOption.DROP : CuFileOpenOption.DIRECT);
+            assertThat(cache.wantedBytes()).isZero();
+        }
+    }
+
+    @Test
     void withTheHintWhatIsReadDoesNotFillTheCacheAndWhatIsThereStays() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
@@ -212,6 +236,7 @@ class ResidencyTest {
             readWithHint(rig, file, CuFileOpenOption.DROP);
             assertThat(rig.posix().calls(PosixCall.PREADV2)).as("reads that leave nothing there").isPositive();
             assertThat(cache.bytes()).isEqualTo(SIZE / 2);
+            assertThat(cache.wantedBytes()).isZero();
         }
     }
 
