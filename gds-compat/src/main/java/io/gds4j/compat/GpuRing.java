@@ -24,7 +24,7 @@ final class GpuRing {
     /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
 
-    /** So often a copy is looked after before it is waited for: some two milliseconds, longer than any piece takes on a free link. */
+    /** So often a copy is looked after before it is waited for: several times as long as a piece takes on a free link. */
     private static final int LOOKS = 32;
 
     /** Half of what a fast link needs for a copy, between these. */

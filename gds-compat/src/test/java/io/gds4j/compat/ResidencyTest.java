@@ -21,6 +21,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What of a file is in the page cache is read from there, also by a handle open for direct I/O, and the rest from the disk. */
@@ -33,6 +34,13 @@ class ResidencyTest {
     /** Its page cache holds the whole file. */
     private Rig rig() {
         return Rig.over(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false));
+    }
+
+    /** A file whose second half is not in the page cache. */
+    private GuardedFile halfCached(Rig rig) {
+        GuardedFile file = rig.file(SIZE);
+        cache.drop(SIZE / 2, SIZE / 2);
+        return file;
     }
 
     private static void readWhole(Rig rig, GuardedFile file) {
@@ -85,8 +93,7 @@ class ResidencyTest {
     @Test
     void halfAFileInTheCacheIsHalfReadFromThere() {
         try (Rig rig = rig()) {
-            GuardedFile file = rig.file(SIZE);
-            cache.drop(SIZE / 2, SIZE / 2);
+            GuardedFile file = halfCached(rig);
             readWhole(rig, file);
             assertThat(bytes(rig, true)).isEqualTo(SIZE / 2);
             assertThat(bytes(rig, false)).isEqualTo(SIZE / 2);
@@ -193,8 +200,7 @@ class ResidencyTest {
     @Test
     void theDiskIsToldOfColdPiecesBeforeTheyAreReadThroughTheCache() {
         try (Rig rig = rig()) {
-            GuardedFile file = rig.file(SIZE);
-            cache.drop(SIZE / 2, SIZE / 2);
+            GuardedFile file = halfCached(rig);
             readWithHint(rig, file, StandardOpenOption.READ);
             assertThat(cache.wantedBytes()).isEqualTo(SIZE / 2);
             long told = rig.posix().calls(PosixCall.FADVISE);
@@ -204,12 +210,12 @@ class ResidencyTest {
     }
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void theDiskIsNotToldOfWhatIsReadPastTheCacheOrDoesNotStayThere(boolean drop) {
+    @EnumSource(CuFileOpenOption.class)
+    void theDiskIsNotToldOfWhatIsReadPastTheCacheOrDoesNotStayThere(CuFileOpenOption option) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
-            readWithHint(rig, file, drop ? CuFileOpenOption.DROP : CuFileOpenOption.DIRECT);
+            readWithHint(rig, file, option);
             assertThat(cache.wantedBytes()).isZero();
         }
     }
@@ -217,8 +223,7 @@ class ResidencyTest {
     @Test
     void withTheHintWhatIsReadDoesNotFillTheCacheAndWhatIsThereStays() {
         try (Rig rig = rig()) {
-            GuardedFile file = rig.file(SIZE);
-            cache.drop(SIZE / 2, SIZE / 2);
+            GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
             assertThat(bytes(rig, true)).isEqualTo(SIZE / 2);
             assertThat(cache.bytes()).isEqualTo(SIZE / 2);
@@ -231,8 +236,7 @@ class ResidencyTest {
     @Test
     void withTheHintAndWithoutDirectReadsOnlyWhatWasInTheCacheStaysThere() {
         try (Rig rig = withoutDirect()) {
-            GuardedFile file = rig.file(SIZE);
-            cache.drop(SIZE / 2, SIZE / 2);
+            GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
             assertThat(rig.posix().calls(PosixCall.PREADV2)).as("reads that leave nothing there").isPositive();
             assertThat(cache.bytes()).isEqualTo(SIZE / 2);
