@@ -516,9 +516,9 @@ static void run(const struct job *asked) {
 }
 
 #ifdef CUFILE
-// For a process that has all of it already: reads one after the other on the calling thread; 0 if all were whole.
-int limits_reads(CUfileHandle_t handle, void *to, size_t request, size_t places, long count) {
-    for (long i = 0; i < count; i++)
+// For a process that has all of it already: reads one after the other on the calling thread, from a place on; 0 if all were whole.
+int limits_reads(CUfileHandle_t handle, void *to, size_t request, size_t places, long first, long count) {
+    for (long i = first; i < first + count; i++)
         if (cuFileRead(handle, to, request, (i % places) * request, 0) != (ssize_t)request) return 1;
     return 0;
 }

@@ -168,7 +168,7 @@ final class LibraryFile implements BackendFile {
      * {@link FileEnd#before}. For those who are inside. Allocates nothing.
      */
     long endBefore(long reach) {
-        return end.before(reach, System.nanoTime());
+        return end.before(reach, KernelTick.now());
     }
 
     /** The position of an open file that the program has, too, is not ours to move. */

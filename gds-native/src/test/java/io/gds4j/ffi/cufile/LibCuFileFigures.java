@@ -75,6 +75,11 @@ final class LibCuFileFigures {
         long memory() {
             return kind.equals("hot") ? bytes : request * threads;
         }
+
+        /** Requests that the file holds. */
+        long places() {
+            return bytes / request;
+        }
     }
 
     /** @param args {@code --beside=LIMITS.so} or nothing, file, then cases {@code name:kind:bytes:threads:request} */
@@ -141,14 +146,14 @@ final class LibCuFileFigures {
                             symbols.findOrThrow("limits_reads"),
                             FunctionDescriptor.of(
                                     ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
+                                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                                    ValueLayout.JAVA_LONG));
         }
 
         /** Reads on this thread. */
-        void reads(long handle, long address, Job job, long count) {
+        void reads(long handle, long address, Job job, long first, long count) {
             try {
-                long places = job.bytes() / job.request();
-                check((int) reads.invokeExact(handle, address, job.request(), places, count), 0);
+                check((int) reads.invokeExact(handle, address, job.request(), job.places(), first, count), 0);
             } catch (Throwable t) {
                 throw new IllegalStateException(t);
             }
@@ -169,16 +174,16 @@ final class LibCuFileFigures {
         }
     }
 
-    /** What is measured. */
+    /** What is measured: reads one after the other, from a place on. */
     private interface Reads {
-        void run(int count);
+        void run(long first, long count);
     }
 
     private Reads reads(Job job) {
         MemoryRange range = memory.range();
-        long places = job.bytes() / job.request();
-        return count -> {
-            for (int i = 0; i < count; i++) {
+        long places = job.places();
+        return (first, count) -> {
+            for (long i = first; i < first + count; i++) {
                 check(handle.read(range, job.request(), i % places * job.request(), 0), job.request());
             }
         };
@@ -186,9 +191,9 @@ final class LibCuFileFigures {
 
     /** The same by the binding alone. */
     private static Reads bareReads(Job job, CuFileLibrary library, long bare, long address) {
-        long places = job.bytes() / job.request();
-        return count -> {
-            for (int i = 0; i < count; i++) {
+        long places = job.places();
+        return (first, count) -> {
+            for (long i = first; i < first + count; i++) {
                 check(library.read(bare, address, job.request(), i % places * job.request(), 0), job.request());
             }
         };
@@ -202,7 +207,8 @@ final class LibCuFileFigures {
 
     /**
      * C, the binding alone and Java in turns on this thread, a few milliseconds each, into the same memory: on other processors, and at
-     * other times, all of them take a tenth more or less.
+     * other times, all of them take a tenth more or less. Each goes on where it left off, through as much of the file as the
+     * programs read: what was read a turn ago would still be in the second cache.
      */
     private void turns(Job job, CProgram program) {
         if (!(LibCuFile.locate() instanceof LibCuFile.Found found)
@@ -213,16 +219,17 @@ final class LibCuFileFigures {
         long bare = library.handleRegister(FfmPosix.instance().open(file, PosixConstants.O_RDWR, 0));
         long address = memory.range().address();
         Map<String, Reads> all = new LinkedHashMap<>();
-        all.put("c-", count -> program.reads(bare, address, job, count));
+        all.put("c-", (first, count) -> program.reads(bare, address, job, first, count));
         all.put("bare-", bareReads(job, library, bare, address));
         all.put("", reads(job));
         makeCurrent();
-        all.values().forEach(reads -> reads.run(WARM_UP_OPS));
+        all.values().forEach(reads -> reads.run(0, WARM_UP_OPS));
         List<String> order = new ArrayList<>(all.keySet());
         for (int i = 0; i < job.threads(); i++) {
             Collections.rotate(order, 1);
-            for (String name : order) {
-                print(name + job.name(), micros(all.get(name), TURN_OPS));
+            for (int k = 0; k < order.size(); k++) {
+                long first = (long) (i * order.size() + k) * TURN_OPS % LATENCY_OPS;
+                print(order.get(k) + job.name(), micros(all.get(order.get(k)), first, TURN_OPS));
             }
         }
     }
@@ -233,15 +240,15 @@ final class LibCuFileFigures {
         double[] micros = new double[1];
         onThread(() -> {
             prepare.run();
-            reads.run(WARM_UP_OPS);
-            micros[0] = micros(reads, LATENCY_OPS);
+            reads.run(0, WARM_UP_OPS);
+            micros[0] = micros(reads, 0, LATENCY_OPS);
         });
         return micros[0];
     }
 
-    private static double micros(Reads reads, int count) {
+    private static double micros(Reads reads, long first, int count) {
         long began = System.nanoTime();
-        reads.run(count);
+        reads.run(first, count);
         return (System.nanoTime() - began) / 1e3 / count;
     }
 
@@ -259,20 +266,20 @@ final class LibCuFileFigures {
     private double allocation(Job job) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         Reads reads = reads(job);
-        reads.run(WARM_UP_OPS);
+        reads.run(0, WARM_UP_OPS);
         long before = threads.getCurrentThreadAllocatedBytes();
-        reads.run(ALLOCATION_OPS);
+        reads.run(0, ALLOCATION_OPS);
         return (threads.getCurrentThreadAllocatedBytes() - before) / (double) ALLOCATION_OPS;
     }
 
     private double sites(Job job) {
         Reads reads = reads(job);
-        reads.run(WARM_UP_OPS);
+        reads.run(0, WARM_UP_OPS);
         Map<String, Long> found = new TreeMap<>();
         try (Recording recording = new Recording()) {
             recording.enable("jdk.ObjectAllocationSample").with("throttle", "1000/s").withStackTrace();
             recording.start();
-            reads.run(ALLOCATION_OPS);
+            reads.run(0, ALLOCATION_OPS);
             recording.stop();
             Path file = Files.createTempFile("sites", ".jfr");
             recording.dump(file);
