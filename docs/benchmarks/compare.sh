@@ -174,8 +174,27 @@ for kind in wc wd; do
 done
 
 # --- rounds -----------------------------------------------------------------------------------------------------------
-# A round is all cases of the C program, then all of ours, or the other way round: of those that wait for the disk, then, when
-# memory has settled, of the others.
+# With a GPU a round is all cases of the C program, then all of ours, or the other way round: of those that wait for the disk, then,
+# when memory has settled, of the others. With host memory C and ours take turns case by case, because a virtual machine's memory
+# changes its pace by half every few minutes; C is one process for all rounds, too, and keeps its memory.
+declare -A to_c=() from_c=()
+ask_c() { # file, cases
+    local name=${1##*.} spec fd
+    if [ -z "${to_c[$name]:-}" ]; then
+        rm -f "$work/$name.in" "$work/$name.out"
+        mkfifo "$work/$name.in" "$work/$name.out"
+        "$work/limits" host limit "$1" - <"$work/$name.in" >"$work/$name.out" 2>>"$work/errors" &
+        exec {fd}>"$work/$name.in"
+        to_c[$name]=$fd
+        exec {fd}<"$work/$name.out"
+        from_c[$name]=$fd
+    fi
+    for spec in "${@:2}"; do
+        echo "$spec" >&"${to_c[$name]}"
+        read -r -t 60 -u "${from_c[$name]}" result || { unset "to_c[$name]"; return 1; }
+        echo "$result"
+    done
+}
 c_cases() { # engine, columns of its cases
     local engine=$1 file i column spec fields
     shift
@@ -192,8 +211,12 @@ c_cases() { # engine, columns of its cases
             done
         done
         [ ${#specs[@]} = 0 ] && continue
-        timeout 60 "$work/limits" "$mode" "$engine" "$file" "${specs[@]}" 2>>"$work/errors" >"$work/out" ||
-            echo "limits $engine $file: status $?" >>"$work/errors"
+        if [ "$mode" = host ]; then
+            ask_c "$file" "${specs[@]}" >"$work/out" || echo "limits $file: does not answer" >>"$work/errors"
+        else
+            timeout 60 "$work/limits" "$mode" "$engine" "$file" "${specs[@]}" 2>>"$work/errors" >"$work/out" ||
+                echo "limits $engine $file: status $?" >>"$work/errors"
+        fi
         while read -r spec value; do echo "$value" >>"$work/$engine.$spec"; done <"$work/out"
     done
 }
@@ -225,21 +248,28 @@ our_cases() {
 median() { [ -s "$1" ] && sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
 run_rounds() { # what they are, seconds after which no further one begins, cases
-    local until=$2 started=$SECONDS left took
-    now=("${@:3}")
+    local until=$2 started=$SECONDS left took i group groups=()
     [ $# -gt 2 ] || return
+    for i in "${@:3}"; do
+        # What one run of ours tells stays together.
+        if [ ${#groups[@]} = 0 ] || [ "$mode" = host ] && [[ ${cases[$i]} != *'|same|'* ]]; then groups+=("$i"); else groups[-1]+=" $i"; fi
+    done
     for ((round = 0; round < ROUNDS; round++)); do
         left=$((until - (SECONDS - began)))
         took=$((round > 0 ? (SECONDS - started) / round : 0))
         [ "$round" -gt 0 ] && [ "$left" -lt "$took" ] && { echo "out of time after $round rounds" >&2; break; }
-        if [ $((round % 2)) = 0 ]; then
-            c_cases limit 1 5
-            our_cases
-        else
-            our_cases
-            c_cases limit 1 5
-        fi
-        # Opening the library costs half a second: three figures are enough for a column that nobody has to reach.
+        for group in "${groups[@]}"; do
+            now=($group)
+            if [ $((round % 2)) = 0 ]; then
+                c_cases limit 1 5
+                our_cases
+            else
+                our_cases
+                c_cases limit 1 5
+            fi
+        done
+        # Opening the library costs half a second: three figures are enough for a column that nobody has to reach. (With a GPU there
+        # is one group.)
         [ -n "$cufile" ] && [ "$round" -lt "${LIBRARY:-3}" ] && c_cases cufile 2
         echo "$1: round $((round + 1)) of $ROUNDS, $((SECONDS - began)) s" >&2
     done

@@ -4,7 +4,7 @@
 //          gcc -O2 -pthread -DGPU limits.c -o limits -lcuda                      and a GPU
 //          gcc -O2 -pthread -DGPU -DCUFILE limits.c -o limits -lcufile -lcuda    and libcufile on the same cases
 //   run:   limits TARGET ENGINE FILE CASE...      TARGET: gpu | host    ENGINE: limit | cufile
-//          CASE is  name:kind:bytes:threads:request[:offset]
+//          CASE is  name:kind:bytes:threads:request[:offset], or - for those that stand on standard input, a line each
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          tuned    the same into a GPU by what proved the better pipeline: as SLABS=2 SLEEP=1 below
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
@@ -524,6 +524,18 @@ int limits_reads(CUfileHandle_t handle, void *to, size_t request, size_t places,
 }
 #endif
 
+static void one(const char *text) {
+    struct job job;
+    memset(&job, 0, sizeof job);
+    int fields =
+        sscanf(text, "%63[^:]:%15[^:]:%zu:%d:%zu:%zu", job.name, job.kind, &job.bytes, &job.threads, &job.request, &job.offset);
+    if (fields < 5 || job.threads < 1 || job.threads > MOST_THREADS || job.request < 1 || job.bytes < job.request) {
+        fprintf(stderr, "limits: bad case %s\n", text);
+        exit(2);
+    }
+    run(&job);
+}
+
 int main(int count, char **words) {
     if (count < 5) {
         fprintf(stderr, "usage: limits gpu|host limit|cufile FILE name:kind:bytes:threads:request[:offset]...\n");
@@ -555,16 +567,16 @@ int main(int count, char **words) {
         return 2;
 #endif
     }
+    char line[256];
     for (int i = 4; i < count; i++) {
-        struct job job;
-        memset(&job, 0, sizeof job);
-        int fields = sscanf(words[i], "%63[^:]:%15[^:]:%zu:%d:%zu:%zu", job.name, job.kind, &job.bytes, &job.threads,
-                            &job.request, &job.offset);
-        if (fields < 5 || job.threads < 1 || job.threads > MOST_THREADS || job.request < 1 || job.bytes < job.request) {
-            fprintf(stderr, "limits: bad case %s\n", words[i]);
-            return 2;
+        if (strcmp(words[i], "-")) {
+            one(words[i]);
+            continue;
         }
-        run(&job);
+        while (fgets(line, sizeof line, stdin)) {
+            line[strcspn(line, "\n")] = 0;
+            one(line);
+        }
     }
     return 0;
 }
