@@ -13,6 +13,7 @@
 #   THREADS=8       threads of the hand-written pipeline (host: all processors, 8 at most); SLABS=2 SLEEP=1: see limits.c
 #   TUNED=12        threads of the better pipeline (all processors, 12 at most)
 #   SETTLE=10       seconds between the rounds that wait for the disk and the others
+#   PAUSE=3         host: seconds after who gave gigabytes of memory back
 #   LIBRARY=3       rounds in which libcufile takes part
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
@@ -32,7 +33,7 @@ cores=$(nproc)
 DIR=${DIR:-/data}
 mkdir -p "$DIR" || exit 4
 ROUNDS=${ROUNDS:-$([ -n "$quick" ] && echo 3 || echo 10)}
-SETTLE=${SETTLE:-10}
+SETTLE=${SETTLE:-10} PAUSE=${PAUSE:-3}
 BUDGET=${BUDGET:-$([ -n "$quick" ] && echo 75 || echo 220)}
 if [ "$mode" = gpu ]; then
     SIZE_GIB=${SIZE_GIB:-8}
@@ -134,17 +135,16 @@ if [ "$mode" = gpu ]; then
     add "batch 128 x 64 KiB, hot"        "hot:$G:$THREADS:$((64 * K))"    -                           "$batch -s 1G -i 64K --hot -O 1 -T 0.3" rate
     add "batch 128 x 1 MiB, hot"         "hot:$G:$THREADS:$M"             -                           "$batch -s 1G -i 1M --hot -O 1 -T 0.3" rate
 else
-    add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 -T 0.5" rate
-    add "one call 256 MiB, hot, reused memory" "hot:$((256 * M)):$THREADS:$((4 * M))" - "$f -s 256M -i 256M --hot -O 1 -T 0.3" rate
-    add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot -T 0.5 --warm-up 0.6" rate
     add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.5 --warm-up 1.5" rate
-    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold --warm-up 0.3" rate
-    add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold --warm-up 0.3" rate
-    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 0.3" rate
+    # Plain pread in the same loop of Java, with the same three looks at the clock for each request, which C has not.
+    add "64 KiB random, $THREADS callers, hot, gds io -x 1" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.5 --warm-up 1.5 -x 1" rate
     add "8 callers x 16 MiB: slowest over mean" - - "$f -s 1G -w 8 -i 16M --hot -O 1 -T 0.5" fairness
     add "allocated per read of 4 KiB, bytes" - - "$f -s 256M -i 4K --hot -O 1 -T 3 --warm-up 2" alloc
     add "write to page cache, 256 MiB" "wcache:$((256 * M)):$THREADS:$((4 * M))" - "-f $data.wc $device -s 256M -I 1 -i 256M -O 1 -T 0.5" rate
     add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M -T 0.5 --warm-up 0.5" rate
+    add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold --warm-up 0.3" rate
+    add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold --warm-up 0.3" rate
+    add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 0.3" rate
 fi
 # Where the compiler has no processor for itself it takes longer.
 [ "$mode" = gpu ] && settle=0.4 || settle=1
@@ -159,8 +159,13 @@ if [ "$mode" = gpu ]; then
     add "16 MiB a call, 1 caller, hot"   "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
     add "16 MiB on one stream, hot"      "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
 fi
-# Last: it gives gigabytes back, which the next case would feel.
-[ "$mode" = host ] && add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
+# Last: they give gigabytes back, which who comes next feels while the host takes them.
+if [ "$mode" = host ]; then
+    add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
+    add "one call 256 MiB, hot, reused memory" "hot:$((256 * M)):$THREADS:$((4 * M))" - "$f -s 256M -i 256M --hot -O 1 -T 0.3" rate
+    add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot -T 0.5 --warm-up 0.6" rate
+    add "one call $SIZE_GIB GiB, hot, reused memory" "hot:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 -T 0.5" rate
+fi
 
 # --- files ------------------------------------------------------------------------------------------------------------
 echo "making $data, $SIZE_GIB GiB" >&2
@@ -262,11 +267,14 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
             now=($group)
             if [ $((round % 2)) = 0 ]; then
                 c_cases limit 1 5
+                let_memory_settle
                 our_cases
             else
                 our_cases
+                let_memory_settle
                 c_cases limit 1 5
             fi
+            let_memory_settle
         done
         # Opening the library costs half a second: three figures are enough for a column that nobody has to reach. (With a GPU there
         # is one group.)
@@ -274,6 +282,10 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
         echo "$1: round $((round + 1)) of $ROUNDS, $((SECONDS - began)) s" >&2
     done
     rounds_done+="$round $1, "
+}
+# After cases of host memory that give gigabytes back.
+let_memory_settle() {
+    [ "$mode" = host ] && [[ ${cases[${now[0]}]} =~ ^[^\|]*GiB,\ hot|^[^\|]*hot,.*GiB ]] && sleep "$PAUSE"
 }
 rounds_done=
 both=$((${#disk[@]} && ${#rest[@]}))
