@@ -3,8 +3,7 @@
 # Class paths come from GPU_CP (jars, with JUnit's console launcher) and TESTS (folder with a folder of test classes for each
 # module), else from the target folders and ~/.m2 as mvn verify leaves them; GPU_CP may then add jars.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+. "$root/docs/java.sh"
 
 # Folder of a module's test classes.
 tests_of() {
@@ -25,7 +24,7 @@ class_path_of() {
 
 # Ends the script where its programs are not there.
 need_test_jvm() {
-    "$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "$0: java is not 25 or newer" >&2; exit 6; }
+    need_java
     "$java" -cp "$class_path" org.junit.platform.console.ConsoleLauncher --version >/dev/null 2>&1 && return
     echo "$0: no console launcher of JUnit. Name its jar in GPU_CP, or have Maven fetch it into ~/.m2 by
     mvn dependency:get -Dartifact=org.junit.platform:junit-platform-console-standalone:$(sed -n 's/.*<junit.version>5\(.*\)<.*/1\1/p' "$root/pom.xml")" >&2

@@ -27,8 +27,7 @@ for word in "$@"; do
         *) sed -n '2,${/^#/!q;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;
     esac
 done
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 cores=$(nproc)
 DIR=${DIR:-/data}
 mkdir -p "$DIR" || exit 4
@@ -47,6 +46,7 @@ fi
 [ "$SIZE_GIB" -ge 1 ] || { echo "compare: too little memory for a file of 1 GiB" >&2; exit 4; }
 G=$((1 << 30)) M=$((1 << 20)) K=1024
 size=$((SIZE_GIB * G))
+four=$((size < 4 * G ? size : 4 * G))
 work=$(mktemp -d)
 data=$DIR/gds4j-compare.data
 began=$SECONDS
@@ -54,12 +54,6 @@ trap '[ -n "${KEEP:-}" ] || rm -f "$data" "$data".w*; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 # --- programs ---------------------------------------------------------------------------------------------------------
-cuda=${CUDA:-/usr/local/cuda}
-flags="-O2 -pthread -I$cuda/include"
-libs=
-for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
-    [ -d "$folder" ] && libs="$libs -L$folder"
-done
 cufile=
 if [ "$mode" = host ]; then
     gcc -O2 -pthread "$here/limits.c" -o "$work/limits" || exit 6
@@ -69,11 +63,7 @@ elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work
     cat "$work/gcc" >&2
     exit 6
 fi
-class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
-[ -n "$class_path" ] || { echo "compare: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
-"$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "compare: java is not 25 or newer" >&2; exit 6; }
+need_gds
 
 jvm=("$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}
     -cp "$class_path" io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
@@ -114,7 +104,7 @@ if [ "$mode" = gpu ]; then
     [ "$SIZE_GIB" -ge 4 ] && add "one call 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" "hot:$((4 * G)):1:$G" "$f -s 4G -i 4G --hot -O 1 -T 0.3" rate
     [ "$SIZE_GIB" -gt 4 ] && add "one call $SIZE_GIB GiB, hot" "hot:$size:$THREADS:$size" "hot:$size:1:$G" "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1" rate
     [ "$SIZE_GIB" -ge 4 ] && add "first call of a JVM, 4 GiB, hot" "hot:$((4 * G)):$THREADS:$((4 * G))" - "$f -s 4G -i 4G --hot -O 1 --warm-up 0" rate
-    add "O_DIRECT handle, hot, 4 GiB"    "hot:$((size < 4 * G ? size : 4 * G)):$THREADS:$G" "cold:$G:1:$G" "$f -s $((size < 4 * G ? size : 4 * G)) -i $((size < 4 * G ? size : 4 * G)) --hot -T 0.3" rate
+    add "O_DIRECT handle, hot, 4 GiB"    "hot:$four:$THREADS:$G" "cold:$G:1:$G" "$f -s $four -i $four --hot -T 0.3" rate
     add "16 callers x 16 MiB, hot"       "hot:$size:$THREADS:$((16 * M))" "hot:$size:16:$((16 * M))" "$f -s ${SIZE_GIB}G -w 16 -i 16M --hot -O 1" rate
     add "4 callers x 16 MiB, hot"        "hot:$size:$THREADS:$((16 * M))" "hot:$size:4:$((16 * M))"  "$f -s ${SIZE_GIB}G -w 4 -i 16M --hot -O 1 -T 0.3" rate
     add "64 KiB random, 16 callers, hot" "random:$size:16:$((64 * K))"    "random:$size:16:$((64 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 64K --hot -O 1 -T 0.3" rate
@@ -154,13 +144,12 @@ add "64 KiB latency, hot, us"  "latency:$small:1:$((64 * K))" "latency:$small:1:
 add "1 MiB latency, hot, us"   "latency:$small:1:$M"          "latency:$small:1:$M"          same avg:1048576
 add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((small - M)):1:$M:3" "$f -o 3 -s 255M -i 1M --hot -O 1 -T 0.25 --warm-up $settle" avg:1048576
 
-# Late: libcufile's program ends at the first read on a stream that fails, and all but the first did.
 if [ "$mode" = gpu ]; then
-    add "16 MiB a call, 1 caller, hot"   "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
-    add "16 MiB on one stream, hot"      "hot:$((4 * G < size ? 4 * G : size)):$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $((4 * G < size ? 4 * G : size)) -w 1 -i 16M --hot -O 1 -T 0.5" rate
-fi
-# Last: they give gigabytes back, which who comes next feels while the host takes them.
-if [ "$mode" = host ]; then
+    # Late: libcufile's program ends at the first read on a stream that fails, and all but the first did.
+    add "16 MiB a call, 1 caller, hot"   "hot:$four:$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $four -w 1 -i 16M --hot -O 1 -T 0.5" rate
+    add "16 MiB on one stream, hot"      "hot:$four:$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $four -w 1 -i 16M --hot -O 1 -T 0.5" rate
+else
+    # Last: they give gigabytes back, which who comes next feels while the host takes them.
     add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
     add "one call 256 MiB, hot, reused memory" "hot:$((256 * M)):$THREADS:$((4 * M))" - "$f -s 256M -i 256M --hot -O 1 -T 0.3" rate
     add "O_DIRECT handle, hot, 1 GiB" "hot:$G:$THREADS:$((4 * M))" - "$f -s 1G -i 1G --hot -T 0.5 --warm-up 0.6" rate
@@ -250,8 +239,6 @@ our_cases() {
         [ "$what" = rate ] && echo "$line" | number cpuSecondsPerGB "" >>"$work/$i.cpu"
     done
 }
-median() { [ -s "$1" ] && sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
-
 run_rounds() { # what they are, seconds after which no further one begins, cases
     local until=$2 started=$SECONDS left took i group groups=()
     [ $# -gt 2 ] || return
@@ -285,7 +272,7 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
 }
 # After cases of host memory that give gigabytes back.
 let_memory_settle() {
-    [ "$mode" = host ] && [[ ${cases[${now[0]}]} =~ ^[^\|]*GiB,\ hot|^[^\|]*hot,.*GiB ]] && sleep "$PAUSE"
+    [ "$mode" = host ] && [[ ${cases[${now[0]}]} =~ \|(hot|fresh):([0-9]+): ]] && [ "${BASH_REMATCH[2]}" -ge $G ] && sleep "$PAUSE"
 }
 rounds_done=
 both=$((${#disk[@]} && ${#rest[@]}))
@@ -295,7 +282,7 @@ run_rounds "from memory" "$BUDGET" "${rest[@]}"
 
 # --- table ------------------------------------------------------------------------------------------------------------
 echo
-echo "$(date -u +%F), $(uname -r), $cores processors$([ "$mode" = gpu ] && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 | sed 's/^/, /'); medians of as many alternations: $rounds_done$THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
+echo "$(machine "$mode"); medians of as many alternations: $rounds_done$THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
 echo "GB/s where not said otherwise; ratio: ours over the better limit, for latencies below 1 is better; CPU: milliseconds per GB of ours"
 echo
 printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s |\n' case limit tuned libcufile ours ratio CPU

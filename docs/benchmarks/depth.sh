@@ -5,13 +5,8 @@
 #
 # Needs root, for the loop device, and what compare.sh needs. ROUNDS=5, SIZE_MIB=1024, ROOM=/dev/shm.
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
-[ -n "$class_path" ] || { echo "depth: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
-"$java" -version 2>&1 | grep -qE 'version "(2[5-9]|[3-9][0-9])' || { echo "depth: the java in the PATH is not 25 or newer" >&2; exit 6; }
+. "$(dirname "$0")/common.sh"
+need_gds
 work=$(mktemp -d "${ROOM:-/dev/shm}/gds4j-depth.XXXXXX")
 trap 'umount "$work/mnt" 2>/dev/null; rm -rf "$work"' EXIT
 mkdir "$work/mnt"
@@ -29,11 +24,11 @@ for ((round = 0; round < ${ROUNDS:-5}; round++)); do
         [ "$i" = 3 ] && ring=$(echo "$line" | grep -o '"ioUring":"[^"]*"')
     done
 done
-echo "$(date -u +%F), $(uname -r), $(nproc) processors; medians of ${ROUNDS:-5}; $ring"
+echo "$(machine); medians of ${ROUNDS:-5}; $ring"
 printf '| %-22s | %6s | %10s |\n|%s|%s|%s|\n' "64 KiB, past the cache" GB/s "x pread" ------------------------ -------: -----------:
 one=
 for i in "${!names[@]}"; do
-    median=$(sort -n "$work/$i" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
-    one=${one:-$median}
-    awk -v n="${names[$i]}" -v m="$median" -v o="$one" 'BEGIN {printf "| %-22s | %6.2f | %10.1f |\n", n, m / 1e9, m / o}'
+    rate=$(median "$work/$i")
+    one=${one:-$rate}
+    awk -v n="${names[$i]}" -v m="$rate" -v o="$one" 'BEGIN {printf "| %-22s | %6.2f | %10.1f |\n", n, m / 1e9, m / o}'
 done

@@ -6,25 +6,18 @@
 //          pipeline   threads of each GPU claim pieces of 4 MiB of its part of the file: pread into one of two pinned slabs,
 //                     asynchronous copy
 #define _GNU_SOURCE
+#define PROGRAM "gpus"
 #include <cuda.h>
-#include <errno.h>
+#include "common.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
-#define PIECE ((size_t)4 << 20)
 #define SLABS 2
 #define MOST_GPUS 8
 #define MOST_THREADS 128
 #define COPIES 40
 #define COPIED ((size_t)256 << 20)
-#define CU(call) do { CUresult r_ = (call); if (r_) die(#call, (int)r_); } while (0)
 
 static int gpus, threads, fd;
 static size_t bytes;
@@ -32,17 +25,6 @@ static CUcontext context[MOST_GPUS];
 static CUdeviceptr device[MOST_GPUS];
 static char *pinned[MOST_GPUS];
 static atomic_size_t next[MOST_GPUS];
-
-static void die(const char *what, int code) {
-    fprintf(stderr, "gpus: %s: %d %s\n", what, code, code == 0 ? strerror(errno) : "");
-    exit(1);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static void *copies(void *argument) {
     long gpu = (long)argument;
@@ -69,11 +51,7 @@ static void *pipeline(void *argument) {
         size_t length = at + PIECE <= bytes ? PIECE : bytes - at;
         int slot = k % SLABS;
         if (k >= SLABS) CU(cuEventSynchronize(done[slot]));
-        for (size_t got = 0; got < length;) {
-            ssize_t n = pread(fd, slabs + slot * PIECE + got, length - got, gpu * bytes + at + got);
-            if (n <= 0) die("pread", 0);
-            got += n;
-        }
+        transfer(0, fd, slabs + slot * PIECE, length, gpu * bytes + at);
         CU(cuMemcpyHtoDAsync(device[gpu] + at, slabs + slot * PIECE, length, stream));
         CU(cuEventRecord(done[slot], stream));
     }
@@ -128,12 +106,7 @@ int main(int count, char **words) {
         CU(cuDevicePrimaryCtxRetain(&context[g], which));
         CU(cuCtxSetCurrent(context[g]));
         CU(cuMemAlloc(&device[g], bytes > COPIED ? bytes : COPIED));
-        // Memory of cuMemHostAlloc is in small pages, and slower where those are scattered.
-        pinned[g] = mmap(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pinned[g] == MAP_FAILED) die("mmap", 0);
-        madvise(pinned[g], room, MADV_HUGEPAGE);
-        memset(pinned[g], 1, room);
-        CU(cuMemHostRegister(pinned[g], room, CU_MEMHOSTREGISTER_PORTABLE));
+        pinned[g] = pinned_memory(room);
     }
     printf("copies %.1f\n", gpus * COPIES * COPIED / median(copies, gpus, 1) / 1e9);
     printf("pipeline %.1f\n", gpus * bytes / median(pipeline, gpus * threads, passes) / 1e9);

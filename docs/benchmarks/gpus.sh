@@ -12,25 +12,16 @@
 #   THREADS=8      threads of the pipeline for each GPU
 #   FROM=1         GPUs to begin with
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
 DIR=${DIR:-/dev/shm} GIB=${GIB:-8} ROUNDS=${ROUNDS:-5} THREADS=${THREADS:-8}
-class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
-[ -n "$class_path" ] || { echo "gpus: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
+need_gds
 there=$(nvidia-smi --list-gpus | wc -l)
 [ "$there" -ge 1 ] || { echo "gpus: no GPU here" >&2; exit 4; }
 work=$(mktemp -d)
 data=$DIR/gds4j-gpus.data
 trap 'rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-cuda=${CUDA:-/usr/local/cuda}
-libs=
-for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
-    [ -d "$folder" ] && libs="$libs -L$folder"
-done
-gcc -O2 -pthread -I"$cuda/include" "$here/gpus.c" -o "$work/gpus" $libs -lcuda || exit 6
+gcc $flags "$here/gpus.c" -o "$work/gpus" $libs -lcuda || exit 6
 bytes=$((GIB << 30))
 for ((g = 0; g < there; g++)); do
     dd if=/dev/zero of="$data" bs=16M count=$((GIB * 64)) seek=$((g * GIB * 64)) conv=notrunc status=none &
@@ -38,7 +29,10 @@ done
 wait
 [ "$(stat -c %s "$data")" = $((there * bytes)) ] || { echo "gpus: no room for $data" >&2; exit 4; }
 
-limit() { "$work/gpus" "$data" "$1" "$bytes" "$THREADS" 5 >"$work/out" || exit 4; while read -r name value; do echo "$value" >>"$work/$1.$name"; done <"$work/out"; }
+limit() {
+    "$work/gpus" "$data" "$1" "$bytes" "$THREADS" 5 >"$work/out" || exit 4
+    while read -r name value; do echo "$value" >>"$work/$1.$name"; done <"$work/out"
+}
 ours() {
     {
         echo "[global]"
@@ -50,18 +44,18 @@ ours() {
     grep -o '"bytesPerSecond":[0-9.]*' "$work/out" | head -1 | awk -F: '{printf "%.1f\n", $2 / 1e9}' >>"$work/$1.ours"
     grep -o '"cpuSecondsPerGB":[0-9.]*' "$work/out" | head -1 | awk -F: '{printf "%.0f\n", $2 * 1000}' >>"$work/$1.cpu"
 }
-median() { sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
+spread() { sort -g "$1" | awk 'NR == 1 {least = $1} END {print least " to " $1}'; }
 
 for ((gpus = ${FROM:-1}; gpus <= there; gpus *= 2)); do
     for ((round = 0; round < ROUNDS; round++)); do
         if [ $((round % 2)) = 0 ]; then limit $gpus; ours $gpus; else ours $gpus; limit $gpus; fi
     done
 done
-echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -1); GB/s, medians of $ROUNDS alternations, $GIB GiB for each GPU from memory, $THREADS threads a GPU in the pipeline"
+echo "$(machine gpu); GB/s, medians of $ROUNDS alternations, $GIB GiB for each GPU from memory, $THREADS threads a GPU in the pipeline"
 echo
 echo "| GPUs | pinned copies alone | pipeline | ours, one process | ratio | CPU of ours, ms/GB |"
 echo "| ---: | ---: | ---: | ---: | ---: | ---: |"
 for ((gpus = ${FROM:-1}; gpus <= there; gpus *= 2)); do
     limit=$(median "$work/$gpus.pipeline") ours=$(median "$work/$gpus.ours")
-    echo "| $gpus | $(median "$work/$gpus.copies") | $limit ($(sort -g "$work/$gpus.pipeline" | sed -n '1p;$p' | paste -sd- | sed 's/-/ to /')) | $ours ($(sort -g "$work/$gpus.ours" | sed -n '1p;$p' | paste -sd- | sed 's/-/ to /')) | $(awk -v o="$ours" -v l="$limit" 'BEGIN {printf "%.2f", o / l}') | $(median "$work/$gpus.cpu") |"
+    echo "| $gpus | $(median "$work/$gpus.copies") | $limit ($(spread "$work/$gpus.pipeline")) | $ours ($(spread "$work/$gpus.ours")) | $(awk -v o="$ours" -v l="$limit" 'BEGIN {printf "%.2f", o / l}') | $(median "$work/$gpus.cpu") |"
 done

@@ -16,26 +16,19 @@
 #   TURNS=8             alternations in each; of 4 KiB reads, 500 at a time on one thread, ten times as many
 #   JAVA_OPTS           more options of the JVM; whatever they are, the table also says what 4 KiB take with HUGE_PAGES
 set -u
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/common.sh"
+need_java
 DIR=${DIR:-/data} ROUNDS=${ROUNDS:-10} SIZE_GIB=${SIZE_GIB:-4} REPEAT=${REPEAT:-5} PROCESSES=${PROCESSES:-6} TURNS=${TURNS:-8}
 JAVA_OPTS=${JAVA_OPTS:-} HUGE_PAGES=-XX:+UseTransparentHugePages
 work=$(mktemp -d)
 data=$DIR/gds4j-libcufile.data
 trap 'rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-cuda=${CUDA:-/usr/local/cuda}
-libs=
-for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
-    [ -d "$folder" ] && libs="$libs -L$folder"
-done
-c="-O2 -pthread -I$cuda/include -DGPU -DCUFILE $here/limits.c"
+c="$flags -DGPU -DCUFILE $here/limits.c"
 gcc $c -o "$work/limits" $libs -lcufile -lcuda || exit 6
 gcc $c -shared -fPIC -Dmain=limits_main -o "$work/limits.so" $libs -lcufile -lcuda || exit 6
 jars=${GPU_CP:-$(ls "$root"/gds-tools/target/lib/*.jar "$root"/gds-{api,native,testkit}/target/classes -d 2>/dev/null | paste -sd:)}
 tests=${TEST_CP:-$root/gds-native/target/test-classes:$root/gds-testkit/target/classes}
-java=java
-[ -n "${JAVA_HOME:-}" ] && [ -x "$JAVA_HOME/bin/java" ] && java=$JAVA_HOME/bin/java
 size=$((SIZE_GIB << 30)) small=$((256 << 20))
 "$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
 
@@ -68,9 +61,8 @@ done
 run_c() { CUFILE_LOGFILE_PATH=$work/cufile.log timeout 60 "$work/limits" gpu cufile "$data" "${cases[@]}" >"$work/out" || { echo "C: status $?" >&2; exit 4; }; sort_out c; }
 run_java() { figures Java "$JAVA_OPTS" "$data" "${cases[@]}" >"$work/out"; sort_out java; }
 sort_out() { # a run's own median of each case counts once
-    for name in latency rate; do values $name "$work/out" | median_of >>"$work/$name.$1"; done
+    for name in latency rate; do values $name "$work/out" | median >>"$work/$name.$1"; done
 }
-median_of() { sort -g | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then run_c; run_java; else run_java; run_c; fi
 done
@@ -78,13 +70,13 @@ figures alone "$JAVA_OPTS" "$data" "allocation:allocation:$small:1:4096" "foreig
 bytes=$(values allocation "$work/alone")
 
 status=0
-echo "$(date -u +%F), $(uname -r), $(nproc) processors, $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1); medians of $ROUNDS alternations of the programs, $REPEAT measurements in each, and of $((PROCESSES * TURNS)) alternations within $PROCESSES processes, of 4 KiB $((10 * PROCESSES * TURNS)); options of the JVM: ${JAVA_OPTS:-none}"
+echo "$(machine gpu); medians of $ROUNDS alternations of the programs, $REPEAT measurements in each, and of $((PROCESSES * TURNS)) alternations within $PROCESSES processes, of 4 KiB $((10 * PROCESSES * TURNS)); options of the JVM: ${JAVA_OPTS:-none}"
 echo
 printf '| %-38s | %9s | %9s | %7s |\n' case C Java ratio
 printf '|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..40})" ----------: ----------: --------:
 line() { # name, title, allowed percent or nothing, 1 if more is better
     local c j
-    c=$(median_of <"$work/$1.c") j=$(median_of <"$work/$1.java")
+    c=$(median <"$work/$1.c") j=$(median <"$work/$1.java")
     printf '| %-38s | %9s | %9s | %7s |\n' "$2" "$c" "$j" "$(awk -v c="$c" -v j="$j" 'BEGIN {printf "%.4f", j / c}')"
     [ -z "$3" ] || awk -v c="$c" -v j="$j" -v p="$3" -v more="$4" 'BEGIN {r = j / c; exit !(more ? r >= 1 - p / 100 : r <= 1 + p / 100)}' || status=5
 }

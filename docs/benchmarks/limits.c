@@ -23,44 +23,26 @@
 // Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
 // Each case runs once uncounted before it counts. One line each: name value
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#define PROGRAM "limits"
 #ifdef GPU
 #include <cuda.h>
-#define CU(call) do { CUresult r_ = (call); if (r_) die(#call, (int)r_); } while (0)
 #endif
 #ifdef CUFILE
 #include <cufile.h>
 #endif
+#include "common.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
-#define PIECE ((size_t)4 << 20)
 #define DEPTH 4
 #define BATCH 128
 #define QUEUED 16
 #define MOST_THREADS 64
-
-static void die(const char *what, int code) {
-    fprintf(stderr, "limits: %s: %d %s\n", what, code, code == 0 ? strerror(errno) : "");
-    exit(1);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static const char *path;
 static int on_gpu, use_cufile;
@@ -89,16 +71,6 @@ struct worker {
     pthread_barrier_t *gate;
     double begin, end, inside;
 };
-
-static void transfer(int write, int fd, char *host, size_t bytes, size_t offset) {
-    size_t done = 0;
-    while (done < bytes) {
-        ssize_t n = write ? pwrite(fd, host + done, bytes - done, offset + done)
-                          : pread(fd, host + done, bytes - done, offset + done);
-        if (n <= 0) die(write ? "pwrite" : "pread", 0);
-        done += n;
-    }
-}
 
 static int is(const struct job *job, const char *kind) { return !strcmp(job->kind, kind); }
 
@@ -390,13 +362,6 @@ static void warm(const struct job *job) {
     free(b);
 }
 
-static char *host_memory(size_t bytes) {
-    char *m = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (m == MAP_FAILED) die("mmap", 0);
-    madvise(m, bytes, MADV_HUGEPAGE); // as gds4j allocates: first touch of small pages would hide everything else
-    return m;
-}
-
 static void create(const struct job *job) {
     size_t block = 16 << 20;
     uint64_t *b = aligned_alloc(4096, block), x = 88172645463325252ull;
@@ -460,10 +425,7 @@ static void run(const struct job *asked) {
     char *pinned;
 #ifdef GPU
     if (on_gpu) {
-        // Memory of cuMemHostAlloc is in small pages, and slower where those are scattered.
-        pinned = host_memory(per_thread * job->threads);
-        memset(pinned, 1, per_thread * job->threads);
-        CU(cuMemHostRegister(pinned, per_thread * job->threads, CU_MEMHOSTREGISTER_PORTABLE));
+        pinned = pinned_memory(per_thread * job->threads);
         size_t need = is(job, "latency") || is(job, "random") ? job->request * job->threads : job->bytes;
         if (is_batch(job)) need = BATCH * job->request;
         if (device_bytes < need) {

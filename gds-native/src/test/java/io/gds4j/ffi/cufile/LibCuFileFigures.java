@@ -207,8 +207,8 @@ final class LibCuFileFigures {
 
     /**
      * C, the binding alone and Java in turns on this thread, a few milliseconds each, into the same memory: on other processors, and at
-     * other times, all of them take a tenth more or less. Each goes on where it left off, through as much of the file as the
-     * programs read: what was read a turn ago would still be in the second cache.
+     * other times, all of them take a tenth more or less. Each turn goes on where the one before left off, through as much
+     * of the file as the programs read: what was read a turn ago is still in the second cache.
      */
     private void turns(Job job, CProgram program) {
         if (!(LibCuFile.locate() instanceof LibCuFile.Found found)

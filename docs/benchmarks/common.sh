@@ -1,0 +1,32 @@
+# Sourced by the benchmarks: sets here, root, java and what compiles C programs; CUDA and CUDALIB name other folders than the usual.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+. "$here/../java.sh"
+
+# gcc $flags -o PROGRAM FILE.c $libs -lcuda
+cuda=${CUDA:-/usr/local/cuda}
+flags="-O2 -pthread -I$cuda/include"
+libs=
+for folder in ${CUDALIB:-} "$cuda/lib64" "$cuda"/targets/*/lib /usr/local/nvidia/lib64 "$cuda/lib64/stubs"; do
+    [ -d "$folder" ] && libs="$libs -L$folder"
+done
+
+# Sets class_path to one with gds-tools and all that it needs: GPU_CP, else what mvn package leaves. Ends the script without.
+need_gds() {
+    class_path=${GPU_CP:-$(ls "$root"/gds-tools/target/gds-tools-*.jar "$root"/gds-tools/target/lib/*.jar 2>/dev/null | paste -sd:)}
+    [ -n "$class_path" ] || { echo "$0: no GPU_CP, and gds-tools is not built (mvn -DskipTests package)" >&2; exit 6; }
+    need_java
+}
+
+# The day and the machine, with its first GPU if that is asked for.
+machine() { # gpu or nothing
+    local gpu=
+    [ "${1:-}" = gpu ] && gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1)
+    echo "$(date -u +%F), $(uname -r), $(nproc) processors${gpu:+, $gpu}"
+}
+
+# Of the numbers in a file, or on standard input; nothing if there are none.
+median() {
+    [ $# = 0 ] || [ -s "$1" ] || return
+    sort -g "$@" | awk '{v[NR] = $1} END {if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
+}
