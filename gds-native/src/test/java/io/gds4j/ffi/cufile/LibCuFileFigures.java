@@ -40,8 +40,8 @@ import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * The cases of {@code docs/benchmarks/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
- * {@code docs/benchmarks/libcufile.sh} can set them side by side, that program's loops in this process among them. More: {@code turns},
+ * The cases of {@code benchmarks/scripts/limits.c} that read through libcufile, by Java: the same cases, loops and output, so that
+ * {@code benchmarks/scripts/libcufile.sh} can set them side by side, that program's loops in this process among them. More: {@code turns},
  * as many as the case has threads; {@code foreign}, on a thread without a CUDA context; {@code allocation}, bytes of the Java heap for each read, over a million of them; {@code sites}, the number of places that
  * allocate, each named on standard error.
  */

@@ -3,7 +3,7 @@
 # Class paths come from GPU_CP (jars, with JUnit's console launcher) and TESTS (folder with a folder of test classes for each
 # module), else from the target folders and ~/.m2 as mvn verify leaves them; GPU_CP may then add jars.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-. "$root/docs/java.sh"
+. "$root/dev/java.sh"
 
 # Folder of a module's test classes.
 tests_of() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Requests of 64 KiB past the page cache, on a loop device over memory: one at a time, and many through io_uring and threads.
 #
-#   docs/benchmarks/depth.sh
+#   benchmarks/scripts/depth.sh
 #
 # Needs root, for the loop device, and what compare.sh needs. ROUNDS=5, SIZE_MIB=1024, ROOM=/dev/shm.
 set -u

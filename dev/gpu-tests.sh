@@ -1,11 +1,11 @@
 #!/bin/bash
 # Runs all tests that are tagged gpu on this machine's GPU and prints one table of them.
 #
-#   docs/gpu-tests.sh [-Dkey=value ...] [REGEX]
+#   dev/gpu-tests.sh [-Dkey=value ...] [REGEX]
 #
-#   docs/gpu-tests.sh                                                all
-#   docs/gpu-tests.sh 'Soak' -Dgds4j.property.seconds=120            classes whose name matches; a longer soak
-#   SEEDS='1 2 3' docs/gpu-tests.sh Misuse                           storms of misuse once for each seed
+#   dev/gpu-tests.sh                                                all
+#   dev/gpu-tests.sh 'Soak' -Dgds4j.property.seconds=120            classes whose name matches; a longer soak
+#   SEEDS='1 2 3' dev/gpu-tests.sh Misuse                           storms of misuse once for each seed
 #
 # Each class has a JVM of its own, and each group of a contract, too. What is also tagged alone, because it measures what
 # processor, process or GPU have left, comes at the end, one after the other. A JVM that takes too long tells where its threads

@@ -5,7 +5,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 mvn -B -q -pl gds-compat -am test-compile dependency:build-classpath \
     -Dmdep.includeScope=test -Dmdep.outputFile=target/jmh.classpath >&2
-. docs/java.sh
+. dev/java.sh
 exec "$java" --enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow \
     -cp "gds-compat/target/test-classes:gds-compat/target/classes:$(cat gds-compat/target/jmh.classpath)" \
     org.openjdk.jmh.Main "$@"

@@ -5,7 +5,7 @@
 # Java. Status 5 if a ratio of the programs or within one process, or the bytes, are past what is promised (LATENCY_PERCENT,
 # RATE_PERCENT, 1 byte).
 #
-#   docs/benchmarks/libcufile.sh
+#   benchmarks/scripts/libcufile.sh
 #
 # Needs a GPU, libcufile with cufile.h, gcc, java 25. gds4j comes from GPU_CP and TEST_CP (class paths of its jars, and of
 # the test classes of gds-native and gds-testkit), else from the target folders that mvn package leaves.

@@ -2,7 +2,7 @@
 # Several GPUs at once, each its own part of a file in memory: gds io in one process beside a hand-written pipeline, in turns;
 # prints medians. For each number of GPUs up to those there are, doubled each time.
 #
-#   docs/benchmarks/gpus.sh
+#   benchmarks/scripts/gpus.sh
 #
 # Needs NVIDIA GPUs, cuda.h, gcc, java 25, and room for the file in memory. gds4j comes from GPU_CP, else from gds-tools/target
 # as mvn package leaves it.

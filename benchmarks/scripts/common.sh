@@ -1,7 +1,7 @@
 # Sourced by the benchmarks: sets here, root, java and what compiles C programs; CUDA and CUDALIB name other folders than the usual.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-. "$here/../java.sh"
+. "$root/dev/java.sh"
 
 # gcc $flags -o PROGRAM FILE.c $libs -lcuda
 cuda=${CUDA:-/usr/local/cuda}

@@ -2,7 +2,7 @@
 # Runs the contract over the compat backend and over libcufile on this machine's GPU, each group in a JVM of its own, and
 # writes one table of all cases. Status 5 if a case failed or was not run.
 #
-#   docs/contract.sh REPORT.md [REPORTS_FOLDER]
+#   dev/contract.sh REPORT.md [REPORTS_FOLDER]
 #
 # Needs a GPU, libcufile, java 25. Class paths: see test-jvm.sh.
 #

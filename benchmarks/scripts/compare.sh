@@ -1,7 +1,7 @@
 #!/bin/bash
 # gds4j beside the limits of the machine, alternated on the same file; prints one table.
 #
-#   docs/benchmarks/compare.sh [gpu|host] [quick]
+#   benchmarks/scripts/compare.sh [gpu|host] [quick]
 #
 # Needs java 25, gcc, and for gpu cuda.h and libcuda. gds4j comes from GPU_CP (a class path with gds-tools and all it
 # needs), else from gds-tools/target as mvn package leaves it. Where cufile.h and libcufile are found, libcufile runs, too.
