@@ -15,6 +15,7 @@
 #   SETTLE=10       seconds between the rounds that wait for the disk and the others
 #   PAUSE=3         host: seconds after who gave gigabytes of memory back
 #   LIBRARY=3       rounds in which libcufile takes part
+#   BEFORE_CP=CP    class path of another version of gds4j, which takes turns with this one; the table compares the two
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
 #   KEEP=1          keep the files
@@ -65,16 +66,28 @@ elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work
 fi
 need_gds
 
-jvm=("$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}
-    -cp "$class_path" io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
-# One JVM runs all cases of all rounds, as a program that lives longer than a call; "first call of a JVM" has its own each time.
-gds() {
+jvm=("$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-})
+command=(io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
+declare -A path_of=([ours]=$class_path [before]=${BEFORE_CP:-}) to_jvm=() from_jvm=()
+# One JVM per version runs all cases of all rounds, as a program that lives longer than a call; "first call of a JVM" has its own.
+gds() { # version, options of gds io
+    local version=$1 fd
+    shift
     if [[ " $* " = *" --warm-up 0 "* ]]; then
-        timeout 60 "${jvm[@]}" "$@"
+        timeout 60 "${jvm[@]}" -cp "${path_of[$version]}" "${command[@]}" "$@"
         return
     fi
-    [ -n "${JVM_PID:-}" ] || { coproc JVM { exec timeout 3600 "${jvm[@]}" --series /dev/stdin; } 2>>"$work/errors"; }
-    echo "$*" >&"${JVM[1]}" && read -r -t 60 result <&"${JVM[0]}" && [[ $result != *'"error"'* ]] && echo "$result"
+    if [ -z "${to_jvm[$version]:-}" ]; then
+        rm -f "$work/$version.in" "$work/$version.out"
+        mkfifo "$work/$version.in" "$work/$version.out"
+        timeout 3600 "${jvm[@]}" -cp "${path_of[$version]}" "${command[@]}" --series /dev/stdin \
+            <"$work/$version.in" >"$work/$version.out" 2>>"$work/errors" &
+        exec {fd}>"$work/$version.in"
+        to_jvm[$version]=$fd
+        exec {fd}<"$work/$version.out"
+        from_jvm[$version]=$fd
+    fi
+    echo "$*" >&"${to_jvm[$version]}" && read -r -t 60 -u "${from_jvm[$version]}" result && [[ $result != *'"error"'* ]] && echo "$result"
 }
 
 # --- cases: name | limit's case | libcufile's case | options of gds io | what of the result | better limit's case -----
@@ -217,14 +230,14 @@ c_cases() { # engine, columns of its cases
 number() { # field, what stands before it in the line
     grep -o "$2\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
 }
-our_cases() {
-    local i name ours what line= value size
+our_cases() { # version
+    local version=${1:-ours} i name ours what line= value size
     for i in "${now[@]}"; do
         [ $((SECONDS - began)) -gt $((until + 15)) ] && { echo "out of time in the middle of a round" >>"$work/errors"; return; }
         IFS='|' read -r name _ _ ours what _ <<<"${cases[$i]}"
         if [ "$ours" != same ]; then
             [ "$what" = alloc ] && [ "$round" -gt 2 ] && continue
-            gds $ours >"$work/line" 2>>"$work/errors" && line=$(<"$work/line") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
+            gds "$version" $ours >"$work/line" 2>>"$work/errors" && line=$(<"$work/line") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
         fi
         [ -n "$line" ] || continue
         case $what in
@@ -235,8 +248,8 @@ our_cases() {
             avg:*) size=${what#avg:}
                 value=$(echo "$line" | number avg "\"ioSize\":$size,[^{]*{" | awk '{printf "%.3f", $1}') ;;
         esac
-        [ -n "$value" ] && echo "$value" >>"$work/$i.ours"
-        [ "$what" = rate ] && echo "$line" | number cpuSecondsPerGB "" >>"$work/$i.cpu"
+        [ -n "$value" ] && echo "$value" >>"$work/$i.$version"
+        [ "$what$version" = rateours ] && echo "$line" | number cpuSecondsPerGB "" >>"$work/$i.cpu"
     done
 }
 run_rounds() { # what they are, seconds after which no further one begins, cases
@@ -256,7 +269,9 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
                 c_cases limit 1 5
                 let_memory_settle
                 our_cases
+                [ -z "${BEFORE_CP:-}" ] || { let_memory_settle; our_cases before; }
             else
+                [ -z "${BEFORE_CP:-}" ] || { our_cases before; let_memory_settle; }
                 our_cases
                 let_memory_settle
                 c_cases limit 1 5
@@ -307,5 +322,17 @@ if [ -s "$work/errors" ]; then
     echo >&2
     echo "compare: what the programs said on standard error (first lines):" >&2
     sort "$work/errors" | uniq -c | sort -rn | head -8 >&2
+fi
+# The spread is that of the middle half of each version's figures, relative to its median.
+spread() { sort -g "$1" | awk '{v[NR] = $1} END {if (NR > 1) printf "%.0f %%", 100 * (v[int(NR * 3 / 4 + 0.5)] - v[int(NR / 4 + 0.75)]) / v[int((NR + 1) / 2)]; else print "-"}'; }
+if [ -n "${BEFORE_CP:-}" ]; then
+    printf '\n| %-52s | %9s | %9s | %9s | %9s | %9s |\n' case before ours ours/before "spread before" "spread ours"
+    printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: ----------:
+    for i in "${!cases[@]}"; do
+        [ -s "$work/$i.before" ] && [ -s "$work/$i.ours" ] || continue
+        ours=$(median "$work/$i.ours") before=$(median "$work/$i.before")
+        printf '| %-52s | %9s | %9s | %9s | %9s | %9s |\n' "${cases[$i]%%|*}" "$before" "$ours" \
+            "$(awk -v o="$ours" -v b="$before" 'BEGIN {if (b > 0) printf "%.3f", o / b; else print "-"}')" "$(spread "$work/$i.before")" "$(spread "$work/$i.ours")"
+    done
 fi
 exit $status
