@@ -13,7 +13,7 @@ import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.memory.Lifetime;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;

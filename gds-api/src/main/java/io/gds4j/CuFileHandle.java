@@ -2,9 +2,9 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
@@ -163,7 +163,7 @@ public final class CuFileHandle implements AutoCloseable {
         if (!Request.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         if (!lifetime.enter(here)) {
             throw closed(request(write, size, fileOffset, bufferOffset));
         }
@@ -321,7 +321,7 @@ public final class CuFileHandle implements AutoCloseable {
         Request request = new Request(function, file.path(), write, Request.total(copy), fileOffset, 0);
         request.checkFileRange();
         copy.forEach(request::checkAccess);
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         enter(request, here);
         int held = 0;
         try {
@@ -395,7 +395,7 @@ public final class CuFileHandle implements AutoCloseable {
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
-        enter(request, HeldByThread.current());
+        enter(request, ThreadState.current());
         try {
             checkRights(request);
             file.truncate(size);
@@ -431,7 +431,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
     void enter(Request request, IoMemory memory) {
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         enter(request, here);
         boolean entered = false;
         try {
@@ -446,7 +446,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     void exit(IoMemory memory) {
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         MemoryUse.exit(memory, here);
         lifetime.exit(here);
     }
@@ -481,7 +481,7 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.unclaim();
     }
 
-    private void enterMemory(Request request, IoMemory memory, HeldByThread here) {
+    private void enterMemory(Request request, IoMemory memory, ThreadState here) {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
@@ -490,10 +490,10 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private void enter(String function, long size) {
-        enter(new Request(function, file.path(), false, size, -1, 0), HeldByThread.current());
+        enter(new Request(function, file.path(), false, size, -1, 0), ThreadState.current());
     }
 
-    private void enter(Request request, HeldByThread here) {
+    private void enter(Request request, ThreadState here) {
         if (!lifetime.enter(here)) {
             throw closed(request);
         }

@@ -3,8 +3,9 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
-import io.gds4j.memory.FreeListener;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -170,7 +171,7 @@ final class RegistrationCache {
         Optional<MemoryAllocation> owner = range.owner();
         if (owner.isPresent()) {
             MemoryRange all = owner.get().range();
-            owner.get().beforeFree(listener);
+            MemoryAccess.beforeFree(owner.get(), listener);
             return entry(all.address(), all.length(), range, null);
         }
         return allocator.allocationOf(range)

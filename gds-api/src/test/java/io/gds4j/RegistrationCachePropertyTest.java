@@ -2,7 +2,8 @@ package io.gds4j;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.time.Duration;
@@ -136,7 +137,7 @@ class RegistrationCachePropertyTest {
             }
             long offset = random.nextLong(range.length());
             MemoryRange part = range.slice(offset, 1 + random.nextLong(range.length() - offset));
-            part.enter(HeldByThread.current());
+            MemoryAccess.enter(part, ThreadState.current());
             try {
                 counts.incrementAndGet(0);
                 CachedRegistration used = cache.use(part);
@@ -148,7 +149,7 @@ class RegistrationCachePropertyTest {
                     used.exit();
                 }
             } finally {
-                part.exit(HeldByThread.current());
+                MemoryAccess.exit(part, ThreadState.current());
             }
         } finally {
             slot.foreignUse.readLock().unlock();

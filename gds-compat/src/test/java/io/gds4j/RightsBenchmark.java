@@ -1,7 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -98,7 +98,7 @@ public class RightsBenchmark {
 
     private void hold(IoMemory memory) {
         REQUEST.checkWithin(memory);
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         MemoryUse.enter(session, memory, here);
         MemoryUse.exit(memory, here);
     }

@@ -1,4 +1,4 @@
-package io.gds4j.memory;
+package io.gds4j.internal.lifetime;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -12,13 +12,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What stands behind an object that must be closed: it is released once, after the last call that uses it has returned; by
  * {@link #close}, or, with a warning that names where the object was made, once the garbage collector finds that nobody can
- * close it any more. For use by gds4j's own modules.
+ * close it any more.
  *
  * <p>
  * Two kinds of use: calls, which {@link #close} waits for, and claims (a registration, an entry of a batch that nobody has
  * taken the completion of), which end only when their owner ends them, so that {@link #close} refuses instead of waiting.
- *
- * @since 0.1
  */
 public final class Lifetime {
     private static final Cleaner CLEANER = Cleaner.create();
@@ -74,12 +72,12 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean enter() {
-        return enter(HeldByThread.current());
+        return enter(ThreadState.current());
     }
 
     /** Ends what {@link #enter()} began. */
     public void exit() {
-        exit(HeldByThread.current());
+        exit(ThreadState.current());
     }
 
     /**
@@ -88,7 +86,7 @@ public final class Lifetime {
      * @param here that of this thread
      * @return whether it began
      */
-    public boolean enter(HeldByThread here) {
+    public boolean enter(ThreadState here) {
         if (!calls.enter()) {
             return false;
         }
@@ -97,18 +95,18 @@ public final class Lifetime {
     }
 
     /**
-     * Ends what {@link #enter(HeldByThread)} began.
+     * Ends what {@link #enter(ThreadState)} began.
      *
      * @param here that of this thread
      */
-    public void exit(HeldByThread here) {
+    public void exit(ThreadState here) {
         here.pop(this);
         calls.exit();
     }
 
     /** {@return true inside a call of this thread} */
     public boolean isHeldByThisThread() {
-        return HeldByThread.current().contains(this);
+        return ThreadState.current().contains(this);
     }
 
     /**

@@ -1,4 +1,4 @@
-package io.gds4j.memory;
+package io.gds4j.internal.lifetime;
 
 /** Hears that memory is about to be freed, after the last use of it and before its address can come again. */
 @FunctionalInterface

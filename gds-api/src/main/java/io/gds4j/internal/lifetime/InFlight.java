@@ -1,4 +1,4 @@
-package io.gds4j.memory;
+package io.gds4j.internal.lifetime;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -13,10 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Users call {@link #enter}, work, and {@link #exit}; the closer calls {@link #close}, which turns new users away and
- * returns once the last one has left. A user must not close what it is using: that would wait for itself. For use by
- * gds4j's own modules.
- *
- * @since 0.1
+ * returns once the last one has left. A user must not close what it is using: that would wait for itself.
  */
 public final class InFlight {
     private static final int CLOSED = 1 << 31;

@@ -1,4 +1,4 @@
-package io.gds4j.memory;
+package io.gds4j.internal.lifetime;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
