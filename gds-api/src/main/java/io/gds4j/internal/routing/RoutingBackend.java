@@ -1,10 +1,17 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
@@ -25,8 +32,6 @@ import java.util.function.Supplier;
  * although its arguments are right, which is then repeated from the byte on at which it failed; and for a batch that holds a
  * file of the second one, which is served there as a whole. Parameters, limits, version and statistics are those of the first
  * one, if it is open.
- *
- * @since 0.1
  */
 public final class RoutingBackend extends DriverFunctions {
     static final Logger LOG = System.getLogger("io.gds4j");

@@ -1,7 +1,8 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;

@@ -1,7 +1,11 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

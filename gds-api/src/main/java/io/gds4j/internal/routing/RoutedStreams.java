@@ -1,5 +1,6 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
+import io.gds4j.spi.CuFileBackend;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

@@ -1,4 +1,4 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.ParameterRange;
@@ -6,6 +6,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;

@@ -1,9 +1,11 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import java.lang.System.Logger.Level;
 import java.util.EnumSet;
 import java.util.Set;

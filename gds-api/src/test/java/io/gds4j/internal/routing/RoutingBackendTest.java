@@ -1,24 +1,21 @@
-package io.gds4j;
+package io.gds4j.internal.routing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.gds4j.config.CuFileConfig;
+import io.gds4j.RecordingBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.spi.Availability;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
-import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.FileSource;
-import io.gds4j.spi.RoutingBackend;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -438,68 +435,5 @@ class RoutingBackendTest {
         assertThat(second.callsOf("driverSetMaxDirectIoSize")).hasSize(1);
         assertThat(routing.bytesByPath().values()).containsExactly(14L);
         assertThat(routing.peakStagingBytes()).isEqualTo(8192);
-    }
-
-    private record Provider(String name, int priority, Availability asked, Availability auto)
-            implements
-                CuFileBackendProvider {
-        @Override
-        public Availability probe(CuFileConfig config) {
-            return asked;
-        }
-
-        @Override
-        public Availability probeForAuto(CuFileConfig config) {
-            return auto;
-        }
-
-        @Override
-        public CuFileBackend create(CuFileConfig config) {
-            RecordingBackend made = new RecordingBackend();
-            made.name = name;
-            return made;
-        }
-
-        @Override
-        public CuFileBackend createForAuto(CuFileConfig config) {
-            RecordingBackend made = new RecordingBackend();
-            made.name = name + " for auto";
-            return made;
-        }
-    }
-
-    private static final Availability YES = new Availability.Available();
-    private static final Availability NO = new Availability.Unavailable("no nvidia-fs", "load it");
-
-    private static CuFileBackend choose(String name, CuFileBackendProvider... providers) {
-        return Backends.choose(name, CuFileConfig.defaults(), List.of(providers));
-    }
-
-    @Test
-    void choosingPutsTheNextBestBehindTheChosen() {
-        Provider library = new Provider("library", 100, YES, YES);
-        Provider compat = new Provider("compat", 0, YES, YES);
-        assertThat(choose("auto", library, compat)).isInstanceOf(RoutingBackend.class);
-        assertThat(choose("auto", library, compat).name()).isEqualTo("library for auto");
-        assertThat(choose("library", library, compat).name()).isEqualTo("library");
-        assertThat(choose("library", library, compat)).isInstanceOf(RoutingBackend.class);
-        assertThat(choose("compat", library, compat)).isInstanceOf(RecordingBackend.class);
-        assertThat(choose("auto", library).name()).as("nothing behind it").isEqualTo("library");
-    }
-
-    @Test
-    void backendThatIsNoBetterThanTheNextIsTakenByNameAlone() {
-        Provider library = new Provider("library", 100, YES, NO);
-        Provider compat = new Provider("compat", 0, YES, YES);
-        assertThat(choose("auto", library, compat).name()).isEqualTo("compat");
-        assertThat(choose("library", library, compat).name()).isEqualTo("library");
-    }
-
-    @Test
-    void backendThatMayNotServeIsNotPutBehindAnother() {
-        Provider library = new Provider("library", 100, YES, YES);
-        Provider compat = new Provider("compat", 0, NO, NO);
-        assertThat(choose("auto", library, compat)).isInstanceOf(RecordingBackend.class);
-        assertThat(choose("auto", library, compat).name()).isEqualTo("library");
     }
 }

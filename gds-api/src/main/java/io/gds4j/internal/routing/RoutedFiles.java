@@ -1,7 +1,10 @@
-package io.gds4j.spi;
+package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
 import java.util.EnumSet;
