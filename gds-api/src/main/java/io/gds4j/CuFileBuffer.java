@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;

@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.spi.CuFileBackend;

@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -21,10 +21,10 @@ class RegistrationCacheTest {
     private final FakeGpuMemory memory = new FakeGpuMemory();
     private final AtomicLong clock = new AtomicLong();
     private long limit = Long.MAX_VALUE;
-    private RegistrationCache cache = cache(RegistrationPolicy.CACHED.withBudget(3 * MIB));
+    private RegistrationCache cache = cache(3 * MIB, PAGE);
 
-    private RegistrationCache cache(RegistrationPolicy policy) {
-        return new RegistrationCache(memory, memory, policy, device -> limit, clock::incrementAndGet);
+    private RegistrationCache cache(long budget, long page) {
+        return new RegistrationCache(memory, memory, budget, page, device -> limit, clock::incrementAndGet);
     }
 
     @AfterEach
@@ -46,7 +46,7 @@ class RegistrationCacheTest {
         return true;
     }
 
-    private RegistrationStatistics statistics() {
+    private CacheStatistics statistics() {
         return cache.statistics();
     }
 
@@ -58,18 +58,18 @@ class RegistrationCacheTest {
         assertThat(io(range.slice(MIB - 1, 1))).isTrue();
         assertThat(memory.registeredLengths()).containsOnlyKeys(range.address()).containsValue(MIB);
         assertThat(memory.registrations).isOne();
-        assertThat(statistics()).isEqualTo(new RegistrationStatistics(2, 1, 0, 0, 0, 0, 1, MIB));
+        assertThat(statistics()).isEqualTo(new CacheStatistics(2, 1, 0, 0, 0, 0, 1, MIB));
     }
 
     @Test
     void bytesAreCountedInWholePages() {
-        cache = cache(RegistrationPolicy.CACHED);
+        cache = cache(Long.MAX_VALUE, PAGE);
         io(memory.allocateForeign(0, 1));
         assertThat(statistics().bytesPinned()).isEqualTo(PAGE);
         io(memory.allocateForeign(1, PAGE + 1));
         assertThat(statistics().bytesPinned()).isEqualTo(3 * PAGE);
         cache.close();
-        cache = cache(RegistrationPolicy.CACHED.withPages(4096));
+        cache = cache(Long.MAX_VALUE, 4096);
         io(memory.allocateForeign(2, 4097));
         assertThat(statistics().bytesPinned()).isEqualTo(8192);
     }
@@ -102,7 +102,7 @@ class RegistrationCacheTest {
         assertThat(after.address()).isEqualTo(before.address());
         assertThat(io(after)).isTrue();
         assertThat(memory.registeredLengths()).containsEntry(after.address(), MIB / 2);
-        assertThat(statistics()).isEqualTo(new RegistrationStatistics(0, 2, 0, 0, 0, 1, 1, MIB / 2));
+        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 1, 1, MIB / 2));
     }
 
     @Test
@@ -111,7 +111,7 @@ class RegistrationCacheTest {
         io(range);
         memory.free(0);
         assertThat(io(range)).isFalse();
-        assertThat(statistics()).isEqualTo(new RegistrationStatistics(0, 1, 1, 0, 0, 1, 0, 0));
+        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 1, 1, 0, 0, 1, 0, 0));
     }
 
     @Test
@@ -123,7 +123,7 @@ class RegistrationCacheTest {
         try (MemoryAllocation second = memory.allocateOurs(0, MIB)) {
             assertThat(io(second.range())).isTrue();
         }
-        assertThat(statistics()).isEqualTo(new RegistrationStatistics(0, 2, 0, 0, 0, 0, 0, 0));
+        assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 0, 0, 0));
     }
 
     @Test

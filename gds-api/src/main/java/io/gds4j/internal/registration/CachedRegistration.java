@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryRange;
@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * A whole allocation that the cache has registered. Whoever moves bytes counts in and out; once retired it lets nobody in, and
  * the last one out ends it: nothing is unpinned under running I/O, and nobody waits for that.
  */
-final class CachedRegistration {
+public final class CachedRegistration {
     private static final int RETIRED = 1 << 31;
 
     private static final long CLAIM_POLL_MILLIS = 10;
@@ -37,7 +37,8 @@ final class CachedRegistration {
         this.pinnedBytes = pinnedBytes;
     }
 
-    MemoryRange whole() {
+    /** {@return the allocation, without its owner} */
+    public MemoryRange whole() {
         return whole;
     }
 
@@ -79,18 +80,20 @@ final class CachedRegistration {
         return false;
     }
 
-    void exit() {
+    /** Counts a user out that {@link RegistrationCache#use} counted in. */
+    public void exit() {
         if (users.decrementAndGet() == RETIRED) {
             end();
         }
     }
 
-    /** Of one who is inside until the program has asked what became of it. */
-    void claim() {
+    /** Marks a user that stays until the program takes a completion. */
+    public void claim() {
         claims.incrementAndGet();
     }
 
-    void unclaim() {
+    /** Ends what {@link #claim} began. */
+    public void unclaim() {
         claims.decrementAndGet();
     }
 

@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -10,6 +10,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.CuFileBackend;
 import java.lang.System.Logger.Level;
 import java.lang.ref.WeakReference;
 import java.util.Arrays;
@@ -35,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * A hit takes no lock and allocates nothing. Misses are served one at a time.
  */
-final class RegistrationCache {
+public final class RegistrationCache {
     /** Where memory is registered. */
     interface Registrar {
         void register(MemoryRange range);
@@ -47,7 +48,8 @@ final class RegistrationCache {
 
     private final Registrar registrar;
     private final MemoryAllocator allocator;
-    private final RegistrationPolicy policy;
+    private final long budgetBytes;
+    private final long pageBytes;
     private final IntToLongFunction limitOfDevice;
     private final LongSupplier clock;
     private final FreeListener listener = new Forget(new WeakReference<>(this));
@@ -82,6 +84,24 @@ final class RegistrationCache {
     }
 
     /**
+     * A cache that registers with a backend, within the limits of its GPUs.
+     *
+     * @param backend where memory is registered
+     * @param budgetBytes bytes that the cache keeps registered at most
+     * @param pageBytes size of the pages that registering maps, a power of two
+     * @return an empty cache
+     */
+    public static RegistrationCache of(CuFileBackend backend, long budgetBytes, long pageBytes) {
+        return new RegistrationCache(
+                new BackendRegistrar(backend),
+                backend.allocator(),
+                budgetBytes,
+                pageBytes,
+                new PinningLimits(backend),
+                System::nanoTime);
+    }
+
+    /**
      * @param allocator knows allocations that are not ours
      * @param limitOfDevice bytes of a GPU's memory that may be registered at a time, asked at each miss
      * @param clock tells which use was later
@@ -89,13 +109,15 @@ final class RegistrationCache {
     RegistrationCache(
             Registrar registrar,
             MemoryAllocator allocator,
-            RegistrationPolicy policy,
+            long budgetBytes,
+            long pageBytes,
             IntToLongFunction limitOfDevice,
             LongSupplier clock) {
         this.clock = clock;
         this.registrar = registrar;
         this.allocator = allocator;
-        this.policy = policy;
+        this.budgetBytes = budgetBytes;
+        this.pageBytes = pageBytes;
         this.limitOfDevice = limitOfDevice;
     }
 
@@ -105,8 +127,7 @@ final class RegistrationCache {
      * @param range memory that nobody frees before the request has ended, if it is of an allocator of ours
      * @return null if it is to go unregistered
      */
-    @Nullable
-    CachedRegistration use(MemoryRange range) {
+    public @Nullable CachedRegistration use(MemoryRange range) {
         if (!isCacheable(range)) {
             uncacheable.increment();
             return null;
@@ -181,9 +202,8 @@ final class RegistrationCache {
 
     private CachedRegistration entry(long base, long length, MemoryRange part, @Nullable AllocationTag tag) {
         MemoryRange whole = MemoryRange.ofAddress(base, length, part.kind(), part.device());
-        long page = policy.pageBytes();
-        long first = base & -page;
-        return new CachedRegistration(this, whole, tag, (base + length - first + page - 1) & -page);
+        long first = base & -pageBytes;
+        return new CachedRegistration(this, whole, tag, (base + length - first + pageBytes - 1) & -pageBytes);
     }
 
     /** Whatever is known at these addresses is memory of the past. */
@@ -199,10 +219,10 @@ final class RegistrationCache {
     private boolean makeRoom(CachedRegistration fresh) {
         int device = fresh.whole().device();
         long limit = limitOfDevice.applyAsLong(device);
-        if (fresh.pinnedBytes() > Math.min(limit, policy.budgetBytes()) || fresh.pinnedBytes() >= refusedFrom) {
+        if (fresh.pinnedBytes() > Math.min(limit, budgetBytes) || fresh.pinnedBytes() >= refusedFrom) {
             return false;
         }
-        while (pinned > policy.budgetBytes() - fresh.pinnedBytes()) {
+        while (pinned > budgetBytes - fresh.pinnedBytes()) {
             if (!evictOne(-1)) {
                 return false;
             }
@@ -253,7 +273,7 @@ final class RegistrationCache {
     }
 
     /** Whether a registration failed for lack of something that giving others up makes room for. */
-    static boolean isShortOfRoom(CuFileException e) {
+    public static boolean isShortOfRoom(CuFileException e) {
         return e.error() == CuFileError.INVALID_MAPPING_SIZE
                 || e.error() == CuFileError.GPU_MEMORY_PINNING_FAILED
                 || e.error() == CuFileError.NOMEM_ERROR
@@ -278,7 +298,7 @@ final class RegistrationCache {
     }
 
     /** Gives up all that is idle, for a registration that the program wants and the backend has no room for. */
-    synchronized void evictIdle() {
+    public synchronized void evictIdle() {
         boolean evicted;
         do {
             evicted = evictOne(-1);
@@ -291,7 +311,7 @@ final class RegistrationCache {
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) if entries of batches use ours: taking their completions may be up to the
      *         thread that would wait
      */
-    void giveWay(long base) {
+    public void giveWay(long base) {
         CachedRegistration known;
         synchronized (this) {
             known = at(base);
@@ -319,7 +339,7 @@ final class RegistrationCache {
     }
 
     /** The program's own registration at this address is gone. */
-    synchronized void takeBack(long base) {
+    public synchronized void takeBack(long base) {
         taken.remove(base);
     }
 
@@ -344,7 +364,7 @@ final class RegistrationCache {
     }
 
     /** Gives all up; what is in use goes with its last request. */
-    synchronized void close() {
+    public synchronized void close() {
         closed = true;
         CachedRegistration[] all = byBase;
         byBase = NONE;
@@ -353,8 +373,9 @@ final class RegistrationCache {
         }
     }
 
-    synchronized RegistrationStatistics statistics() {
-        return new RegistrationStatistics(
+    /** {@return what the cache has done so far} */
+    public synchronized CacheStatistics statistics() {
+        return new CacheStatistics(
                 hits.sum(),
                 misses.sum(),
                 uncacheable.sum(),

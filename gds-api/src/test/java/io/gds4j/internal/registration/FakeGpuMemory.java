@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;

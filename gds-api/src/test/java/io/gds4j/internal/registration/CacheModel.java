@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -60,7 +60,7 @@ final class CacheModel {
         this.ours = new MemoryAllocation[slots];
         this.memory.room = random.nextBoolean() ? Long.MAX_VALUE : budget - random.nextLong(budget / 2);
         this.cache = new RegistrationCache(
-                memory, memory, RegistrationPolicy.CACHED.withBudget(budget).withPages(page),
+                memory, memory, budget, page,
                 device -> Long.MAX_VALUE, clock::incrementAndGet);
     }
 
@@ -252,7 +252,7 @@ final class CacheModel {
         Map<Long, Long> registered = new HashMap<>();
         known.values().forEach(entry -> registered.put(entry.base, entry.length));
         leaving.forEach(entry -> registered.put(entry.base, entry.length));
-        RegistrationStatistics expected = new RegistrationStatistics(
+        CacheStatistics expected = new CacheStatistics(
                 counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], known.size(), pinned());
         if (!mismatch.isEmpty()) {
             return mismatch;

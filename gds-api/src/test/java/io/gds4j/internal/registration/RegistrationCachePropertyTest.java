@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.registration;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -54,7 +54,7 @@ class RegistrationCachePropertyTest {
         memory.room = BUDGET - 5 * PAGE;
         AtomicLong clock = new AtomicLong();
         RegistrationCache cache = new RegistrationCache(
-                memory, memory, RegistrationPolicy.CACHED.withBudget(BUDGET), device -> Long.MAX_VALUE,
+                memory, memory, BUDGET, PAGE, device -> Long.MAX_VALUE,
                 clock::incrementAndGet);
         List<Slot> slots = new ArrayList<>();
         for (int i = 0; i < SLOTS; i++) {
@@ -89,7 +89,7 @@ class RegistrationCachePropertyTest {
         }
         String seed = "-Dgds4j.cache.seed=" + SEED;
         assertThat(thrown).as(seed).isEmpty();
-        RegistrationStatistics before = cache.statistics();
+        CacheStatistics before = cache.statistics();
         assertThat(before.hits()).as(seed).isPositive();
         assertThat(before.evictions()).as(seed).isPositive();
         assertThat(before.bytesPinned()).as(seed).isLessThanOrEqualTo(BUDGET);
