@@ -82,7 +82,7 @@ final class BatchLedger {
 
     private BatchRequest enter(CuFileBatch.Request request) {
         CuFileHandle handle = request.handle();
-        Request checked = new Request(
+        RequestCheck checked = new RequestCheck(
                 SUBMIT,
                 handle.path(),
                 request.write(),

@@ -43,7 +43,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
-    public static final long MAX_REQUEST_SIZE = Request.MAX_SIZE;
+    public static final long MAX_REQUEST_SIZE = RequestCheck.MAX_SIZE;
 
     private final CuFileDriver driver;
     private final Session session;
@@ -160,9 +160,9 @@ public final class CuFileHandle implements AutoCloseable {
         return start(request(true, size, fileOffset, bufferOffset), memory);
     }
 
-    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link Request} says what is wrong. */
+    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link RequestCheck} says what is wrong. */
     private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        if (!Request.isWithin(memory, write, size, fileOffset, bufferOffset)) {
+        if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
         ThreadState here = ThreadState.current();
@@ -189,8 +189,9 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private Request request(boolean write, long size, long fileOffset, long bufferOffset) {
-        return new Request(write ? "cuFileWrite" : "cuFileRead", file.path(), write, size, fileOffset, bufferOffset);
+    private RequestCheck request(boolean write, long size, long fileOffset, long bufferOffset) {
+        String function = write ? "cuFileWrite" : "cuFileRead";
+        return new RequestCheck(function, file.path(), write, size, fileOffset, bufferOffset);
     }
 
     /** Moves the bytes; whoever calls holds file and memory. */
@@ -229,7 +230,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private CompletableFuture<Long> start(Request request, IoMemory memory) {
+    private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
         request.checkWithin(memory);
         if (!lifetime.hold()) {
             throw closed(request);
@@ -255,7 +256,7 @@ public final class CuFileHandle implements AutoCloseable {
                                 request.bufferOffset()));
     }
 
-    private void holdMemory(Request request, IoMemory memory) {
+    private void holdMemory(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.hold(session, memory);
         } catch (CuFileException e) {
@@ -320,7 +321,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
         List<MemoryRange> copy = List.copyOf(ranges);
-        Request request = new Request(function, file.path(), write, Request.total(copy), fileOffset, 0);
+        RequestCheck request = new RequestCheck(function, file.path(), write, RequestCheck.total(copy), fileOffset, 0);
         request.checkFileRange();
         copy.forEach(request::checkAccess);
         ThreadState here = ThreadState.current();
@@ -393,7 +394,7 @@ public final class CuFileHandle implements AutoCloseable {
      *         open for writing; with an errno where the kernel failed
      */
     public void truncate(long size) {
-        Request request = new Request("ftruncate", file.path(), true, size, -1, 0);
+        RequestCheck request = new RequestCheck("ftruncate", file.path(), true, size, -1, 0);
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
@@ -432,7 +433,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
-    void enter(Request request, IoMemory memory) {
+    void enter(RequestCheck request, IoMemory memory) {
         ThreadState here = ThreadState.current();
         enter(request, here);
         boolean entered = false;
@@ -454,7 +455,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Begins a transfer that some thread ends later by {@link #unclaim}. */
-    void claim(Request request, IoMemory memory) {
+    void claim(RequestCheck request, IoMemory memory) {
         if (!lifetime.claim()) {
             throw closed(request);
         }
@@ -470,7 +471,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private void claimMemory(Request request, IoMemory memory) {
+    private void claimMemory(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.claim(session, memory);
         } catch (CuFileException e) {
@@ -483,7 +484,7 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.unclaim();
     }
 
-    private void enterMemory(Request request, IoMemory memory, ThreadState here) {
+    private void enterMemory(RequestCheck request, IoMemory memory, ThreadState here) {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
@@ -492,23 +493,23 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private void enter(String function, long size) {
-        enter(new Request(function, file.path(), false, size, -1, 0), ThreadState.current());
+        enter(new RequestCheck(function, file.path(), false, size, -1, 0), ThreadState.current());
     }
 
-    private void enter(Request request, ThreadState here) {
+    private void enter(RequestCheck request, ThreadState here) {
         if (!lifetime.enter(here)) {
             throw closed(request);
         }
     }
 
-    private CuFileException closed(Request request) {
+    private CuFileException closed(RequestCheck request) {
         boolean driverOpen = session.isOpen();
         return request.failure(driverOpen ? CuFileError.HANDLE_NOT_REGISTERED : CuFileError.DRIVER_NOT_INITIALIZED)
                 .detail(driverOpen ? "the handle is closed" : "the driver is closed")
                 .build();
     }
 
-    private void checkRights(Request request) {
+    private void checkRights(RequestCheck request) {
         if (request.write() ? !file.isWritable() : !file.isReadable()) {
             throw request.openFlag("the file is not open for " + (request.write() ? "writing" : "reading"));
         }

@@ -31,7 +31,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(value = 1, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
 public class RightsBenchmark {
     private static final long SIZE = 1 << 20;
-    private static final Request REQUEST = new Request("cuFileRead", Optional.empty(), false, 4096, 0, 512);
+    private static final RequestCheck REQUEST = new RequestCheck("cuFileRead", Optional.empty(), false, 4096, 0, 512);
 
     private CuFileDriver driver;
     private MemoryAllocation allocation;
