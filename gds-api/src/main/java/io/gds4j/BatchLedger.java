@@ -89,7 +89,7 @@ final class BatchLedger {
                 request.size(),
                 request.fileOffset(),
                 request.bufferOffset());
-        if (handle.driver().session() != session) {
+        if (handle.session() != session) {
             throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")
                     .build();
@@ -149,7 +149,14 @@ final class BatchLedger {
             } else {
                 Completion completion = new Completion(entry.request(), event.status(), event.result());
                 if (entry.event() != null) {
-                    entry.event().record(completion);
+                    CuFileBatch.Request request = entry.request();
+                    entry.event()
+                            .record(
+                                    request.handle().file(),
+                                    request.write(),
+                                    request.fileOffset(),
+                                    event.status(),
+                                    event.result());
                 }
                 done.add(completion);
             }

@@ -45,14 +45,15 @@ public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
     public static final long MAX_REQUEST_SIZE = RequestCheck.MAX_SIZE;
 
-    private final CuFileDriver driver;
+    /** Keeps the driver's session open while this handle is reachable. */
+    private final SessionUse use;
     private final Session session;
     private final BackendFile file;
     private final Lifetime lifetime;
 
-    private CuFileHandle(CuFileDriver driver, BackendFile file) {
-        this.driver = driver;
-        this.session = driver.session();
+    private CuFileHandle(SessionUse use, BackendFile file) {
+        this.use = use;
+        this.session = use.session();
         this.file = file;
         CuFileBackend backend = session.backend();
         String what = "CuFileHandle of " + file.path().map(Path::toString).orElse("a descriptor");
@@ -60,9 +61,9 @@ public final class CuFileHandle implements AutoCloseable {
                 .adopt(Session.Role.TARGET, this, what, () -> backend.handleDeregister(file));
     }
 
-    static CuFileHandle register(CuFileDriver driver, FileSource source) {
-        return driver.session()
-                .call("cuFileHandleRegister", backend -> new CuFileHandle(driver, backend.handleRegister(source)));
+    static CuFileHandle register(SessionUse use, FileSource source) {
+        return use.session()
+                .call("cuFileHandleRegister", backend -> new CuFileHandle(use, backend.handleRegister(source)));
     }
 
     /**
@@ -225,7 +226,7 @@ public final class CuFileHandle implements AutoCloseable {
             return moved;
         } finally {
             if (event != null) {
-                event.record(this, fileOffset, size, moved);
+                event.record(file, fileOffset, size, moved);
             }
         }
     }
@@ -424,8 +425,8 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.close("cuFileHandleDeregister");
     }
 
-    CuFileDriver driver() {
-        return driver;
+    Session session() {
+        return use.session();
     }
 
     BackendFile file() {

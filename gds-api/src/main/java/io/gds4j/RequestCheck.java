@@ -18,7 +18,8 @@ import java.util.OptionalInt;
  * @param path the file, where its name is known
  * @param write memory to file
  */
-record RequestCheck(String function, Optional<Path> path, boolean write, long size, long fileOffset, long bufferOffset) {
+record RequestCheck(
+        String function, Optional<Path> path, boolean write, long size, long fileOffset, long bufferOffset) {
 
     /** Largest size of one transfer, in bytes. */
     static final long MAX_SIZE = 1L << 62;
