@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
+import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -15,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * first needed. Registered memory is shown to both.
  */
 final class BackendPair {
+    static final Logger LOG = System.getLogger("io.gds4j");
+
     private final CuFileBackend first;
     private final Supplier<CuFileBackend> maker;
     private final Map<Long, Buffer> buffers = new LinkedHashMap<>();
@@ -104,7 +107,7 @@ final class BackendPair {
             }
             CuFileBackend other = openSecond();
             whyNotFirst = "%s cannot be opened: %s".formatted(first.name(), e.getMessage());
-            RoutingBackend.LOG.log(Level.WARNING, "{0}; {1} serves instead", whyNotFirst, other.name());
+            LOG.log(Level.WARNING, "{0}; {1} serves instead", whyNotFirst, other.name());
         }
     }
 

@@ -45,7 +45,7 @@ final class RoutedFiles {
                 throw e;
             }
             String refusal = pair.first().name() + ": " + e.detail();
-            RoutingBackend.LOG.log(
+            BackendPair.LOG.log(
                     Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
             return new RoutedFile(this, session, pair.second().handleRegister(made(source)), refusal);
         }

@@ -104,7 +104,7 @@ final class RoutedTransfers {
         boolean known = file.second() != null;
         BackendFile other = attempt(failure, () -> files.lookUpAtSecond(file)).orElseThrow(() -> failure);
         if (!known) {
-            RoutingBackend.LOG.log(
+            BackendPair.LOG.log(
                     told.getAndSet(true) ? Level.DEBUG : Level.WARNING,
                     "{0}; {1} repeats what {2} fails to do",
                     failure.getMessage(),

@@ -14,7 +14,6 @@ import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
-import java.lang.System.Logger;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -34,8 +33,6 @@ import java.util.function.Supplier;
  * one, if it is open.
  */
 public final class RoutingBackend extends DriverFunctions {
-    static final Logger LOG = System.getLogger("io.gds4j");
-
     private final BackendPair pair;
     private final RoutedFiles files;
     private final RoutedTransfers transfers;
