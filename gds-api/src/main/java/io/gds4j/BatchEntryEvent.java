@@ -1,5 +1,7 @@
 package io.gds4j;
 
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchStatus;
 import jdk.jfr.Category;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
@@ -39,17 +41,16 @@ final class BatchEntryEvent extends Event {
     @Nullable
     String status;
 
-    /** Ends it and records it. */
-    void record(CuFileBatch.Completion completion) {
+    /** Ends the event, and records it if it is long enough. */
+    void record(BackendFile file, boolean written, long fileOffset, BatchStatus outcome, long result) {
         end();
         if (shouldCommit()) {
-            CuFileBatch.Request request = completion.request();
-            path = request.handle().path().map(Object::toString).orElse(null);
-            ioPath = request.handle().file().ioPath().path().name();
-            offset = request.fileOffset();
-            bytes = Math.max(0, completion.result());
-            write = request.write();
-            status = completion.status().name();
+            path = file.path().map(Object::toString).orElse(null);
+            ioPath = file.ioPath().path().name();
+            offset = fileOffset;
+            bytes = Math.max(0, result);
+            write = written;
+            status = outcome.name();
             commit();
         }
     }

@@ -3,6 +3,8 @@ package io.gds4j;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.registration.CachedRegistration;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
@@ -80,14 +82,14 @@ final class BatchLedger {
 
     private BatchRequest enter(CuFileBatch.Request request) {
         CuFileHandle handle = request.handle();
-        Request checked = new Request(
+        RequestCheck checked = new RequestCheck(
                 SUBMIT,
                 handle.path(),
                 request.write(),
                 request.size(),
                 request.fileOffset(),
                 request.bufferOffset());
-        if (handle.driver().session() != session) {
+        if (handle.session() != session) {
             throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")
                     .build();
@@ -147,7 +149,14 @@ final class BatchLedger {
             } else {
                 Completion completion = new Completion(entry.request(), event.status(), event.result());
                 if (entry.event() != null) {
-                    entry.event().record(completion);
+                    CuFileBatch.Request request = entry.request();
+                    entry.event()
+                            .record(
+                                    request.handle().file(),
+                                    request.write(),
+                                    request.fileOffset(),
+                                    event.status(),
+                                    event.result());
                 }
                 done.add(completion);
             }

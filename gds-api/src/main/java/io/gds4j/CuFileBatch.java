@@ -3,8 +3,8 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -44,13 +44,13 @@ public final class CuFileBatch implements AutoCloseable {
     private final BackendBatch batch;
     private final BatchLedger ledger;
     private final Lifetime lifetime;
-    private final CuFileDriver driver;
+    private final SessionUse use;
 
-    private CuFileBatch(CuFileDriver driver, BackendBatch batch) {
-        Session session = driver.session();
+    private CuFileBatch(SessionUse use, BackendBatch batch) {
+        Session session = use.session();
         CuFileBackend destroyer = session.backend();
         BatchLedger entries = new BatchLedger(session, batch.capacity());
-        this.driver = driver;
+        this.use = use;
         this.backend = destroyer;
         this.batch = batch;
         this.ledger = entries;
@@ -63,12 +63,12 @@ public final class CuFileBatch implements AutoCloseable {
         });
     }
 
-    static CuFileBatch setUp(CuFileDriver driver, int capacity) {
+    static CuFileBatch setUp(SessionUse use, int capacity) {
         if (capacity < 1) {
-            throw CuFileDriver.invalid(SET_UP, "capacity is " + capacity + ", allowed: 1 to properties.io_batchsize");
+            throw Failures.invalid(SET_UP, "capacity is " + capacity + ", allowed: 1 to properties.io_batchsize");
         }
-        return driver.session()
-                .call(SET_UP, backend -> new CuFileBatch(driver, backend.batchIoSetUp(capacity)));
+        return use.session()
+                .call(SET_UP, backend -> new CuFileBatch(use, backend.batchIoSetUp(capacity)));
     }
 
     /** {@return entries that may be outstanding at a time} */
@@ -122,10 +122,10 @@ public final class CuFileBatch implements AutoCloseable {
     public List<Completion> await(int minimum, Duration timeout) {
         Objects.requireNonNull(timeout, "timeout");
         if (minimum < 0 || minimum > capacity()) {
-            throw CuFileDriver.invalid(STATUS, "minimum is %d, allowed: 0 to %d".formatted(minimum, capacity()));
+            throw Failures.invalid(STATUS, "minimum is %d, allowed: 0 to %d".formatted(minimum, capacity()));
         }
         if (timeout.isNegative()) {
-            throw CuFileDriver.invalid(STATUS, "timeout is " + timeout + ", allowed: 0 or more");
+            throw Failures.invalid(STATUS, "timeout is " + timeout + ", allowed: 0 or more");
         }
         enter(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR);
         try {
@@ -164,7 +164,7 @@ public final class CuFileBatch implements AutoCloseable {
     private void enter(String function, CuFileError closed) {
         if (!lifetime.enter()) {
             throw CuFileException.of(
-                    closed, function, driver.session().isOpen() ? "the batch is closed" : "the driver is closed");
+                    closed, function, use.session().isOpen() ? "the batch is closed" : "the driver is closed");
         }
     }
 

@@ -2,9 +2,11 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.AllocationTag;
-import io.gds4j.memory.HeldByThread;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
@@ -39,7 +41,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private static final String REGISTER = "cuFileBufRegister";
     private static final String DEREGISTER = "cuFileBufDeregister";
 
-    private final CuFileDriver driver;
+    private final SessionUse use;
     private final MemoryRange range;
     private final int rights;
     private final WindowTable windows = new WindowTable();
@@ -47,11 +49,11 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private final @Nullable AllocationTag tag;
     private final Lifetime lifetime;
 
-    private CuFileBuffer(CuFileDriver driver, MemoryRange range, int rights, boolean enrolled) {
-        this.driver = driver;
+    private CuFileBuffer(SessionUse use, MemoryRange range, int rights, boolean enrolled) {
+        this.use = use;
         this.range = range;
         this.rights = rights;
-        Session session = driver.session();
+        Session session = use.session();
         this.allocator = session.backend().allocator();
         // Ours cannot be freed while it is registered.
         this.tag = range.owner().isPresent() ? null : allocator.allocationOf(range).orElse(null);
@@ -63,22 +65,22 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /** With all rights that the memory itself leaves. */
-    static CuFileBuffer register(CuFileDriver driver, MemoryRange range, int flags) {
+    static CuFileBuffer register(SessionUse use, MemoryRange range, int flags) {
         Set<BufferRight> all =
                 range.isWritable() ? EnumSet.allOf(BufferRight.class) : EnumSet.of(BufferRight.WRITE_FROM);
-        return register(driver, range, flags, all);
+        return register(use, range, flags, all);
     }
 
-    static CuFileBuffer register(CuFileDriver driver, MemoryRange range, int flags, Set<BufferRight> rights) {
+    static CuFileBuffer register(SessionUse use, MemoryRange range, int flags, Set<BufferRight> rights) {
         if (range.length() == 0) {
-            throw CuFileDriver.invalid(REGISTER, "the range is empty");
+            throw Failures.invalid(REGISTER, "the range is empty");
         }
         int bits = nonEmpty(rights);
         if (BufferRight.READ_INTO.isIn(bits) && !range.isWritable()) {
             throw CuFileException.of(
                     CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO a segment that is read-only");
         }
-        Session session = driver.session();
+        Session session = use.session();
         session.enter(REGISTER);
         boolean enrolled = session.policy().mode() != RegistrationPolicy.Mode.NONE;
         try {
@@ -91,10 +93,10 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                 registered = true;
             } finally {
                 if (!registered) {
-                    range.unclaim();
+                    MemoryAccess.unclaim(range);
                 }
             }
-            return new CuFileBuffer(driver, range, bits, enrolled);
+            return new CuFileBuffer(use, range, bits, enrolled);
         } finally {
             session.exit();
         }
@@ -103,14 +105,14 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private static int nonEmpty(Set<BufferRight> rights) {
         int bits = BufferRight.toBits(rights);
         if (bits == 0) {
-            throw CuFileDriver.invalid(REGISTER, "there are no rights");
+            throw Failures.invalid(REGISTER, "there are no rights");
         }
         return bits;
     }
 
     private static void claim(MemoryRange range) {
         try {
-            range.claim();
+            MemoryAccess.claim(range);
         } catch (CuFileException e) {
             throw CuFileException.builder(REGISTER).error(e.error()).detail(e.detail()).cause(e).build();
         }
@@ -157,7 +159,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
             if (cache != null) {
                 cache.takeBack(range.address());
             }
-            range.unclaim();
+            MemoryAccess.unclaim(range);
         }
     }
 
@@ -210,7 +212,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
 
     private WindowKey newKey(long offset, long length, Set<BufferRight> wanted) {
         if (offset < 0 || length < 1) {
-            throw CuFileDriver.invalid(REGISTER, "a window of offset %d and length %d".formatted(offset, length));
+            throw Failures.invalid(REGISTER, "a window of offset %d and length %d".formatted(offset, length));
         }
         if (length > range.length() || offset > range.length() - length) {
             throw CuFileException.of(
@@ -229,7 +231,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         if (!isOpen()) {
             throw closed();
         }
-        return new WindowKey(driver.session().nextWindow(), offset, length, bits);
+        return new WindowKey(use.session().nextWindow(), offset, length, bits);
     }
 
     boolean allows(boolean write) {
@@ -237,14 +239,14 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /** Begins a call of this thread that uses it. */
-    void enter(Session user, HeldByThread here) {
+    void enter(Session user, ThreadState here) {
         checkUse(user);
         if (!lifetime.enter(here)) {
             throw closed();
         }
     }
 
-    void exit(HeldByThread here) {
+    void exit(ThreadState here) {
         lifetime.exit(here);
     }
 
@@ -273,7 +275,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     private void checkUse(Session user) {
-        if (user != driver.session()) {
+        if (user != use.session()) {
             throw CuFileException.of(
                     CuFileError.MEMORY_NOT_REGISTERED, REGISTER,
                     "the buffer is registered with another driver session");

@@ -12,8 +12,7 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
-import io.gds4j.memory.Lifetime;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
@@ -26,8 +25,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Consumer;
-import java.util.function.Function;
 
 /**
  * An open cuFile driver: the session in which files and memory are registered and I/O runs.
@@ -53,18 +50,12 @@ import java.util.function.Function;
  * @since 0.1
  */
 public final class CuFileDriver implements AutoCloseable {
+    private final SessionUse use;
     private final Session session;
-    private final Lifetime lifetime;
 
-    /** A user whom the session counts already; that is undone if there can be none. */
-    private CuFileDriver(Session session) {
-        this.session = session;
-        try {
-            this.lifetime = Lifetime.of(this, "CuFileDriver", session::release);
-        } catch (RuntimeException | Error e) {
-            session.release();
-            throw e;
-        }
+    private CuFileDriver(SessionUse use) {
+        this.use = use;
+        this.session = use.session();
     }
 
     /**
@@ -109,7 +100,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @return an open driver
      */
     public static CuFileDriver open(CuFileBackend backend) {
-        return new CuFileDriver(Session.open(Objects.requireNonNull(backend, "backend")));
+        return new CuFileDriver(new SessionUse(Session.open(Objects.requireNonNull(backend, "backend"))));
     }
 
     /** {@return the backends on the class path or module path, best first} */
@@ -125,9 +116,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     public CuFileDriver share() {
-        checkOpen("cuFileDriverOpen");
-        session.share();
-        return new CuFileDriver(session);
+        return new CuFileDriver(use.share());
     }
 
     /**
@@ -141,7 +130,7 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** {@return true until this user closes it} */
     public boolean isOpen() {
-        return lifetime.isOpen() && session.isOpen();
+        return use.isOpen();
     }
 
     /** {@return name of the backend that serves} */
@@ -160,7 +149,7 @@ public final class CuFileDriver implements AutoCloseable {
 
     /** {@return what allocates and copies memory of all kinds that this machine has} */
     public MemoryAllocator allocator() {
-        return call("MemoryAllocator", CuFileBackend::allocator);
+        return use.call("MemoryAllocator", CuFileBackend::allocator);
     }
 
     /**
@@ -191,8 +180,8 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     private CuFileHandle register(FileSource source) {
-        checkOpen("cuFileHandleRegister");
-        return CuFileHandle.register(this, source);
+        use.checkOpen("cuFileHandleRegister");
+        return CuFileHandle.register(use, source);
     }
 
     /**
@@ -219,8 +208,8 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer registerBuffer(MemoryRange range, Set<BufferFlag> flags) {
         Objects.requireNonNull(range, "range");
-        checkOpen("cuFileBufRegister");
-        return CuFileBuffer.register(this, range, BufferFlag.toBits(flags));
+        use.checkOpen("cuFileBufRegister");
+        return CuFileBuffer.register(use, range, BufferFlag.toBits(flags));
     }
 
     /**
@@ -235,8 +224,8 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer registerBuffer(MemoryRange range, Set<BufferFlag> flags, Set<BufferRight> rights) {
         Objects.requireNonNull(range, "range");
-        checkOpen("cuFileBufRegister");
-        return CuFileBuffer.register(this, range, BufferFlag.toBits(flags), Set.copyOf(rights));
+        use.checkOpen("cuFileBufRegister");
+        return CuFileBuffer.register(use, range, BufferFlag.toBits(flags), Set.copyOf(rights));
     }
 
     /**
@@ -249,7 +238,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public void setRegistrationPolicy(RegistrationPolicy policy) {
         Objects.requireNonNull(policy, "policy");
-        run("cuFileBufRegister", backend -> session.setPolicy(policy));
+        use.run("cuFileBufRegister", backend -> session.setPolicy(policy));
     }
 
     /** {@return which memory is registered} */
@@ -262,7 +251,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? RegistrationStatistics.NONE : cache.statistics();
+        return cache == null ? RegistrationStatistics.NONE : RegistrationStatistics.of(cache.statistics());
     }
 
     /**
@@ -273,8 +262,8 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Experimental
     public CuFileBatch batch(int capacity) {
-        checkOpen("cuFileBatchIOSetUp");
-        return CuFileBatch.setUp(this, capacity);
+        use.checkOpen("cuFileBatchIOSetUp");
+        return CuFileBatch.setUp(use, capacity);
     }
 
     /**
@@ -286,14 +275,14 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Experimental
     public CuFileStream stream(long stream, Set<StreamFlag> flags) {
-        checkOpen("cuFileStreamRegister");
-        return CuFileStream.register(this, stream, StreamFlag.toBits(flags));
+        use.checkOpen("cuFileStreamRegister");
+        return CuFileStream.register(use, stream, StreamFlag.toBits(flags));
     }
 
     /** {@return counters of this session} */
     @Experimental
     public CuFileStatistics statistics() {
-        return new CuFileStatistics(this);
+        return new CuFileStatistics(use);
     }
 
     /** {@return bytes moved so far by each path} */
@@ -312,7 +301,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @return the properties
      */
     public DriverProperties properties() {
-        return call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
+        return use.call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
     }
 
     /**
@@ -324,7 +313,7 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public void setPollMode(boolean poll, long pollThresholdKb) {
         checkLimit("cuFileDriverSetPollMode", CuFileKeys.POLL_MODE_MAX_SIZE_KB, pollThresholdKb);
-        run("cuFileDriverSetPollMode", backend -> backend.driverSetPollMode(poll, pollThresholdKb));
+        use.run("cuFileDriverSetPollMode", backend -> backend.driverSetPollMode(poll, pollThresholdKb));
     }
 
     /**
@@ -335,7 +324,7 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public void setMaxDirectIoSize(long kb) {
         checkLimit("cuFileDriverSetMaxDirectIOSize", CuFileKeys.MAX_DIRECT_IO_SIZE_KB, kb);
-        run("cuFileDriverSetMaxDirectIOSize", backend -> backend.driverSetMaxDirectIoSize(kb));
+        use.run("cuFileDriverSetMaxDirectIOSize", backend -> backend.driverSetMaxDirectIoSize(kb));
     }
 
     /**
@@ -346,7 +335,7 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public void setMaxCacheSize(long kb) {
         checkLimit("cuFileDriverSetMaxCacheSize", CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB, kb);
-        run("cuFileDriverSetMaxCacheSize", backend -> backend.driverSetMaxCacheSize(kb));
+        use.run("cuFileDriverSetMaxCacheSize", backend -> backend.driverSetMaxCacheSize(kb));
     }
 
     /**
@@ -357,7 +346,7 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public void setMaxPinnedMemSize(long kb) {
         checkLimit("cuFileDriverSetMaxPinnedMemSize", CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB, kb);
-        run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
+        use.run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
     }
 
     /**
@@ -369,7 +358,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public long parameter(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return call("cuFileGetParameterSizeT", backend -> backend.getParameterSizeT(parameter));
+        return use.call("cuFileGetParameterSizeT", backend -> backend.getParameterSizeT(parameter));
     }
 
     /**
@@ -381,7 +370,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public boolean parameter(BoolParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return call("cuFileGetParameterBool", backend -> backend.getParameterBool(parameter));
+        return use.call("cuFileGetParameterBool", backend -> backend.getParameterBool(parameter));
     }
 
     /**
@@ -393,7 +382,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public String parameter(StringParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return call("cuFileGetParameterString", backend -> backend.getParameterString(parameter));
+        return use.call("cuFileGetParameterString", backend -> backend.getParameterString(parameter));
     }
 
     /**
@@ -405,7 +394,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public ParameterRange parameterRange(SizeParameter parameter) {
         Objects.requireNonNull(parameter, "parameter");
-        return call("cuFileGetParameterMinMaxValue", backend -> backend.getParameterMinMaxValue(parameter));
+        return use.call("cuFileGetParameterMinMaxValue", backend -> backend.getParameterMinMaxValue(parameter));
     }
 
     /**
@@ -415,7 +404,7 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Experimental
     public SlabArray posixPoolSlabs() {
-        return call("cuFileGetParameterPosixPoolSlabArray", CuFileBackend::getParameterPosixPoolSlabArray);
+        return use.call("cuFileGetParameterPosixPoolSlabArray", CuFileBackend::getParameterPosixPoolSlabArray);
     }
 
     /**
@@ -428,9 +417,9 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public long barSizeInKb(int gpu) {
         if (gpu < 0) {
-            throw invalid("cuFileGetBARSizeInKB", "gpu is negative: " + gpu);
+            throw Failures.invalid("cuFileGetBARSizeInKB", "gpu is negative: " + gpu);
         }
-        return call("cuFileGetBARSizeInKB", backend -> backend.getBarSizeInKb(gpu));
+        return use.call("cuFileGetBARSizeInKB", backend -> backend.getBarSizeInKb(gpu));
     }
 
     /**
@@ -442,7 +431,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public Set<P2pFlag> p2pFlags(TargetType target) {
         Objects.requireNonNull(target, "target");
-        return P2pFlag.ofBits(call("cuFileDriverGetP2PFlags", backend -> backend.driverGetP2pFlags(target)));
+        return P2pFlag.ofBits(use.call("cuFileDriverGetP2PFlags", backend -> backend.driverGetP2pFlags(target)));
     }
 
     /**
@@ -456,7 +445,7 @@ public final class CuFileDriver implements AutoCloseable {
     public void setP2pFlags(TargetType target, Set<P2pFlag> flags) {
         Objects.requireNonNull(target, "target");
         int bits = P2pFlag.toBits(flags);
-        run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(target, bits));
+        use.run("cuFileDriverSetP2PFlags", backend -> backend.driverSetP2pFlags(target, bits));
     }
 
     /**
@@ -467,7 +456,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public void exportPcieTopology(Path file) {
         Objects.requireNonNull(file, "file");
-        run("cuFileExportPCIeTopology", backend -> backend.exportPcieTopology(file));
+        use.run("cuFileExportPCIeTopology", backend -> backend.exportPcieTopology(file));
     }
 
     /**
@@ -477,7 +466,8 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Experimental
     public SlabArray gpuBounceBufferSlabs() {
-        return call("cuFileGetParameterGpuBounceBufferSlabArray", CuFileBackend::getParameterGpuBounceBufferSlabArray);
+        return use.call(
+                "cuFileGetParameterGpuBounceBufferSlabArray", CuFileBackend::getParameterGpuBounceBufferSlabArray);
     }
 
     /**
@@ -488,25 +478,16 @@ public final class CuFileDriver implements AutoCloseable {
      */
     @Override
     public void close() {
-        if (lifetime.isOpen()) {
-            session.checkMayRelease();
-        }
-        lifetime.close("cuFileDriverClose");
+        use.close();
     }
 
     Session session() {
         return session;
     }
 
-    private void checkOpen(String function) {
-        if (!isOpen()) {
-            throw Session.closed(function);
-        }
-    }
-
     private void checkLimit(String function, ConfigKey<Long> key, long kb) {
         if (!key.accepts(kb)) {
-            checkOpen(function);
+            use.checkOpen(function);
             throw CuFileException.of(
                     CuFileError.DRIVER_UNSUPPORTED_LIMIT,
                     function,
@@ -514,26 +495,8 @@ public final class CuFileDriver implements AutoCloseable {
         }
     }
 
-    <R> R call(String function, Function<CuFileBackend, R> body) {
-        checkOpen(function);
-        return session.call(function, body);
-    }
-
-    void run(String function, Consumer<CuFileBackend> body) {
-        checkOpen(function);
-        session.run(function, body);
-    }
-
     @Override
     public String toString() {
-        return "CuFileDriver[%s, %s]".formatted(backendName(), isOpen() ? "open" : "closed");
-    }
-
-    static CuFileException invalid(String function, String detail) {
-        return CuFileException.builder(function)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EINVAL)
-                .detail(detail)
-                .build();
+        return use.toString();
     }
 }

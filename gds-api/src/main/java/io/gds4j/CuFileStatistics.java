@@ -30,10 +30,10 @@ import io.gds4j.statistics.StatisticsLevel3;
  */
 @Experimental
 public final class CuFileStatistics {
-    private final CuFileDriver driver;
+    private final SessionUse use;
 
-    CuFileStatistics(CuFileDriver driver) {
-        this.driver = driver;
+    CuFileStatistics(SessionUse use) {
+        this.use = use;
     }
 
     /**
@@ -42,7 +42,7 @@ public final class CuFileStatistics {
      * @return the level
      */
     public int level() {
-        return driver.session().backend().getStatsLevel();
+        return use.session().backend().getStatsLevel();
     }
 
     /**
@@ -53,25 +53,25 @@ public final class CuFileStatistics {
      */
     public void setLevel(int level) {
         if (level < 0 || level > 3) {
-            throw CuFileDriver.invalid("cuFileSetStatsLevel", "level is outside 0..3: " + level);
+            throw Failures.invalid("cuFileSetStatsLevel", "level is outside 0..3: " + level);
         }
-        driver.session().backend().setStatsLevel(level);
-        driver.session().publishStatistics();
+        use.session().backend().setStatsLevel(level);
+        use.session().publishStatistics();
     }
 
     /** Begins counting ({@code cuFileStatsStart}). */
     public void start() {
-        driver.run("cuFileStatsStart", CuFileBackend::statsStart);
+        use.run("cuFileStatsStart", CuFileBackend::statsStart);
     }
 
     /** Stops counting ({@code cuFileStatsStop}). */
     public void stop() {
-        driver.run("cuFileStatsStop", CuFileBackend::statsStop);
+        use.run("cuFileStatsStop", CuFileBackend::statsStop);
     }
 
     /** Sets all counters to 0 ({@code cuFileStatsReset}). */
     public void reset() {
-        driver.run("cuFileStatsReset", CuFileBackend::statsReset);
+        use.run("cuFileStatsReset", CuFileBackend::statsReset);
     }
 
     /**
@@ -80,7 +80,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel1 level1() {
-        return driver.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
+        return use.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
     }
 
     /**
@@ -89,7 +89,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel2 level2() {
-        return driver.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
+        return use.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
     }
 
     /**
@@ -98,7 +98,7 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public StatisticsLevel3 level3() {
-        return driver.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
+        return use.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
     }
 
     /**
@@ -107,11 +107,11 @@ public final class CuFileStatistics {
      * @return the counters
      */
     public EngineStatistics engine() {
-        return driver.session().backend().engineStatistics();
+        return use.session().backend().engineStatistics();
     }
 
     @Override
     public String toString() {
-        return "CuFileStatistics of " + driver;
+        return "CuFileStatistics of " + use;
     }
 }

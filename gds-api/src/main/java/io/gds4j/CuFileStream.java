@@ -2,8 +2,8 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
@@ -33,15 +33,15 @@ import java.util.Objects;
 public final class CuFileStream implements AutoCloseable {
     private static final long CELL_BYTES = 8;
 
-    private final CuFileDriver driver;
+    private final SessionUse use;
     private final long stream;
     private final Lifetime lifetime;
 
-    private CuFileStream(CuFileDriver driver, long stream) {
-        this.driver = driver;
+    private CuFileStream(SessionUse use, long stream) {
+        this.use = use;
         this.stream = stream;
-        CuFileBackend backend = driver.session().backend();
-        this.lifetime = driver.session()
+        CuFileBackend backend = use.session().backend();
+        this.lifetime = use.session()
                 .adopt(
                         Session.Role.FEEDER,
                         this,
@@ -49,10 +49,10 @@ public final class CuFileStream implements AutoCloseable {
                         () -> backend.streamDeregister(stream));
     }
 
-    static CuFileStream register(CuFileDriver driver, long stream, int flags) {
-        return driver.session().call("cuFileStreamRegister", backend -> {
+    static CuFileStream register(SessionUse use, long stream, int flags) {
+        return use.session().call("cuFileStreamRegister", backend -> {
             backend.streamRegister(stream, flags);
-            return new CuFileStream(driver, stream);
+            return new CuFileStream(use, stream);
         });
     }
 
@@ -91,8 +91,8 @@ public final class CuFileStream implements AutoCloseable {
 
     private void submit(String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write) {
         Objects.requireNonNull(cells, "cells");
-        Request checked = new Request(function, handle.path(), write, -1, -1, 0);
-        if (handle.driver().session() != driver.session()) {
+        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
+        if (handle.session() != use.session()) {
             throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")
                     .build();
@@ -100,7 +100,7 @@ public final class CuFileStream implements AutoCloseable {
         checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
         if (!lifetime.enter()) {
-            throw CuFileDriver.invalid(function, "the stream is deregistered");
+            throw Failures.invalid(function, "the stream is deregistered");
         }
         try {
             handle.enter(checked, memory);
@@ -121,7 +121,7 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private static void checkOutlivesCall(Request request, IoMemory memory) {
+    private static void checkOutlivesCall(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.requireOutlivesCall(memory);
         } catch (CuFileException e) {
@@ -130,7 +130,7 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     private void queue(StreamRequest request, boolean write) {
-        CuFileBackend backend = driver.session().backend();
+        CuFileBackend backend = use.session().backend();
         if (write) {
             backend.writeAsync(request);
         } else {
@@ -190,7 +190,7 @@ public final class CuFileStream implements AutoCloseable {
         }
 
         private static CuFileException invalid(String detail) {
-            return CuFileDriver.invalid("cuFileReadAsync", detail);
+            return Failures.invalid("cuFileReadAsync", detail);
         }
     }
 }

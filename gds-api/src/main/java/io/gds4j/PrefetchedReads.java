@@ -33,7 +33,7 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
 
     PrefetchedReads(CuFileHandle handle, List<IoMemory> buffers, Iterator<FileRange> ranges) {
         if (buffers.isEmpty()) {
-            throw CuFileDriver.invalid("cuFileRead", "there are no buffers to read into");
+            throw Failures.invalid("cuFileRead", "there are no buffers to read into");
         }
         this.handle = handle;
         this.ranges = Objects.requireNonNull(ranges, "ranges");

@@ -53,7 +53,7 @@ public record RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileDriver.invalid("RegistrationPolicy", detail);
+        return Failures.invalid("RegistrationPolicy", detail);
     }
 
     /**

@@ -1,11 +1,12 @@
 package io.gds4j;
 
+import io.gds4j.spi.BackendFile;
 import jdk.jfr.DataAmount;
 import jdk.jfr.Event;
 import jdk.jfr.Label;
 import org.jspecify.annotations.Nullable;
 
-/** What the events of reads and writes have in common. They cost something only while somebody records. */
+/** A read or a write; it costs time only while a recording is on. */
 abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent {
     @Label("File")
     @Nullable
@@ -27,12 +28,12 @@ abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent 
     @DataAmount
     long bytes;
 
-    /** Ends it and records it. */
-    final void record(CuFileHandle handle, long from, long asked, long moved) {
+    /** Ends the event, and records it if it is long enough. */
+    final void record(BackendFile file, long from, long asked, long moved) {
         end();
         if (shouldCommit()) {
-            path = handle.path().map(Object::toString).orElse(null);
-            ioPath = handle.file().ioPath().path().name();
+            path = file.path().map(Object::toString).orElse(null);
+            ioPath = file.ioPath().path().name();
             offset = from;
             size = asked;
             bytes = moved;

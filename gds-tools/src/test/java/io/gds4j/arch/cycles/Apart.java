@@ -1,0 +1,5 @@
+package io.gds4j.arch.cycles;
+
+/** Depends on the cycle, and is no part of it. */
+public record Apart(Printer printer) {
+}
