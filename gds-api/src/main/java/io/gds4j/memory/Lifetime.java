@@ -3,6 +3,7 @@ package io.gds4j.memory;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
 import java.util.concurrent.CountDownLatch;
@@ -89,6 +90,7 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean enter(HeldByThread here) {
+        here.reserve();
         if (!calls.enter()) {
             return false;
         }
@@ -106,9 +108,10 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /** {@return true inside a call of this thread} */
+    /** {@return true inside a call of this thread, and in work of a stream that uses it in later work} */
     public boolean isHeldByThisThread() {
-        return HeldByThread.current().contains(this);
+        HeldByThread here = HeldByThread.current();
+        return here.contains(this) || here.isUsedLater(this);
     }
 
     /**
@@ -149,21 +152,25 @@ public final class Lifetime {
      * An interrupt does not end the wait; the flag is kept.
      *
      * @param function what to name in an exception
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it or
-     *         while somebody has a claim; whatever the release throws, after which it is closed all the same
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it, in
+     *         work of a stream that uses it in later work, and while it is claimed; whatever the release throws, after which it is closed all the same
      */
     public void close(String function) {
         if (releaser == Thread.currentThread()) {
             return;
         }
-        if (isHeldByThisThread()) {
+        HeldByThread here = HeldByThread.current();
+        if (here.contains(this)) {
             throw busy(function, "it cannot be closed from inside a call that uses it");
+        }
+        if (here.isUsedLater(this)) {
+            throw busy(function, "it cannot be closed from work of a stream that uses it in later work");
         }
         if (claims.closeIfIdle()) {
             calls.close();
             releaseNow();
         } else if (claims.isClosed()) {
-            awaitRelease();
+            Uninterruptibly.await(released::await);
         } else {
             throw busy(function, "it is claimed by a registration or an entry of a batch: end that first");
         }
@@ -196,21 +203,6 @@ public final class Lifetime {
             if (cleanable != null) {
                 cleanable.clean();
             }
-        }
-    }
-
-    private void awaitRelease() {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                released.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }
