@@ -229,28 +229,32 @@ public final class CuFileHandle implements AutoCloseable {
 
     private CompletableFuture<Long> start(Request request, IoMemory memory) {
         request.checkWithin(memory);
+        // Allocated before anything is held: the heap may be exhausted.
+        AsyncCalls calls = session.asyncCalls();
+        AsyncCalls.Call call = calls.call(
+                this,
+                memory,
+                () -> transfer(
+                        request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset()));
         if (!lifetime.hold()) {
             throw closed(request);
         }
-        boolean held = false;
+        boolean holdsMemory = false;
+        boolean started = false;
         try {
             checkRights(request);
             holdMemory(request, memory);
-            held = true;
+            holdsMemory = true;
+            calls.start(call, request.function());
+            started = true;
+            return call;
         } finally {
-            if (!held) {
+            if (!started && holdsMemory) {
+                letGo(memory);
+            } else if (!started) {
                 lifetime.letGo();
             }
         }
-        return session
-                .asyncCalls()
-                .start(
-                        this,
-                        memory,
-                        request.function(),
-                        () -> transfer(
-                                request.write(), memory, request.size(), request.fileOffset(),
-                                request.bufferOffset()));
     }
 
     private void holdMemory(Request request, IoMemory memory) {
