@@ -9,6 +9,20 @@ module io.gds4j {
     exports io.gds4j.config;
     exports io.gds4j.error;
     exports io.gds4j.memory;
+    exports io.gds4j.internal.lifetime to
+            io.gds4j.ffi,
+            io.gds4j.engine,
+            io.gds4j.compat,
+            io.gds4j.libcufile,
+            io.gds4j.jcuda,
+            io.gds4j.testkit;
+    exports io.gds4j.internal.memory to
+            io.gds4j.ffi,
+            io.gds4j.engine,
+            io.gds4j.compat,
+            io.gds4j.libcufile,
+            io.gds4j.jcuda,
+            io.gds4j.testkit;
     exports io.gds4j.spi;
     exports io.gds4j.statistics;
 

@@ -1,7 +1,7 @@
 package io.gds4j;
 
+import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.memory.InFlight;
 import io.gds4j.memory.IoMemory;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;

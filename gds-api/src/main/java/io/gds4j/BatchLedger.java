@@ -3,6 +3,8 @@ package io.gds4j;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.registration.CachedRegistration;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
@@ -108,7 +110,7 @@ final class BatchLedger {
 
     private BatchRequest enter(CuFileBatch.Request request) {
         CuFileHandle handle = request.handle();
-        Request checked = new Request(
+        RequestCheck checked = new RequestCheck(
                 SUBMIT,
                 handle.path(),
                 request.write(),

@@ -2,7 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
 import java.util.Set;
@@ -95,7 +95,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
     }
 
     /** Begins a call of this thread that uses it. */
-    void enter(Session user, HeldByThread here) {
+    void enter(Session user, ThreadState here) {
         enterKey();
         boolean entered = false;
         try {
@@ -106,7 +106,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         }
     }
 
-    void exit(HeldByThread here) {
+    void exit(ThreadState here) {
         buffer.exit(here);
         key.exit();
     }

@@ -2,9 +2,11 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.AllocationTag;
-import io.gds4j.memory.HeldByThread;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.RegisteredMemory;
@@ -91,7 +93,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                 registered = true;
             } finally {
                 if (!registered) {
-                    range.unclaim();
+                    MemoryAccess.unclaim(range);
                 }
             }
             return new CuFileBuffer(driver, range, bits, enrolled);
@@ -110,7 +112,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
 
     private static void claim(MemoryRange range) {
         try {
-            range.claim();
+            MemoryAccess.claim(range);
         } catch (CuFileException e) {
             throw CuFileException.builder(REGISTER).error(e.error()).detail(e.detail()).cause(e).build();
         }
@@ -157,7 +159,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
             if (cache != null) {
                 cache.takeBack(range.address());
             }
-            range.unclaim();
+            MemoryAccess.unclaim(range);
         }
     }
 
@@ -237,14 +239,14 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /** Begins a call of this thread that uses it. */
-    void enter(Session user, HeldByThread here) {
+    void enter(Session user, ThreadState here) {
         checkUse(user);
         if (!lifetime.enter(here)) {
             throw closed();
         }
     }
 
-    void exit(HeldByThread here) {
+    void exit(ThreadState here) {
         lifetime.exit(here);
     }
 

@@ -13,7 +13,8 @@ import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.memory.Lifetime;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
@@ -262,7 +263,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? RegistrationStatistics.NONE : cache.statistics();
+        return cache == null ? RegistrationStatistics.NONE : RegistrationStatistics.of(cache.statistics());
     }
 
     /**

@@ -2,9 +2,11 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.registration.CachedRegistration;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
@@ -41,7 +43,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
-    public static final long MAX_REQUEST_SIZE = Request.MAX_SIZE;
+    public static final long MAX_REQUEST_SIZE = RequestCheck.MAX_SIZE;
 
     private final CuFileDriver driver;
     private final Session session;
@@ -158,12 +160,12 @@ public final class CuFileHandle implements AutoCloseable {
         return start(request(true, size, fileOffset, bufferOffset), memory);
     }
 
-    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link Request} says what is wrong. */
+    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link RequestCheck} says what is wrong. */
     private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        if (!Request.isWithin(memory, write, size, fileOffset, bufferOffset)) {
+        if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         if (!lifetime.enter(here)) {
             throw closed(request(write, size, fileOffset, bufferOffset));
         }
@@ -187,8 +189,9 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private Request request(boolean write, long size, long fileOffset, long bufferOffset) {
-        return new Request(write ? "cuFileWrite" : "cuFileRead", file.path(), write, size, fileOffset, bufferOffset);
+    private RequestCheck request(boolean write, long size, long fileOffset, long bufferOffset) {
+        String function = write ? "cuFileWrite" : "cuFileRead";
+        return new RequestCheck(function, file.path(), write, size, fileOffset, bufferOffset);
     }
 
     /** Moves the bytes; whoever calls holds file and memory. */
@@ -227,7 +230,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private CompletableFuture<Long> start(Request request, IoMemory memory) {
+    private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
         request.checkWithin(memory);
         // Allocated before anything is held: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
@@ -257,7 +260,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private void holdMemory(Request request, IoMemory memory) {
+    private void holdMemory(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.hold(session, memory);
         } catch (CuFileException e) {
@@ -322,10 +325,10 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
         List<MemoryRange> copy = List.copyOf(ranges);
-        Request request = new Request(function, file.path(), write, Request.total(copy), fileOffset, 0);
+        RequestCheck request = new RequestCheck(function, file.path(), write, RequestCheck.total(copy), fileOffset, 0);
         request.checkFileRange();
         copy.forEach(request::checkAccess);
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         enter(request, here);
         int held = 0;
         try {
@@ -395,11 +398,11 @@ public final class CuFileHandle implements AutoCloseable {
      *         open for writing; with an errno where the kernel failed
      */
     public void truncate(long size) {
-        Request request = new Request("ftruncate", file.path(), true, size, -1, 0);
+        RequestCheck request = new RequestCheck("ftruncate", file.path(), true, size, -1, 0);
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
-        enter(request, HeldByThread.current());
+        enter(request, ThreadState.current());
         try {
             checkRights(request);
             file.truncate(size);
@@ -434,8 +437,8 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
-    void enter(Request request, IoMemory memory) {
-        HeldByThread here = HeldByThread.current();
+    void enter(RequestCheck request, IoMemory memory) {
+        ThreadState here = ThreadState.current();
         enter(request, here);
         boolean entered = false;
         try {
@@ -450,13 +453,13 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     void exit(IoMemory memory) {
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         MemoryUse.exit(memory, here);
         lifetime.exit(here);
     }
 
     /** Begins a transfer that some thread ends later by {@link #unclaim}. */
-    void claim(Request request, IoMemory memory) {
+    void claim(RequestCheck request, IoMemory memory) {
         if (!lifetime.claim()) {
             throw closed(request);
         }
@@ -472,7 +475,7 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    private void claimMemory(Request request, IoMemory memory) {
+    private void claimMemory(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.claim(session, memory);
         } catch (CuFileException e) {
@@ -485,7 +488,7 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.unclaim();
     }
 
-    private void enterMemory(Request request, IoMemory memory, HeldByThread here) {
+    private void enterMemory(RequestCheck request, IoMemory memory, ThreadState here) {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
@@ -494,23 +497,23 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private void enter(String function, long size) {
-        enter(new Request(function, file.path(), false, size, -1, 0), HeldByThread.current());
+        enter(new RequestCheck(function, file.path(), false, size, -1, 0), ThreadState.current());
     }
 
-    private void enter(Request request, HeldByThread here) {
+    private void enter(RequestCheck request, ThreadState here) {
         if (!lifetime.enter(here)) {
             throw closed(request);
         }
     }
 
-    private CuFileException closed(Request request) {
+    private CuFileException closed(RequestCheck request) {
         boolean driverOpen = session.isOpen();
         return request.failure(driverOpen ? CuFileError.HANDLE_NOT_REGISTERED : CuFileError.DRIVER_NOT_INITIALIZED)
                 .detail(driverOpen ? "the handle is closed" : "the driver is closed")
                 .build();
     }
 
-    private void checkRights(Request request) {
+    private void checkRights(RequestCheck request) {
         if (request.write() ? !file.isWritable() : !file.isReadable()) {
             throw request.openFlag("the file is not open for " + (request.write() ? "writing" : "reading"));
         }

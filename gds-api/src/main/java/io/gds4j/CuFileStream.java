@@ -2,8 +2,8 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
@@ -91,7 +91,7 @@ public final class CuFileStream implements AutoCloseable {
 
     private void submit(String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write) {
         Objects.requireNonNull(cells, "cells");
-        Request checked = new Request(function, handle.path(), write, -1, -1, 0);
+        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
         if (handle.driver().session() != driver.session()) {
             throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")
@@ -121,7 +121,7 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private static void checkOutlivesCall(Request request, IoMemory memory) {
+    private static void checkOutlivesCall(RequestCheck request, IoMemory memory) {
         try {
             MemoryUse.requireOutlivesCall(memory);
         } catch (CuFileException e) {

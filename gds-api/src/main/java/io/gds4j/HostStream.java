@@ -1,7 +1,7 @@
 package io.gds4j;
 
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.memory.HeldByThread;
 import java.lang.System.Logger.Level;
 import java.util.Objects;
 import java.util.Optional;
@@ -97,7 +97,7 @@ public final class HostStream implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("the stream is closed");
         }
-        queue.add(new Work(Objects.requireNonNull(work, "work"), HeldByThread.current().uses()));
+        queue.add(new Work(Objects.requireNonNull(work, "work"), ThreadState.current().uses()));
     }
 
     /**
@@ -127,7 +127,7 @@ public final class HostStream implements AutoCloseable {
     }
 
     private void serve() {
-        HeldByThread.current().setUsedLater(this::isUsedLater);
+        ThreadState.current().setUsedLater(this::isUsedLater);
         while (OPEN.get(address) == this) {
             try {
                 queue.take().task().run();

@@ -2,7 +2,8 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 
@@ -38,9 +39,9 @@ final class MemoryUse {
     }
 
     /** For the time of a call of this thread. */
-    static void enter(Session session, IoMemory memory, HeldByThread here) {
+    static void enter(Session session, IoMemory memory, ThreadState here) {
         if (memory instanceof MemoryRange range) {
-            range.enter(here);
+            MemoryAccess.enter(range, here);
         } else if (memory instanceof CuFileBuffer buffer) {
             buffer.enter(session, here);
         } else if (memory instanceof BufferWindow window) {
@@ -50,9 +51,9 @@ final class MemoryUse {
         }
     }
 
-    static void exit(IoMemory memory, HeldByThread here) {
+    static void exit(IoMemory memory, ThreadState here) {
         if (memory instanceof MemoryRange range) {
-            range.exit(here);
+            MemoryAccess.exit(range, here);
         } else if (memory instanceof CuFileBuffer buffer) {
             buffer.exit(here);
         } else if (memory instanceof BufferWindow window) {
@@ -96,7 +97,7 @@ final class MemoryUse {
         } else if (memory instanceof BufferWindow window) {
             window.claim(session);
         } else if (memory instanceof MemoryRange range) {
-            range.claim();
+            MemoryAccess.claim(range);
         } else {
             throw foreign(memory);
         }
@@ -108,7 +109,7 @@ final class MemoryUse {
         } else if (memory instanceof BufferWindow window) {
             window.unclaim();
         } else if (memory instanceof MemoryRange range) {
-            range.unclaim();
+            MemoryAccess.unclaim(range);
         } else {
             throw new AssertionError(memory);
         }

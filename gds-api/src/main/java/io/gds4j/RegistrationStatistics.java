@@ -1,5 +1,7 @@
 package io.gds4j;
 
+import io.gds4j.internal.registration.CacheStatistics;
+
 /**
  * What a session's cache of registrations has done.
  *
@@ -25,4 +27,16 @@ public record RegistrationStatistics(
         int registrations,
         long bytesPinned) {
     static final RegistrationStatistics NONE = new RegistrationStatistics(0, 0, 0, 0, 0, 0, 0, 0);
+
+    static RegistrationStatistics of(CacheStatistics counted) {
+        return new RegistrationStatistics(
+                counted.hits(),
+                counted.misses(),
+                counted.uncacheable(),
+                counted.refused(),
+                counted.evictions(),
+                counted.staleHits(),
+                counted.registrations(),
+                counted.bytesPinned());
+    }
 }

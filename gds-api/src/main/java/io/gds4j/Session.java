@@ -3,8 +3,9 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.memory.InFlight;
-import io.gds4j.memory.Lifetime;
+import io.gds4j.internal.lifetime.InFlight;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.spi.CuFileBackend;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -109,12 +110,7 @@ final class Session {
         RegistrationCache old = cache;
         cache = next.mode() != RegistrationPolicy.Mode.CACHED
                 ? null
-                : new RegistrationCache(
-                        new BackendRegistrar(backend),
-                        backend.allocator(),
-                        next,
-                        new PinningLimits(backend),
-                        System::nanoTime);
+                : RegistrationCache.of(backend, next.budgetBytes(), next.pageBytes());
         policy = next;
         if (old != null) {
             old.close();

@@ -1,6 +1,6 @@
 package io.gds4j;
 
-import io.gds4j.memory.InFlight;
+import io.gds4j.internal.lifetime.InFlight;
 
 /** What makes a window valid: it dies with the window, and every later use fails. Refers to no buffer. */
 final class WindowKey {

@@ -48,7 +48,7 @@ public class RecordingBackend implements CuFileBackend {
     /** How it calls itself. */
     public volatile String name = "recording";
 
-    final LinkedBlockingQueue<BatchEvent> events = new LinkedBlockingQueue<>();
+    public final LinkedBlockingQueue<BatchEvent> events = new LinkedBlockingQueue<>();
     private final Map<String, Runnable> actions = new ConcurrentHashMap<>();
 
     /** Runs inside the backend's function, before it answers; may throw. */

@@ -1,7 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -31,7 +31,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Fork(value = 1, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
 public class RightsBenchmark {
     private static final long SIZE = 1 << 20;
-    private static final Request REQUEST = new Request("cuFileRead", Optional.empty(), false, 4096, 0, 512);
+    private static final RequestCheck REQUEST = new RequestCheck("cuFileRead", Optional.empty(), false, 4096, 0, 512);
 
     private CuFileDriver driver;
     private MemoryAllocation allocation;
@@ -98,7 +98,7 @@ public class RightsBenchmark {
 
     private void hold(IoMemory memory) {
         REQUEST.checkWithin(memory);
-        HeldByThread here = HeldByThread.current();
+        ThreadState here = ThreadState.current();
         MemoryUse.enter(session, memory, here);
         MemoryUse.exit(memory, here);
     }

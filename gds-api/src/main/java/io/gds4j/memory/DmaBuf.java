@@ -1,5 +1,6 @@
 package io.gds4j.memory;
 
+import io.gds4j.internal.lifetime.Lifetime;
 import java.util.function.IntConsumer;
 
 /**
@@ -79,17 +80,13 @@ public final class DmaBuf implements AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /**
-     * Keeps it from being closed until {@link #unclaim}. For gds4j's own modules.
-     *
-     * @return false if it is closed already
-     */
-    public boolean claim() {
+    /** Keeps it from being closed until {@link #unclaim}; false if it is closed already. */
+    boolean claim() {
         return lifetime.claim();
     }
 
     /** Ends what {@link #claim} began. */
-    public void unclaim() {
+    void unclaim() {
         lifetime.unclaim();
     }
 

@@ -2,6 +2,9 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.lifetime.FreeListeners;
+import io.gds4j.internal.lifetime.Lifetime;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +27,12 @@ public final class MemoryAllocation implements AutoCloseable {
     private final MemoryRange range;
     private final Lifetime lifetime;
     private final FreeListeners listeners = new FreeListeners();
-    private @Nullable Object note;
+    /** Threads share it without synchronisation: a record is immutable, and asking again is harmless. */
+    private @Nullable KnownContext cudaContext;
+
+    /** @param source what asked the CUDA driver, compared by identity */
+    private record KnownContext(Object source, long context) {
+    }
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
@@ -59,31 +67,19 @@ public final class MemoryAllocation implements AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /**
-     * Lets somebody hear when the memory is freed. For gds4j's own modules, during a use of the memory.
-     *
-     * @param listener once is enough; must not refer to the allocation
-     */
-    public void beforeFree(FreeListener listener) {
+    /** Adds a listener that hears when the memory is freed; it must not refer to the allocation. */
+    void beforeFree(FreeListener listener) {
         listeners.add(listener);
     }
 
-    /**
-     * What a backend has found out about the memory and would else find out for each request. For gds4j's own modules.
-     *
-     * @return what {@link #note(Object)} was given on some thread, or null
-     */
-    public @Nullable Object note() {
-        return note;
+    /** The CUDA context that this source has remembered, or 0. */
+    long cudaContext(Object source) {
+        KnownContext known = cudaContext;
+        return known != null && known.source == source ? known.context : 0;
     }
 
-    /**
-     * Keeps something as long as the memory is there.
-     *
-     * @param one immutable, its fields final: threads get at it without synchronisation
-     */
-    public void note(Object one) {
-        note = one;
+    void rememberCudaContext(Object source, long context) {
+        cudaContext = new KnownContext(source, context);
     }
 
     Lifetime lifetime() {

@@ -2,6 +2,8 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.MemoryUses;
+import io.gds4j.internal.lifetime.ThreadState;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Optional;
@@ -21,6 +23,10 @@ import org.jspecify.annotations.Nullable;
 public final class MemoryRange implements IoMemory {
     /** {@link #device()} of host memory. */
     public static final int NO_DEVICE = -1;
+
+    static {
+        MemoryUses.publish(new PackageMemoryUses());
+    }
 
     private final long address;
     private final long length;
@@ -213,35 +219,23 @@ public final class MemoryRange implements IoMemory {
         }
     }
 
-    /**
-     * Like {@link #retain()} for the time of a call of this thread, inside which freeing the memory is an error. For gds4j's
-     * own modules.
-     *
-     * @param here that of this thread
-     */
-    public void enter(HeldByThread here) {
+    /** Like {@link #retain()} for the time of a call of this thread, inside which freeing the memory is an error. */
+    void enter(ThreadState here) {
         checkAccess();
         if (owner != null && !owner.lifetime().enter(here)) {
             throw MemoryAllocation.closed();
         }
     }
 
-    /**
-     * Ends what {@link #enter} began, innermost first.
-     *
-     * @param here that of this thread
-     */
-    public void exit(HeldByThread here) {
+    /** Ends what {@link #enter} began, innermost first. */
+    void exit(ThreadState here) {
         if (owner != null) {
             owner.lifetime().exit(here);
         }
     }
 
-    /**
-     * Like {@link #retain()}, but freeing the memory is an error until {@link #unclaim()}, since nobody knows when that will
-     * be: for registrations and entries of batches. For gds4j's own modules.
-     */
-    public void claim() {
+    /** Like {@link #retain()}, but freeing the memory is an error until {@link #unclaim()}. */
+    void claim() {
         checkAccess();
         if (owner != null && !owner.lifetime().claim()) {
             throw MemoryAllocation.closed();
@@ -249,7 +243,7 @@ public final class MemoryRange implements IoMemory {
     }
 
     /** Ends what {@link #claim()} began. */
-    public void unclaim() {
+    void unclaim() {
         if (owner != null) {
             owner.lifetime().unclaim();
         }

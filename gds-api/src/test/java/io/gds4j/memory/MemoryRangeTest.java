@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.gds4j.Threads;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.ThreadState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.Future;
@@ -144,7 +145,7 @@ class MemoryRangeTest {
         }
 
         assertThat(codeOf(range::retain)).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
-        assertThat(codeOf(() -> range.enter(HeldByThread.current()))).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+        assertThat(codeOf(() -> range.enter(ThreadState.current()))).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
         assertThat(codeOf(range::claim)).isEqualTo(CuFileError.CUDA_POINTER_INVALID);
     }
 

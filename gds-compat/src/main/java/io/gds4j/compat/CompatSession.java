@@ -16,7 +16,7 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.ffi.statistics.PathCounters;
-import io.gds4j.memory.InFlight;
+import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;

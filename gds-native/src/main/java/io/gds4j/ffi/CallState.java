@@ -1,6 +1,7 @@
 package io.gds4j.ffi;
 
-import io.gds4j.memory.HeldByThread;
+import io.gds4j.internal.lifetime.NativeThreadState;
+import io.gds4j.internal.lifetime.ThreadState;
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
@@ -13,7 +14,7 @@ import java.lang.invoke.VarHandle;
  * the out-parameters of one. A shared errno buffer would mix up the threads' failures; one per call would cost an
  * allocation.
  */
-public final class CallState {
+public final class CallState extends NativeThreadState {
     /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
     public static final Linker.Option CAPTURE_ERRNO = Linker.Option.captureCallState("errno");
 
@@ -36,13 +37,13 @@ public final class CallState {
 
     /** That of the calling thread; not to be handed to another. */
     public static CallState current() {
-        HeldByThread here = HeldByThread.current();
-        return here.attachment() instanceof CallState known ? known : attachTo(here);
+        ThreadState here = ThreadState.current();
+        return here.nativeState() instanceof CallState known ? known : attachTo(here);
     }
 
-    private static CallState attachTo(HeldByThread here) {
+    private static CallState attachTo(ThreadState here) {
         CallState made = new CallState();
-        here.attach(made);
+        here.setNativeState(made);
         return made;
     }
 

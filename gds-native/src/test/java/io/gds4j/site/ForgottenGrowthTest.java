@@ -7,6 +7,7 @@ import io.gds4j.Logged;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -102,10 +103,10 @@ class ForgottenGrowthTest {
                 .hasMessageContaining("1 allocations were not closed")
                 .hasMessageContaining("%d bytes of CUDA_VMM", memory.allocation().range().length())
                 .hasMessageContaining("ForgottenGrowthTest.theLeakDetectorNamesItUntilItIsClosed");
-        memory.allocation().range().claim(); // as a registration does
+        MemoryAccess.claim(memory.allocation().range()); // as a registration does
         assertThatThrownBy(memory::close).hasMessageContaining("EBUSY");
         assertThat(watched.alive()).hasSize(1);
-        memory.allocation().range().unclaim();
+        MemoryAccess.unclaim(memory.allocation().range());
         memory.close();
         memory.close();
         watched.verify();

@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -78,7 +79,7 @@ public final class LeakDetector implements MemoryAllocator {
 
     private MemoryAllocation watch(MemoryAllocation allocation) {
         alive.put(allocation.range().address(), site(allocation));
-        allocation.beforeFree(alive::remove);
+        MemoryAccess.beforeFree(allocation, alive::remove);
         return allocation;
     }
 

@@ -4,7 +4,7 @@ import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.memory.InFlight;
+import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;

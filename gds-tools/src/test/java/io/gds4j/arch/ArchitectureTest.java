@@ -30,16 +30,17 @@ class ArchitectureTest {
     static Stream<Arguments> modulesAndWhatTheyMayKnow() {
         return Stream.of(
                 Arguments.of("gds-api", Rooms.API,
-                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER, Rooms.JSPECIFY,
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER, Rooms.JSPECIFY,
                                 Rooms.JACKSON_CORE)),
                 Arguments.of(
                         "gds-native",
                         new String[]{Rooms.FFI, Rooms.JCUDA_INTEROP},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP, Rooms.JCUDA)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP,
+                                Rooms.JCUDA)),
                 Arguments.of(
                         "gds-compat",
                         new String[]{Rooms.COMPAT},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.COMPAT)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.COMPAT)),
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
@@ -52,7 +53,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-testkit",
                         new String[]{Rooms.TESTKIT},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT, "org.junit..",
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT,
+                                "org.junit..",
                                 "org.assertj..")));
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 
@@ -11,10 +12,6 @@ import io.gds4j.memory.MemoryRange;
  */
 final class KnownContexts {
     private final CudaContexts contexts;
-
-    /** @param by whose answer it is */
-    private record Known(CudaContexts by, long context) {
-    }
 
     KnownContexts(CudaContexts contexts) {
         this.contexts = contexts;
@@ -27,12 +24,15 @@ final class KnownContexts {
      */
     long contextOf(MemoryRange memory) {
         MemoryAllocation owner = memory.owner().orElse(null);
-        if (owner != null && owner.note() instanceof Known known && known.by == contexts) {
-            return known.context;
+        if (owner != null) {
+            long known = MemoryAccess.cudaContext(owner, contexts);
+            if (known != 0) {
+                return known;
+            }
         }
         long context = contexts.contextOf(memory.address(), memory.device());
         if (owner != null) {
-            owner.note(new Known(contexts, context));
+            MemoryAccess.rememberCudaContext(owner, contexts, context);
         }
         return context;
     }

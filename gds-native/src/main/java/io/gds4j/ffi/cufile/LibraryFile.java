@@ -6,7 +6,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.ffi.statistics.PathCounters;
-import io.gds4j.memory.InFlight;
+import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;

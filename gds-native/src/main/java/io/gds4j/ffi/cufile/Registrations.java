@@ -3,7 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.StreamWaits;
-import io.gds4j.memory.InFlight;
+import io.gds4j.internal.lifetime.InFlight;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;

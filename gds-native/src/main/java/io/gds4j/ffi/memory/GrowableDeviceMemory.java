@@ -2,8 +2,8 @@ package io.gds4j.ffi.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.GrowableMemory;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

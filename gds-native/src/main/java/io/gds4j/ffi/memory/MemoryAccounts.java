@@ -1,5 +1,6 @@
 package io.gds4j.ffi.memory;
 
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryUsage;
@@ -18,7 +19,7 @@ final class MemoryAccounts {
         MemoryKind kind = allocation.range().kind();
         long bytes = allocation.range().length();
         add(kind, bytes);
-        allocation.beforeFree(base -> add(kind, -bytes));
+        MemoryAccess.beforeFree(allocation, base -> add(kind, -bytes));
         return allocation;
     }
 

@@ -1,6 +1,6 @@
 package io.gds4j.ffi.verbs;
 
-import io.gds4j.memory.Lifetime;
+import io.gds4j.internal.lifetime.Lifetime;
 
 /**
  * Memory that an RDMA device may reach ({@code ibv_mr}). Thread-safe; a forgotten one is logged and deregistered.

@@ -7,8 +7,9 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.cuda.CudaPointers;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.DmaBuf;
-import io.gds4j.memory.Lifetime;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.Set;
@@ -82,14 +83,14 @@ public final class ProtectionDomain implements AutoCloseable {
                     "ibv_reg_mr",
                     "managed memory migrates: no device can hold on to it");
         }
-        memory.claim();
+        MemoryAccess.claim(memory);
         return region(
                 () -> {
                     synchronise(memory);
                     return calls.regMr(handle, memory.address(), memory.length(), bits);
                 },
                 "MemoryRegion of " + memory,
-                memory::unclaim);
+                () -> MemoryAccess.unclaim(memory));
     }
 
     /**
@@ -110,14 +111,14 @@ public final class ProtectionDomain implements AutoCloseable {
                     "ibv_reg_dmabuf_mr",
                     "this libibverbs is older than rdma-core 34, which brought it");
         }
-        if (!buffer.claim()) {
+        if (!MemoryAccess.claimDmaBuf(buffer)) {
             throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", "the dma-buf is closed");
         }
         long address = buffer.range().address();
         return region(
                 () -> calls.regDmaBufMr(handle, buffer.offset(), buffer.length(), address, buffer.fd(), bits),
                 "MemoryRegion of " + buffer,
-                buffer::unclaim);
+                () -> MemoryAccess.unclaimDmaBuf(buffer));
     }
 
     /** The device may look at what synchronous copies wrote to a GPU's memory. */

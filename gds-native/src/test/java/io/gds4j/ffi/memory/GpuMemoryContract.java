@@ -15,6 +15,7 @@ import io.gds4j.ffi.cuda.GpuCapabilities;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -367,10 +368,10 @@ abstract class GpuMemoryContract {
 
             assertThat(failureOf(() -> memory.grow(second.length()))).isEqualTo(CuFileError.INVALID_VALUE);
             assertThat(failureOf(() -> memory.grow(maximum + 1))).isEqualTo(CuFileError.INVALID_VALUE);
-            second.claim(); // as a registration does
+            MemoryAccess.claim(second); // as a registration does
             assertThat(failureOf(() -> memory.grow(maximum))).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
             assertThat(failureOf(memory::close)).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
-            second.unclaim();
+            MemoryAccess.unclaim(second);
             MemoryRange all = memory.grow(maximum).range();
             assertThat(all.length()).isEqualTo(maximum);
             assertThat(read(all.slice(0, SIZE))).isEqualTo(bytes);

@@ -1,0 +1,216 @@
+package io.gds4j.internal.lifetime;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts uses of a resource so that closing it waits for them: no lock and no allocation on the way in and out.
+ *
+ * <p>
+ * Users call {@link #enter}, work, and {@link #exit}; the closer calls {@link #close}, which turns new users away and
+ * returns once the last one has left. A user must not close what it is using: that would wait for itself.
+ */
+public final class InFlight {
+    private static final int CLOSED = 1 << 31;
+    private static final int STRIPES = 16;
+
+    /** Two cache lines, in ints: processors fetch lines in pairs. */
+    private static final int SPACING = 32;
+
+    /** In this object, and not beside it: each further line of memory costs a call nanoseconds. */
+    private static final VarHandle STATE;
+
+    static {
+        try {
+            STATE = MethodHandles.lookup().findVarHandle(InFlight.class, "state", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private volatile int state;
+    private final boolean spreads;
+
+    /** Counts beside that of {@link #state}, once threads were seen to come in at the same time. */
+    private volatile @Nullable AtomicIntegerArray stripes;
+
+    private volatile @Nullable Thread closer;
+
+    /** A counter with nobody inside. */
+    public InFlight() {
+        this(false);
+    }
+
+    private InFlight(boolean spreads) {
+        this.spreads = spreads;
+    }
+
+    /**
+     * A counter that many threads use at a time: when they get into each other's way they count apart, because a single number
+     * that sixteen processors change travels between them at each call. {@link #closeIfIdle} may turn away whoever comes at
+     * that very moment even though it then stays open.
+     *
+     * @return with nobody inside
+     */
+    public static InFlight ofManyThreads() {
+        return new InFlight(true);
+    }
+
+    /**
+     * Counts one user in; false once closing has begun.
+     *
+     * @return whether it is in
+     */
+    public boolean enter() {
+        AtomicIntegerArray apart = stripes;
+        int now = state;
+        while (apart == null && now >= 0) {
+            if (STATE.compareAndSet(this, now, now + 1)) {
+                return true;
+            }
+            apart = spreads ? spread() : null;
+            now = state;
+        }
+        if (apart == null || now < 0) {
+            return false;
+        }
+        int place = place();
+        apart.incrementAndGet(place);
+        if (state >= 0) {
+            return true;
+        }
+        // The closer may have counted us.
+        apart.decrementAndGet(place);
+        LockSupport.unpark(closer);
+        return false;
+    }
+
+    /** Counts one user out, on any thread. */
+    public void exit() {
+        AtomicIntegerArray apart = stripes;
+        if (apart != null) {
+            // A place may go below 0, when one thread comes in and another goes out: only the sum counts.
+            apart.decrementAndGet(place());
+            if (state < 0) {
+                LockSupport.unpark(closer);
+            }
+            return;
+        }
+        int now = (int) STATE.getAndAdd(this, -1) - 1;
+        if (now == -1 || now == Integer.MAX_VALUE) {
+            throw new AssertionError("more exits than entries");
+        }
+        if (now < 0) {
+            // Not yet set: the closer looks at the count once more before it parks.
+            LockSupport.unpark(closer);
+        }
+    }
+
+    private synchronized AtomicIntegerArray spread() {
+        AtomicIntegerArray apart = stripes;
+        if (apart == null) {
+            apart = new AtomicIntegerArray((STRIPES + 1) * SPACING);
+            stripes = apart;
+        }
+        return apart;
+    }
+
+    private static int place() {
+        return ((int) Thread.currentThread().threadId() & STRIPES - 1) * SPACING + SPACING;
+    }
+
+    private int apart() {
+        AtomicIntegerArray apart = stripes;
+        int sum = 0;
+        for (int i = SPACING; apart != null && i < apart.length(); i += SPACING) {
+            sum += apart.get(i);
+        }
+        return sum;
+    }
+
+    /** {@return true once {@link #close} has begun} */
+    public boolean isClosed() {
+        return state < 0;
+    }
+
+    /** {@return users inside now} */
+    public int users() {
+        return (state & ~CLOSED) + apart();
+    }
+
+    /**
+     * Turns new users away, and waits for nobody.
+     *
+     * @return true for the one caller that closed it
+     */
+    public boolean turnAway() {
+        int now;
+        do {
+            now = state;
+            if (now < 0) {
+                return false;
+            }
+        } while (!STATE.compareAndSet(this, now, now | CLOSED));
+        return true;
+    }
+
+    /**
+     * Turns new users away and waits until the last has left; an interrupt does not end the wait, the flag is kept.
+     *
+     * @return true for the one caller that closed it, false for any later one (who does not wait)
+     */
+    public boolean close() {
+        if (!turnAway()) {
+            return false;
+        }
+        closer = Thread.currentThread();
+        boolean interrupted = false;
+        // From now on places only go down, but for those who look, are turned away and leave where they came in: the sum is
+        // never less than the users inside.
+        while (users() != 0) {
+            LockSupport.park(this);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return true;
+    }
+
+    /**
+     * Turns new users away if there are none inside.
+     *
+     * @return false if there are some, or if it is closed already
+     */
+    public boolean closeIfIdle() {
+        if (!spreads) {
+            return STATE.compareAndSet(this, 0, CLOSED);
+        }
+        int now = state;
+        if (now < 0 || users() != 0 || !STATE.compareAndSet(this, now, now | CLOSED)) {
+            return false;
+        }
+        if (users() == 0) {
+            return true;
+        }
+        STATE.getAndAdd(this, CLOSED);
+        return false;
+    }
+
+    /**
+     * The exception for a resource that {@link #enter} refused.
+     *
+     * @param error the code
+     * @param function the C function
+     * @param what names it in messages
+     * @return the exception
+     */
+    public static CuFileException closed(CuFileError error, String function, String what) {
+        return CuFileException.of(error, function, what + " is closed");
+    }
+}

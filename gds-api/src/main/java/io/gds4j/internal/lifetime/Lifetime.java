@@ -1,0 +1,205 @@
+package io.gds4j.internal.lifetime;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.lang.System.Logger.Level;
+import java.lang.ref.Cleaner;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What stands behind an object that must be closed: it is released once, after the last call that uses it has returned; by
+ * {@link #close}, or, with a warning that names where the object was made, once the garbage collector finds that nobody can
+ * close it any more.
+ *
+ * <p>
+ * Two kinds of use: calls, which {@link #close} waits for, and claims (a registration, an entry of a batch that nobody has
+ * taken the completion of), which end only when their owner ends them, so that {@link #close} refuses instead of waiting.
+ */
+public final class Lifetime {
+    private static final Cleaner CLEANER = Cleaner.create();
+    private static final AtomicLong NUMBERS = new AtomicLong();
+
+    private final long number = NUMBERS.incrementAndGet();
+    private final InFlight calls = InFlight.ofManyThreads();
+    private final InFlight claims = new InFlight();
+    private final CountDownLatch released = new CountDownLatch(1);
+    private final String what;
+    private final Runnable release;
+    private volatile @Nullable Thread releaser;
+    private Cleaner.@Nullable Cleanable cleanable;
+
+    private Lifetime(String what, Runnable release) {
+        this.what = what;
+        this.release = release;
+    }
+
+    /**
+     * Begins the lifetime of {@code owner}.
+     *
+     * @param owner the object
+     * @param what names it in messages
+     * @param release called exactly once; must refer to nothing that refers to {@code owner}
+     * @return the lifetime
+     */
+    public static Lifetime of(Object owner, String what, Runnable release) {
+        Lifetime lifetime = new Lifetime(what, release);
+        String site = CallSite.ofCaller();
+        lifetime.cleanable = CLEANER.register(owner, () -> lifetime.forgotten(site));
+        return lifetime;
+    }
+
+    /** Tells it from all others of the process. */
+    long number() {
+        return number;
+    }
+
+    /** {@return what it is called in messages} */
+    public String what() {
+        return what;
+    }
+
+    /** {@return true until closing has begun} */
+    public boolean isOpen() {
+        return !calls.isClosed();
+    }
+
+    /**
+     * Begins a call that this thread will end by {@link #exit()}, innermost first; false once closing has begun.
+     *
+     * @return whether it began
+     */
+    public boolean enter() {
+        return enter(ThreadState.current());
+    }
+
+    /** Ends what {@link #enter()} began. */
+    public void exit() {
+        exit(ThreadState.current());
+    }
+
+    /**
+     * The same for a thread whose state has been looked up.
+     *
+     * @param here that of this thread
+     * @return whether it began
+     */
+    public boolean enter(ThreadState here) {
+        here.reserve();
+        if (!calls.enter()) {
+            return false;
+        }
+        here.push(this);
+        return true;
+    }
+
+    /**
+     * Ends what {@link #enter(ThreadState)} began.
+     *
+     * @param here that of this thread
+     */
+    public void exit(ThreadState here) {
+        here.pop(this);
+        calls.exit();
+    }
+
+    /** {@return true inside a call of this thread, and in work of a stream that uses it in later work} */
+    public boolean isHeldByThisThread() {
+        ThreadState here = ThreadState.current();
+        return here.contains(this) || here.isUsedLater(this);
+    }
+
+    /**
+     * Begins a use that some other thread may end by {@link #letGo}; false once closing has begun.
+     *
+     * @return whether it began
+     */
+    public boolean hold() {
+        return calls.enter();
+    }
+
+    /** Ends what {@link #hold} began. */
+    public void letGo() {
+        calls.exit();
+    }
+
+    /**
+     * Begins a use that keeps it from being closed; false once closing has begun.
+     *
+     * @return whether it began
+     */
+    public boolean claim() {
+        return claims.enter();
+    }
+
+    /** Ends what {@link #claim} began. */
+    public void unclaim() {
+        claims.exit();
+    }
+
+    /** {@return true while somebody has a claim} */
+    public boolean isClaimed() {
+        return claims.users() > 0;
+    }
+
+    /**
+     * Waits for calls in progress, then releases. Idempotent: any later or simultaneous call returns when it is released.
+     * An interrupt does not end the wait; the flag is kept.
+     *
+     * @param function what to name in an exception
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it, in
+     *         work of a stream that uses it in later work, and while it is claimed; whatever the release throws, after which it is closed all the same
+     */
+    public void close(String function) {
+        if (releaser == Thread.currentThread()) {
+            return;
+        }
+        ThreadState here = ThreadState.current();
+        if (here.contains(this)) {
+            throw busy(function, "it cannot be closed from inside a call that uses it");
+        }
+        if (here.isUsedLater(this)) {
+            throw busy(function, "it cannot be closed from work of a stream that uses it in later work");
+        }
+        if (claims.closeIfIdle()) {
+            calls.close();
+            releaseNow();
+        } else if (claims.isClosed()) {
+            Uninterruptibly.await(released::await);
+        } else {
+            throw busy(function, "it is claimed by a registration or an entry of a batch: end that first");
+        }
+    }
+
+    private CuFileException busy(String function, String why) {
+        return CuFileException.builder(function)
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .errno(Errno.EBUSY)
+                .detail(what + ": " + why)
+                .build();
+    }
+
+    private void forgotten(String site) {
+        // Whoever has a claim refers to the owner, so that there is none.
+        if (claims.closeIfIdle()) {
+            System.getLogger("io.gds4j").log(Level.WARNING, what + " was never closed; made at " + site);
+            calls.close();
+            releaseNow();
+        }
+    }
+
+    private void releaseNow() {
+        releaser = Thread.currentThread();
+        try {
+            release.run();
+        } finally {
+            releaser = null;
+            released.countDown();
+            if (cleanable != null) {
+                cleanable.clean();
+            }
+        }
+    }
+}

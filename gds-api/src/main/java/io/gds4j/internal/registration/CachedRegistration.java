@@ -1,0 +1,150 @@
+package io.gds4j.internal.registration;
+
+import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.MemoryRange;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A whole allocation that the cache has registered. Whoever moves bytes counts in and out; once retired it lets nobody in, and
+ * the last one out ends it: nothing is unpinned under running I/O, and nobody waits for that.
+ */
+public final class CachedRegistration {
+    private static final int RETIRED = 1 << 31;
+
+    private static final long CLAIM_POLL_MILLIS = 10;
+
+    private final RegistrationCache cache;
+    private final MemoryRange whole;
+    private final @Nullable AllocationTag tag;
+    private final long pinnedBytes;
+    private final AtomicInteger users = new AtomicInteger();
+    private final AtomicInteger claims = new AtomicInteger();
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile long lastUse;
+
+    /**
+     * @param whole the allocation, without its owner
+     * @param tag what tells it from a later one; null where its allocator does
+     * @param pinnedBytes its pages
+     */
+    CachedRegistration(RegistrationCache cache, MemoryRange whole, @Nullable AllocationTag tag, long pinnedBytes) {
+        this.cache = cache;
+        this.whole = whole;
+        this.tag = tag;
+        this.pinnedBytes = pinnedBytes;
+    }
+
+    /** {@return the allocation, without its owner} */
+    public MemoryRange whole() {
+        return whole;
+    }
+
+    @Nullable
+    AllocationTag tag() {
+        return tag;
+    }
+
+    long pinnedBytes() {
+        return pinnedBytes;
+    }
+
+    long lastUse() {
+        return lastUse;
+    }
+
+    void touch(long now) {
+        lastUse = now;
+    }
+
+    boolean holds(MemoryRange range) {
+        long offset = range.address() - whole.address();
+        return offset >= 0 && range.length() <= whole.length() && offset <= whole.length() - range.length();
+    }
+
+    boolean overlaps(MemoryRange range) {
+        return range.address() - whole.address() < whole.length()
+                && whole.address() - range.address() < range.length();
+    }
+
+    boolean enter() {
+        int now = users.get();
+        while (now >= 0) {
+            if (users.compareAndSet(now, now + 1)) {
+                return true;
+            }
+            now = users.get();
+        }
+        return false;
+    }
+
+    /** Counts a user out that {@link RegistrationCache#use} counted in. */
+    public void exit() {
+        if (users.decrementAndGet() == RETIRED) {
+            end();
+        }
+    }
+
+    /** Marks a user that stays until the program takes a completion. */
+    public void claim() {
+        claims.incrementAndGet();
+    }
+
+    /** Ends what {@link #claim} began. */
+    public void unclaim() {
+        claims.decrementAndGet();
+    }
+
+    boolean isClaimed() {
+        return claims.get() > 0;
+    }
+
+    boolean isIdle() {
+        return users.get() == 0;
+    }
+
+    /** Lets nobody in any more; ends it now if nobody is inside. */
+    void retire() {
+        int now;
+        do {
+            now = users.get();
+            if (now < 0) {
+                return;
+            }
+        } while (!users.compareAndSet(now, now | RETIRED));
+        if (now == 0) {
+            end();
+        }
+    }
+
+    private void end() {
+        try {
+            cache.ended(this);
+        } finally {
+            ended.countDown();
+        }
+    }
+
+    /**
+     * Waits until it is retired and the last one is out; an interrupt does not end the wait, the flag is kept.
+     *
+     * @return false if somebody has claimed it, whose end may wait for this thread
+     */
+    boolean awaitEnd() {
+        boolean interrupted = false;
+        boolean done = false;
+        while (!done && !isClaimed()) {
+            try {
+                done = ended.await(CLAIM_POLL_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return done;
+    }
+}

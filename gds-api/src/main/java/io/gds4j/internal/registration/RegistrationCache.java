@@ -1,0 +1,438 @@
+package io.gds4j.internal.registration;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.CuFileBackend;
+import java.lang.System.Logger.Level;
+import java.lang.ref.WeakReference;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.IntToLongFunction;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Registers GPU memory for callers that do not: the whole allocation at the first request, and keeps it, since registering is
+ * what costs. What was used longest ago goes when room is needed; nothing goes under running I/O.
+ *
+ * <p>
+ * An allocation of ours tells when it is freed. Others are known by a tag, which is compared at each use: memory that was freed
+ * and allocated again at the same address is noticed if that happened before the request began. Memory without such a tag is
+ * not cached.
+ *
+ * <p>
+ * A hit takes no lock and allocates nothing. Misses are served one at a time.
+ */
+public final class RegistrationCache {
+    /** Where memory is registered. */
+    interface Registrar {
+        void register(MemoryRange range);
+
+        void deregister(MemoryRange range);
+    }
+
+    private static final CachedRegistration[] NONE = {};
+
+    private final Registrar registrar;
+    private final MemoryAllocator allocator;
+    private final long budgetBytes;
+    private final long pageBytes;
+    private final IntToLongFunction limitOfDevice;
+    private final LongSupplier clock;
+    private final FreeListener listener = new Forget(new WeakReference<>(this));
+    private final LongAdder hits = new LongAdder();
+    private final LongAdder misses = new LongAdder();
+    private final LongAdder uncacheable = new LongAdder();
+    private final LongAdder refused = new LongAdder();
+    private final LongAdder evictions = new LongAdder();
+    private final LongAdder staleHits = new LongAdder();
+
+    /** Sorted by base; they do not overlap. Replaced as a whole. */
+    private volatile CachedRegistration[] byBase = NONE;
+
+    /** Registered with the backend, those included that wait for their last request. */
+    private final Map<Integer, Long> pinnedOfDevice = new HashMap<>();
+    private long pinned;
+    /** So many bytes and more have been refused since something last went. */
+    private long refusedFrom = Long.MAX_VALUE;
+    private boolean closed;
+    /** Where the program has registered something of its own. */
+    private final Set<Long> taken = new HashSet<>();
+
+    /** An allocation does not keep a cache that nobody has any more. */
+    private record Forget(WeakReference<RegistrationCache> cache) implements FreeListener {
+        @Override
+        public void freeing(long base) {
+            RegistrationCache known = cache.get();
+            if (known != null) {
+                known.freed(base);
+            }
+        }
+    }
+
+    /**
+     * A cache that registers with a backend, within the limits of its GPUs.
+     *
+     * @param backend where memory is registered
+     * @param budgetBytes bytes that the cache keeps registered at most
+     * @param pageBytes size of the pages that registering maps, a power of two
+     * @return an empty cache
+     */
+    public static RegistrationCache of(CuFileBackend backend, long budgetBytes, long pageBytes) {
+        return new RegistrationCache(
+                new BackendRegistrar(backend),
+                backend.allocator(),
+                budgetBytes,
+                pageBytes,
+                new PinningLimits(backend),
+                System::nanoTime);
+    }
+
+    /**
+     * @param allocator knows allocations that are not ours
+     * @param limitOfDevice bytes of a GPU's memory that may be registered at a time, asked at each miss
+     * @param clock tells which use was later
+     */
+    RegistrationCache(
+            Registrar registrar,
+            MemoryAllocator allocator,
+            long budgetBytes,
+            long pageBytes,
+            IntToLongFunction limitOfDevice,
+            LongSupplier clock) {
+        this.clock = clock;
+        this.registrar = registrar;
+        this.allocator = allocator;
+        this.budgetBytes = budgetBytes;
+        this.pageBytes = pageBytes;
+        this.limitOfDevice = limitOfDevice;
+    }
+
+    /**
+     * The registration that a request on this memory shall use, counted in: {@link CachedRegistration#exit} counts it out.
+     *
+     * @param range memory that nobody frees before the request has ended, if it is of an allocator of ours
+     * @return null if it is to go unregistered
+     */
+    public @Nullable CachedRegistration use(MemoryRange range) {
+        if (!isCacheable(range)) {
+            uncacheable.increment();
+            return null;
+        }
+        CachedRegistration known = find(range);
+        if (known != null && enterCurrent(known)) {
+            hits.increment();
+            return known;
+        }
+        return miss(range);
+    }
+
+    /** Managed memory migrates and cannot be pinned; of host memory there is nothing to map. */
+    private static boolean isCacheable(MemoryRange range) {
+        return range.kind().isCuda() && range.kind() != MemoryKind.CUDA_MANAGED && range.length() > 0;
+    }
+
+    /** Counts in, unless the memory behind it is not what was registered: then it goes. */
+    private boolean enterCurrent(CachedRegistration known) {
+        if (!known.enter()) {
+            return false;
+        }
+        AllocationTag tag = known.tag();
+        if (tag == null || allocator.isCurrent(tag)) {
+            known.touch(clock.getAsLong());
+            return true;
+        }
+        known.exit();
+        if (remove(known)) {
+            staleHits.increment();
+            known.retire();
+        }
+        return false;
+    }
+
+    private synchronized @Nullable CachedRegistration miss(MemoryRange range) {
+        CachedRegistration made = find(range);
+        if (made != null && enterCurrent(made)) {
+            hits.increment();
+            return made;
+        }
+        CachedRegistration fresh = describe(range);
+        if (fresh == null || !fresh.holds(range)) {
+            uncacheable.increment();
+            return null;
+        }
+        misses.increment();
+        dropOverlapping(fresh.whole());
+        boolean may = !closed && !taken.contains(fresh.whole().address());
+        if (may && makeRoom(fresh) && register(fresh)) {
+            fresh.enter();
+            fresh.touch(clock.getAsLong());
+            insert(fresh);
+            return fresh;
+        }
+        refused.increment();
+        return null;
+    }
+
+    /** The allocation around a range, not registered yet; null where nothing tells it from a later one. */
+    private @Nullable CachedRegistration describe(MemoryRange range) {
+        Optional<MemoryAllocation> owner = range.owner();
+        if (owner.isPresent()) {
+            MemoryRange all = owner.get().range();
+            MemoryAccess.beforeFree(owner.get(), listener);
+            return entry(all.address(), all.length(), range, null);
+        }
+        return allocator.allocationOf(range)
+                .map(tag -> entry(tag.base(), tag.length(), range, tag))
+                .orElse(null);
+    }
+
+    private CachedRegistration entry(long base, long length, MemoryRange part, @Nullable AllocationTag tag) {
+        MemoryRange whole = MemoryRange.ofAddress(base, length, part.kind(), part.device());
+        long first = base & -pageBytes;
+        return new CachedRegistration(this, whole, tag, (base + length - first + pageBytes - 1) & -pageBytes);
+    }
+
+    /** Whatever is known at these addresses is memory of the past. */
+    private void dropOverlapping(MemoryRange whole) {
+        for (CachedRegistration old : byBase) {
+            if (old.overlaps(whole) && remove(old)) {
+                staleHits.increment();
+                old.retire();
+            }
+        }
+    }
+
+    private boolean makeRoom(CachedRegistration fresh) {
+        int device = fresh.whole().device();
+        long limit = limitOfDevice.applyAsLong(device);
+        if (fresh.pinnedBytes() > Math.min(limit, budgetBytes) || fresh.pinnedBytes() >= refusedFrom) {
+            return false;
+        }
+        while (pinned > budgetBytes - fresh.pinnedBytes()) {
+            if (!evictOne(-1)) {
+                return false;
+            }
+        }
+        while (pinnedOf(device) > limit - fresh.pinnedBytes()) {
+            if (!evictOne(device)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private long pinnedOf(int device) {
+        return pinnedOfDevice.getOrDefault(device, 0L);
+    }
+
+    /** Registers it; if there is no room in the backend, once more after as much has gone. */
+    private boolean register(CachedRegistration fresh) {
+        if (tryRegister(fresh)) {
+            return true;
+        }
+        if (refusedFrom > fresh.pinnedBytes()) {
+            return false; // for a reason that room does not change
+        }
+        long wanted = pinned - fresh.pinnedBytes();
+        boolean evicted = evictOne(fresh.whole().device());
+        while (evicted && pinned > Math.max(0, wanted)) {
+            evicted = evictOne(fresh.whole().device());
+        }
+        return tryRegister(fresh);
+    }
+
+    private boolean tryRegister(CachedRegistration fresh) {
+        try {
+            registrar.register(fresh.whole());
+        } catch (CuFileException e) {
+            System.getLogger("io.gds4j")
+                    .log(Level.DEBUG, "memory stays unregistered: {0}: {1}", fresh.whole(), e.getMessage());
+            if (isShortOfRoom(e)) {
+                refusedFrom = Math.min(refusedFrom, fresh.pinnedBytes());
+            }
+            return false;
+        }
+        refusedFrom = Long.MAX_VALUE;
+        pinned += fresh.pinnedBytes();
+        pinnedOfDevice.merge(fresh.whole().device(), fresh.pinnedBytes(), Long::sum);
+        return true;
+    }
+
+    /** Whether a registration failed for lack of something that giving others up makes room for. */
+    public static boolean isShortOfRoom(CuFileException e) {
+        return e.error() == CuFileError.INVALID_MAPPING_SIZE
+                || e.error() == CuFileError.GPU_MEMORY_PINNING_FAILED
+                || e.error() == CuFileError.NOMEM_ERROR
+                || e.errno().orElse(0) == Errno.ENOMEM;
+    }
+
+    /** Gives up what nobody has used for longest; false if all are in use. */
+    private synchronized boolean evictOne(int device) {
+        CachedRegistration oldest = null;
+        for (CachedRegistration one : byBase) {
+            boolean eligible = one.isIdle() && (device < 0 || one.whole().device() == device);
+            if (eligible && (oldest == null || one.lastUse() - oldest.lastUse() < 0)) {
+                oldest = one;
+            }
+        }
+        if (oldest == null || !remove(oldest)) {
+            return false;
+        }
+        evictions.increment();
+        oldest.retire();
+        return true;
+    }
+
+    /** Gives up all that is idle, for a registration that the program wants and the backend has no room for. */
+    public synchronized void evictIdle() {
+        boolean evicted;
+        do {
+            evicted = evictOne(-1);
+        } while (evicted);
+    }
+
+    /**
+     * Makes way for a registration of the program's own at this address; waits for I/O that uses ours.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) if entries of batches use ours: taking their completions may be up to the
+     *         thread that would wait
+     */
+    public void giveWay(long base) {
+        CachedRegistration known;
+        synchronized (this) {
+            known = at(base);
+            if (known != null && known.isClaimed()) {
+                throw busy(base);
+            }
+            taken.add(base);
+            if (known == null || !remove(known)) {
+                return;
+            }
+        }
+        known.retire();
+        if (!known.awaitEnd()) {
+            takeBack(base);
+            throw busy(base);
+        }
+    }
+
+    private static CuFileException busy(long base) {
+        return CuFileException.builder("cuFileBufRegister")
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .errno(Errno.EBUSY)
+                .detail("entries of a batch use the memory at 0x%x: take their completions first".formatted(base))
+                .build();
+    }
+
+    /** The program's own registration at this address is gone. */
+    public synchronized void takeBack(long base) {
+        taken.remove(base);
+    }
+
+    private synchronized void freed(long base) {
+        CachedRegistration known = at(base);
+        if (known != null && remove(known)) {
+            known.retire();
+        }
+    }
+
+    /** The last request on a retired registration has ended. */
+    synchronized void ended(CachedRegistration gone) {
+        pinned -= gone.pinnedBytes();
+        pinnedOfDevice.merge(gone.whole().device(), -gone.pinnedBytes(), Long::sum);
+        refusedFrom = Long.MAX_VALUE;
+        try {
+            registrar.deregister(gone.whole());
+        } catch (CuFileException e) {
+            System.getLogger("io.gds4j")
+                    .log(Level.WARNING, "memory could not be deregistered: {0}: {1}", gone.whole(), e.getMessage());
+        }
+    }
+
+    /** Gives all up; what is in use goes with its last request. */
+    public synchronized void close() {
+        closed = true;
+        CachedRegistration[] all = byBase;
+        byBase = NONE;
+        for (CachedRegistration one : all) {
+            one.retire();
+        }
+    }
+
+    /** {@return what the cache has done so far} */
+    public synchronized CacheStatistics statistics() {
+        return new CacheStatistics(
+                hits.sum(),
+                misses.sum(),
+                uncacheable.sum(),
+                refused.sum(),
+                evictions.sum(),
+                staleHits.sum(),
+                byBase.length,
+                pinned);
+    }
+
+    // ---- the table
+
+    private @Nullable CachedRegistration find(MemoryRange range) {
+        CachedRegistration[] now = byBase;
+        int at = floor(now, range.address());
+        return at >= 0 && now[at].holds(range) ? now[at] : null;
+    }
+
+    private @Nullable CachedRegistration at(long base) {
+        CachedRegistration[] now = byBase;
+        int at = floor(now, base);
+        return at >= 0 && now[at].whole().address() == base ? now[at] : null;
+    }
+
+    private synchronized void insert(CachedRegistration made) {
+        CachedRegistration[] now = byBase;
+        int at = floor(now, made.whole().address()) + 1;
+        CachedRegistration[] next = Arrays.copyOf(now, now.length + 1);
+        System.arraycopy(now, at, next, at + 1, now.length - at);
+        next[at] = made;
+        byBase = next;
+    }
+
+    private synchronized boolean remove(CachedRegistration gone) {
+        CachedRegistration[] now = byBase;
+        int at = floor(now, gone.whole().address());
+        if (at < 0 || now[at] != gone) {
+            return false;
+        }
+        CachedRegistration[] next = Arrays.copyOf(now, now.length - 1);
+        System.arraycopy(now, at + 1, next, at, now.length - at - 1);
+        byBase = next;
+        return true;
+    }
+
+    /** Index of the last one that begins at or before an address; -1 if there is none. */
+    private static int floor(CachedRegistration[] sorted, long address) {
+        int low = 0;
+        int high = sorted.length - 1;
+        while (low <= high) {
+            int middle = (low + high) >>> 1;
+            if (Long.compareUnsigned(sorted[middle].whole().address(), address) <= 0) {
+                low = middle + 1;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return high;
+    }
+}

@@ -1,0 +1,124 @@
+package io.gds4j.internal.routing;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import java.lang.System.Logger.Level;
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/** Registers files with the first of two backends that takes them, and with the second when that has to step in. */
+final class RoutedFiles {
+    /** Codes by which a backend says that it cannot serve a file, not that something is wrong with it. */
+    private static final Set<CuFileError> NOT_HERE = EnumSet.of(
+            CuFileError.DRIVER_NOT_INITIALIZED,
+            CuFileError.PLATFORM_NOT_SUPPORTED,
+            CuFileError.IO_NOT_SUPPORTED,
+            CuFileError.DEVICE_NOT_SUPPORTED,
+            CuFileError.DIO_NOT_SET,
+            CuFileError.HANDLE_NOT_REGISTERED,
+            CuFileError.INTERNAL_ERROR,
+            CuFileError.GETNEWFD_FAILED,
+            CuFileError.IO_DISABLED);
+
+    private final BackendPair pair;
+
+    RoutedFiles(BackendPair pair) {
+        this.pair = pair;
+    }
+
+    BackendFile register(FileSource source) {
+        pair.openImplicitly();
+        long session = pair.session();
+        if (!pair.isFirstOpen()) {
+            return new RoutedFile(this, session, pair.second().handleRegister(source), pair.whyNotFirst());
+        }
+        try {
+            return new RoutedFile(this, session, pair.first().handleRegister(source));
+        } catch (CuFileException e) {
+            if (!NOT_HERE.contains(e.error()) || e.errno().isPresent()) {
+                throw e;
+            }
+            String refusal = pair.first().name() + ": " + e.detail();
+            RoutingBackend.LOG.log(
+                    Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
+            return new RoutedFile(this, session, pair.second().handleRegister(made(source)), refusal);
+        }
+    }
+
+    /** A file that had to be made stands there now. */
+    private static FileSource made(FileSource source) {
+        return source instanceof FileSource.Named named && named.createNew()
+                ? new FileSource.Named(
+                        named.path(),
+                        named.read(),
+                        named.write(),
+                        true,
+                        false,
+                        named.truncate(),
+                        named.direct(),
+                        named.sync(),
+                        named.dsync())
+                : source;
+    }
+
+    void deregister(BackendFile file) {
+        if (file instanceof RoutedFile routed && routed.owner() == this && routed.end()) {
+            BackendFile other = routed.second();
+            BackendFile preferred = routed.first();
+            CuFileBackend open = pair.secondIfOpen();
+            if (other != null && open != null) {
+                open.handleDeregister(other);
+            }
+            if (preferred != null) {
+                pair.first().handleDeregister(preferred);
+            }
+        }
+    }
+
+    /**
+     * The file as it was registered here.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED or HANDLE_NOT_REGISTERED
+     */
+    RoutedFile own(String function, BackendFile file) {
+        pair.checkOpen(function);
+        if (file instanceof RoutedFile routed && routed.owner() == this && routed.isRegistered()) {
+            return routed;
+        }
+        throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);
+    }
+
+    /** The file as the second backend knows it, which registers it now if it has to. */
+    BackendFile atSecond(RoutedFile file) {
+        return lookUpAtSecond(file)
+                .orElseThrow(() -> CuFileException.builder("cuFileHandleRegister")
+                        .error(CuFileError.GETNEWFD_FAILED)
+                        .path(file.path())
+                        .detail("%s gives no descriptor to %s".formatted(pair.first().name(), pair.second().name()))
+                        .build());
+    }
+
+    /** The same; empty if the first backend gives no descriptor to register. */
+    Optional<BackendFile> lookUpAtSecond(RoutedFile file) {
+        BackendFile known = file.second();
+        if (known != null) {
+            return Optional.of(known);
+        }
+        // Afterwards the number may stand for another file.
+        return pair.duringSession(file.session(), "cuFileHandleRegister", () -> {
+            OptionalInt descriptor = file.ownDescriptor();
+            if (descriptor.isEmpty()) {
+                return Optional.empty();
+            }
+            CuFileBackend other = pair.second();
+            return Optional.of(
+                    file.second(() -> other.handleRegister(new FileSource.Descriptor(descriptor.getAsInt()))));
+        });
+    }
+}

@@ -1,0 +1,145 @@
+package io.gds4j.internal.routing;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import java.lang.System.Logger.Level;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+
+/** Moves bytes by the first of two backends, and by the second what the first one does not take or fails to do. */
+final class RoutedTransfers {
+    /** Codes of a failed transfer that another backend would answer as well. */
+    private static final Set<CuFileError> FINAL = EnumSet.of(
+            CuFileError.DRIVER_NOT_INITIALIZED,
+            CuFileError.DRIVER_CLOSING,
+            CuFileError.INVALID_VALUE,
+            CuFileError.INVALID_FILE_OPEN_FLAG,
+            CuFileError.CUDA_POINTER_INVALID,
+            CuFileError.CUDA_POINTER_RANGE_ERROR,
+            CuFileError.INVALID_MAPPING_RANGE,
+            CuFileError.HANDLE_NOT_REGISTERED);
+
+    private final BackendPair pair;
+    private final RoutedFiles files;
+    private final AtomicBoolean told = new AtomicBoolean();
+
+    RoutedTransfers(BackendPair pair, RoutedFiles files) {
+        this.pair = pair;
+        this.files = files;
+    }
+
+    /** A read or write of either backend. */
+    interface Transfer {
+        long run(
+                CuFileBackend backend,
+                BackendFile file,
+                MemoryRange base,
+                long size,
+                long fileOffset,
+                long bufferOffset);
+    }
+
+    long move(
+            String function,
+            Transfer transfer,
+            BackendFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        RoutedFile routed = files.own(function, file);
+        BackendFile preferred = routed.first();
+        if (preferred == null) {
+            return transfer.run(pair.second(), files.atSecond(routed), base, size, fileOffset, bufferOffset);
+        }
+        try {
+            return transfer.run(pair.first(), preferred, base, size, fileOffset, bufferOffset);
+        } catch (CuFileException e) {
+            return goOn(transfer, e, routed, base, size, fileOffset, bufferOffset);
+        }
+    }
+
+    /** Lets the second backend go on where the first one failed. */
+    private long goOn(
+            Transfer transfer,
+            CuFileException failure,
+            RoutedFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        long done = failure.bytesTransferred();
+        BackendFile other = stepIn(file, failure);
+        try {
+            return done
+                    + transfer.run(
+                            pair.second(), other, base, size - done, fileOffset + done, bufferOffset + done);
+        } catch (CuFileException e) {
+            CuFileException.Builder whole = CuFileException.builder(e.function())
+                    .error(e.error())
+                    .path(file.path())
+                    .range(fileOffset, size)
+                    .transferred(done + e.bytesTransferred())
+                    .detail(e.detail())
+                    .cause(e);
+            e.errno().ifPresent(whole::errno);
+            CuFileException combined =
+                    e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
+            combined.addSuppressed(failure);
+            throw combined;
+        }
+    }
+
+    /** The file at the second backend, if that is to repeat what failed at the first; else the failure. */
+    private BackendFile stepIn(RoutedFile file, CuFileException failure) {
+        if (FINAL.contains(failure.error()) || failure instanceof CuFileInterruptedException) {
+            throw failure;
+        }
+        boolean known = file.second() != null;
+        BackendFile other = attempt(failure, () -> files.lookUpAtSecond(file)).orElseThrow(() -> failure);
+        if (!known) {
+            RoutingBackend.LOG.log(
+                    told.getAndSet(true) ? Level.DEBUG : Level.WARNING,
+                    "{0}; {1} repeats what {2} fails to do",
+                    failure.getMessage(),
+                    pair.second().name(),
+                    pair.first().name());
+        }
+        return other;
+    }
+
+    private static <T> T attempt(CuFileException earlier, Supplier<T> repetition) {
+        try {
+            return repetition.get();
+        } catch (CuFileException e) {
+            e.addSuppressed(earlier);
+            throw e;
+        }
+    }
+
+    /** A read or write of several ranges. */
+    interface Vectored {
+        long run(CuFileBackend backend, BackendFile file);
+    }
+
+    /** Repeats the whole at the second backend where the first one fails. */
+    long moveVectors(String function, BackendFile file, Vectored call) {
+        RoutedFile routed = files.own(function, file);
+        BackendFile preferred = routed.first();
+        if (preferred == null) {
+            return call.run(pair.second(), files.atSecond(routed));
+        }
+        try {
+            return call.run(pair.first(), preferred);
+        } catch (CuFileException e) {
+            BackendFile other = stepIn(routed, e);
+            return attempt(e, () -> call.run(pair.second(), other));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+package io.gds4j.internal.routing;
+
+import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.FileSource;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.EngineStatistics;
+import io.gds4j.statistics.IoPath;
+import java.lang.System.Logger;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/**
+ * Two backends as one: each file is served by the first of them if it takes the file, else by the second.
+ *
+ * <p>
+ * The second one is made and opened when it is first needed: when the first one cannot be opened; when it refuses a file
+ * with IO_NOT_SUPPORTED, HANDLE_NOT_REGISTERED, INTERNAL_ERROR, IO_DISABLED and their like; when a transfer fails there
+ * although its arguments are right, which is then repeated from the byte on at which it failed; and for a batch that holds a
+ * file of the second one, which is served there as a whole. Parameters, limits, version and statistics are those of the first
+ * one, if it is open.
+ */
+public final class RoutingBackend extends DriverFunctions {
+    static final Logger LOG = System.getLogger("io.gds4j");
+
+    private final BackendPair pair;
+    private final RoutedFiles files;
+    private final RoutedTransfers transfers;
+    private final RoutedStreams streams = new RoutedStreams();
+
+    /**
+     * Over two backends whose drivers are closed.
+     *
+     * @param first serves what it can
+     * @param second makes the one that serves the rest
+     */
+    public RoutingBackend(CuFileBackend first, Supplier<CuFileBackend> second) {
+        this.pair = new BackendPair(Objects.requireNonNull(first, "first"), Objects.requireNonNull(second, "second"));
+        this.files = new RoutedFiles(pair);
+        this.transfers = new RoutedTransfers(pair, files);
+    }
+
+    /** The first one's name, or the second one's once it turned out that the first one cannot be opened. */
+    @Override
+    public String name() {
+        return speaker().name();
+    }
+
+    @Override
+    CuFileBackend speaker() {
+        return pair.speaker();
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return pair.first().allocator();
+    }
+
+    @Override
+    public Map<IoPath, Long> bytesByPath() {
+        Map<IoPath, Long> all = new HashMap<>(pair.first().bytesByPath());
+        CuFileBackend other = pair.secondIfMade();
+        if (other != null) {
+            other.bytesByPath().forEach((path, bytes) -> all.merge(path, bytes, Long::sum));
+        }
+        return all;
+    }
+
+    @Override
+    public long peakStagingBytes() {
+        CuFileBackend other = pair.secondIfMade();
+        return pair.first().peakStagingBytes() + (other == null ? 0 : other.peakStagingBytes());
+    }
+
+    @Override
+    public EngineStatistics engineStatistics() {
+        EngineStatistics one = pair.first().engineStatistics();
+        CuFileBackend second = pair.secondIfMade();
+        if (second == null) {
+            return one;
+        }
+        EngineStatistics other = second.engineStatistics();
+        return new EngineStatistics(
+                bytesByPath(),
+                one.bouncePoolBytes() + other.bouncePoolBytes(),
+                one.bouncePoolPeakBytes() + other.bouncePoolPeakBytes(),
+                one.queueDepth() + other.queueDepth(),
+                one.retries() + other.retries(),
+                one.ioUring().equals("off") ? other.ioUring() : one.ioUring());
+    }
+
+    // ---- driver
+
+    @Override
+    public void driverOpen() {
+        pair.open();
+    }
+
+    @Override
+    public void driverClose() {
+        if (pair.users() == 1) {
+            streams.clear();
+        }
+        pair.close();
+    }
+
+    @Override
+    public long useCount() {
+        return pair.users();
+    }
+
+    // ---- files
+
+    @Override
+    public BackendFile handleRegister(FileSource source) {
+        return files.register(source);
+    }
+
+    @Override
+    public void handleDeregister(BackendFile file) {
+        files.deregister(file);
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return transfers.move("cuFileRead", CuFileBackend::read, file, base, size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return transfers.move("cuFileWrite", CuFileBackend::write, file, base, size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transfers.moveVectors(
+                "cuFileReadv", file, (backend, at) -> backend.readv(at, ranges, fileOffset, flags));
+    }
+
+    @Override
+    public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transfers.moveVectors(
+                "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
+    }
+
+    // ---- buffers
+
+    @Override
+    public void bufRegister(MemoryRange range, int flags) {
+        pair.register(range, flags, CuFileBackend::bufRegister);
+    }
+
+    @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        pair.register(range, flags, CuFileBackend::bufRegisterNow);
+    }
+
+    @Override
+    public void bufDeregister(MemoryRange range) {
+        pair.deregister(range);
+    }
+
+    // ---- batches
+
+    @Override
+    public BackendBatch batchIoSetUp(int capacity) {
+        pair.checkOpen("cuFileBatchIOSetUp");
+        return new RoutedBatch(speaker(), capacity);
+    }
+
+    @Override
+    public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        RoutedBatch routed = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, "cuFileBatchIOSubmit");
+        List<RoutedFile> own =
+                requests.stream().map(request -> files.own("cuFileBatchIOSubmit", request.file())).toList();
+        boolean atFirst = pair.isFirstOpen() && own.stream().allMatch(file -> file.first() != null);
+        List<BatchRequest> translated = requests.stream()
+                .map(request -> at(request,
+                        atFirst ? preferred(request) : files.atSecond(files.own("", request.file()))))
+                .toList();
+        if (atFirst || !pair.isFirstOpen()) {
+            routed.submitToFirst(translated, flags);
+        } else {
+            routed.submitToSecond(pair.second(), translated, flags);
+        }
+    }
+
+    private static BackendFile preferred(BatchRequest request) {
+        return Objects.requireNonNull(((RoutedFile) request.file()).first());
+    }
+
+    private static BatchRequest at(BatchRequest request, BackendFile file) {
+        return new BatchRequest(
+                file,
+                request.write(),
+                request.memory(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.cookie());
+    }
+
+    @Override
+    public List<BatchEvent> batchIoGetStatus(
+            BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        if (minimum < 0 || maximum < minimum) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileBatchIOGetStatus",
+                    "minimum is %d, allowed: 0 to the maximum of %d".formatted(minimum, maximum));
+        }
+        return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")
+                .await(minimum, maximum, timeout);
+    }
+
+    @Override
+    public void batchIoCancel(BackendBatch batch) {
+        own(batch, CuFileError.INTERNAL_BATCH_CANCEL_ERROR, "cuFileBatchIOCancel").cancel();
+    }
+
+    @Override
+    public void batchIoDestroy(BackendBatch batch) {
+        if (batch instanceof RoutedBatch routed) {
+            routed.destroy();
+        }
+    }
+
+    private RoutedBatch own(BackendBatch batch, CuFileError error, String function) {
+        pair.checkOpen(function);
+        if (batch instanceof RoutedBatch routed) {
+            return routed;
+        }
+        throw CuFileException.of(error, function, "not a batch of this driver session");
+    }
+
+    // ---- streams
+
+    @Override
+    public void readAsync(StreamRequest request) {
+        queue("cuFileReadAsync", request, CuFileBackend::readAsync);
+    }
+
+    @Override
+    public void writeAsync(StreamRequest request) {
+        queue("cuFileWriteAsync", request, CuFileBackend::writeAsync);
+    }
+
+    private interface Queued {
+        void run(CuFileBackend backend, StreamRequest request);
+    }
+
+    private void queue(String function, StreamRequest request, Queued call) {
+        RoutedFile routed = files.own(function, request.file());
+        BackendFile preferred = routed.first();
+        if (preferred != null && !streams.isForSecondAlone(request.stream())) {
+            call.run(pair.first(), at(request, preferred));
+            return;
+        }
+        BackendFile other = files.atSecond(routed);
+        if (pair.isFirstOpen()) {
+            streams.showToSecond(request.stream(), pair.second());
+        }
+        call.run(pair.second(), at(request, other));
+    }
+
+    private static StreamRequest at(StreamRequest request, BackendFile file) {
+        return new StreamRequest(
+                file,
+                request.memory(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.bytesDone(),
+                request.stream());
+    }
+
+    @Override
+    public void streamRegister(long stream, int flags) {
+        pair.checkOpen("cuFileStreamRegister");
+        try {
+            speaker().streamRegister(stream, flags);
+            streams.add(stream, flags, false);
+        } catch (CuFileException e) {
+            if (!pair.isFirstOpen() || e.error() != CuFileError.IO_NOT_SUPPORTED) {
+                throw e;
+            }
+            // A kind of stream that the first one does not know, such as one without a GPU.
+            pair.second().streamRegister(stream, flags);
+            streams.add(stream, flags, true);
+        }
+    }
+
+    @Override
+    public void streamDeregister(long stream) {
+        pair.checkOpen("cuFileStreamDeregister");
+        RoutedStreams.Stream known = streams.remove(stream);
+        CuFileBackend other = pair.secondIfOpen();
+        try {
+            if (known == null || !known.forSecondAlone()) {
+                speaker().streamDeregister(stream);
+            }
+        } finally {
+            if (known != null && known.isAtSecond() && other != null) {
+                other.streamDeregister(stream);
+            }
+        }
+    }
+
+    // ---- what concerns no file
+
+    @Override
+    public DriverProperties driverGetProperties() {
+        pair.openImplicitly();
+        return speaker().driverGetProperties();
+    }
+
+    @Override
+    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        limit(backend -> backend.driverSetPollMode(poll, pollThresholdKb));
+    }
+
+    @Override
+    public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
+        limit(backend -> backend.driverSetMaxDirectIoSize(maxDirectIoSizeKb));
+    }
+
+    @Override
+    public void driverSetMaxCacheSize(long maxCacheSizeKb) {
+        limit(backend -> backend.driverSetMaxCacheSize(maxCacheSizeKb));
+    }
+
+    @Override
+    public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
+        limit(backend -> backend.driverSetMaxPinnedMemSize(maxPinnedSizeKb));
+    }
+
+    private interface Limit {
+        void set(CuFileBackend backend);
+    }
+
+    private void limit(Limit limit) {
+        limit.set(speaker());
+        CuFileBackend other = pair.secondIfOpen();
+        if (other != null && other != speaker()) {
+            limit.set(other);
+        }
+    }
+}

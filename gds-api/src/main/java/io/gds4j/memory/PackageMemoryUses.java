@@ -1,0 +1,53 @@
+package io.gds4j.memory;
+
+import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.lifetime.MemoryUses;
+import io.gds4j.internal.lifetime.ThreadState;
+
+/** Hands this package's private uses of memory to gds4j's own modules. */
+final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> {
+    @Override
+    public void enter(MemoryRange range, ThreadState here) {
+        range.enter(here);
+    }
+
+    @Override
+    public void exit(MemoryRange range, ThreadState here) {
+        range.exit(here);
+    }
+
+    @Override
+    public void claim(MemoryRange range) {
+        range.claim();
+    }
+
+    @Override
+    public void unclaim(MemoryRange range) {
+        range.unclaim();
+    }
+
+    @Override
+    public boolean claimDmaBuf(DmaBuf buffer) {
+        return buffer.claim();
+    }
+
+    @Override
+    public void unclaimDmaBuf(DmaBuf buffer) {
+        buffer.unclaim();
+    }
+
+    @Override
+    public void beforeFree(MemoryAllocation allocation, FreeListener listener) {
+        allocation.beforeFree(listener);
+    }
+
+    @Override
+    public long cudaContext(MemoryAllocation allocation, Object source) {
+        return allocation.cudaContext(source);
+    }
+
+    @Override
+    public void rememberCudaContext(MemoryAllocation allocation, Object source, long context) {
+        allocation.rememberCudaContext(source, context);
+    }
+}

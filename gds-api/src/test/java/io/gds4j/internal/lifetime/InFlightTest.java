@@ -1,0 +1,163 @@
+package io.gds4j.internal.lifetime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.Threads;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(120)
+class InFlightTest {
+    @Test
+    void usersAreTurnedAwayOnceItIsClosed() {
+        InFlight inFlight = new InFlight();
+
+        assertThat(inFlight.enter()).isTrue();
+        assertThat(inFlight.users()).isEqualTo(1);
+        inFlight.exit();
+        assertThat(inFlight.close()).isTrue();
+        assertThat(inFlight.isClosed()).isTrue();
+        assertThat(inFlight.enter()).isFalse();
+        assertThat(inFlight.close()).isFalse();
+        assertThat(inFlight.users()).isZero();
+    }
+
+    @Test
+    void closingWaitsForTheLastUser() throws Exception {
+        InFlight inFlight = new InFlight();
+        inFlight.enter();
+        inFlight.enter();
+        try (Threads threads = new Threads()) {
+            Future<Boolean> closed = threads.start(inFlight::close);
+            threads.awaitParked();
+
+            inFlight.exit();
+            assertThat(closed).isNotDone();
+            assertThat(inFlight.enter()).isFalse();
+            inFlight.exit();
+
+            assertThat(closed.get(60, TimeUnit.SECONDS)).isTrue();
+        }
+    }
+
+    @Test
+    void anInterruptDoesNotEndTheWaitAndIsKept() throws Exception {
+        InFlight inFlight = new InFlight();
+        inFlight.enter();
+        try (Threads threads = new Threads()) {
+            Future<Boolean> interrupted = threads.start(() -> {
+                inFlight.close();
+                return Thread.interrupted();
+            });
+            threads.awaitParked();
+
+            threads.interrupt();
+            inFlight.exit();
+
+            assertThat(interrupted.get(60, TimeUnit.SECONDS)).isTrue();
+        }
+    }
+
+    /** Closers that race must not lose the wake-up that the winner waits for. */
+    @Test
+    void exactlyOneOfManyClosersClosesAndAllReturn() throws Exception {
+        for (int round = 0; round < 2000; round++) {
+            InFlight inFlight = new InFlight();
+            inFlight.enter();
+            CountDownLatch start = new CountDownLatch(1);
+            AtomicInteger winners = new AtomicInteger();
+            try (Threads threads = new Threads()) {
+                List<Future<Void>> closers = IntStream.range(0, 3)
+                        .mapToObj(i -> threads.start(() -> {
+                            start.await();
+                            if (inFlight.close()) {
+                                winners.incrementAndGet();
+                            }
+                            return (Void) null;
+                        }))
+                        .toList();
+                start.countDown();
+                inFlight.exit();
+                for (Future<Void> closer : closers) {
+                    closer.get(60, TimeUnit.SECONDS);
+                }
+            }
+            assertThat(winners).hasValue(1);
+        }
+    }
+
+    @Test
+    void itClosesIfIdleOnlyWithoutUsers() {
+        InFlight inFlight = new InFlight();
+        inFlight.enter();
+        assertThat(inFlight.closeIfIdle()).isFalse();
+        assertThat(inFlight.isClosed()).isFalse();
+        inFlight.exit();
+        assertThat(inFlight.closeIfIdle()).isTrue();
+        assertThat(inFlight.closeIfIdle()).isFalse();
+    }
+
+    @Test
+    void closingWaitsForAllThreadsThatCountApart() throws Exception {
+        for (int round = 0; round < 200; round++) {
+            InFlight inFlight = InFlight.ofManyThreads();
+            AtomicInteger inside = new AtomicInteger();
+            CountDownLatch begun = new CountDownLatch(4);
+            try (Threads threads = new Threads()) {
+                List<Future<Long>> users = IntStream.range(0, 4)
+                        .mapToObj(i -> threads.start(() -> {
+                            long entries = 0;
+                            while (inFlight.enter()) {
+                                inside.incrementAndGet();
+                                entries++;
+                                inside.decrementAndGet();
+                                inFlight.exit();
+                                begun.countDown();
+                            }
+                            return entries;
+                        }))
+                        .toList();
+                begun.await();
+                assertThat(inFlight.enter()).isTrue();
+                // Whoever came in here may go out elsewhere.
+                threads.start(() -> {
+                    inFlight.exit();
+                    return (Void) null;
+                });
+                assertThat(inFlight.close()).isTrue();
+                assertThat(inside).as("inside after closing").hasValue(0);
+                assertThat(inFlight.closeIfIdle()).isFalse();
+                long entries = 0;
+                for (Future<Long> user : users) {
+                    entries += user.get(60, TimeUnit.SECONDS);
+                }
+                // Until then one that is being turned away may count.
+                assertThat(inFlight.users()).isZero();
+                assertThat(entries).isGreaterThanOrEqualTo(4);
+            }
+        }
+    }
+
+    @Test
+    void oneOfManyThreadsClosesIfIdleOnlyWithoutUsers() {
+        InFlight inFlight = InFlight.ofManyThreads();
+        inFlight.enter();
+        assertThat(inFlight.closeIfIdle()).isFalse();
+        assertThat(inFlight.isClosed()).isFalse();
+        inFlight.exit();
+        assertThat(inFlight.closeIfIdle()).isTrue();
+        assertThat(inFlight.enter()).isFalse();
+    }
+
+    @Test
+    void oneExitTooManyIsAProgrammingError() {
+        assertThatThrownBy(() -> new InFlight().exit()).isInstanceOf(AssertionError.class);
+    }
+}

@@ -1,0 +1,224 @@
+package io.gds4j.internal.lifetime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.Threads;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(120)
+class LifetimeTest {
+    private final Object owner = new Object();
+    private final AtomicInteger released = new AtomicInteger();
+    private final Lifetime lifetime = Lifetime.of(owner, "the thing", released::incrementAndGet);
+
+    @Test
+    void itIsReleasedOnceHoweverOftenItIsClosed() {
+        lifetime.close("f");
+        lifetime.close("f");
+
+        assertThat(released).hasValue(1);
+        assertThat(lifetime.isOpen()).isFalse();
+        assertThat(lifetime.enter()).isFalse();
+        assertThat(lifetime.hold()).isFalse();
+        assertThat(lifetime.claim()).isFalse();
+    }
+
+    @Test
+    void closingWaitsForACallOfAnotherThread() throws Exception {
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch leave = new CountDownLatch(1);
+        try (Threads threads = new Threads()) {
+            Future<Integer> call = threads.start(() -> {
+                lifetime.enter();
+                inside.countDown();
+                leave.await();
+                int before = released.get();
+                lifetime.exit();
+                return before;
+            });
+            inside.await();
+            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            threads.awaitParked();
+            leave.countDown();
+
+            closer.get(60, TimeUnit.SECONDS);
+            assertThat(call.get(60, TimeUnit.SECONDS)).isZero();
+            assertThat(released).hasValue(1);
+        }
+    }
+
+    @Test
+    void aSecondCloserReturnsOnlyWhenItIsReleased() throws Exception {
+        CountDownLatch releasing = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        AtomicInteger done = new AtomicInteger();
+        Lifetime slow = Lifetime.of(owner, "slow", () -> {
+            releasing.countDown();
+            awaitQuietly(goOn);
+            done.set(1);
+        });
+        try (Threads threads = new Threads()) {
+            Future<Void> first = threads.run(() -> slow.close("f"));
+            releasing.await();
+            Future<Integer> second = threads.start(() -> {
+                slow.close("f");
+                return done.get();
+            });
+            threads.awaitParked();
+            assertThat(second).isNotDone();
+            goOn.countDown();
+
+            assertThat(second.get(60, TimeUnit.SECONDS)).isEqualTo(1);
+            first.get(60, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void aSecondCloserThatIsInterruptedStillWaitsAndKeepsTheFlag() throws Exception {
+        CountDownLatch releasing = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        Lifetime slow = Lifetime.of(owner, "slow", () -> {
+            releasing.countDown();
+            awaitQuietly(goOn);
+        });
+        try (Threads threads = new Threads()) {
+            threads.run(() -> slow.close("f"));
+            releasing.await();
+            Future<Boolean> second = threads.start(() -> {
+                slow.close("f");
+                return Thread.interrupted();
+            });
+            threads.awaitParked();
+            threads.interrupt();
+            goOn.countDown();
+
+            assertThat(second.get(60, TimeUnit.SECONDS)).isTrue();
+        }
+    }
+
+    @Test
+    void closingFromInsideACallThatUsesItIsRefusedAndChangesNothing() {
+        lifetime.enter();
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("cuFileHandleDeregister"));
+        lifetime.exit();
+
+        assertThat(e)
+                .hasMessage("cuFileHandleDeregister: the thing: it cannot be closed from inside a call that uses it"
+                        + " (CU_FILE_IO_NOT_SUPPORTED 5008, EBUSY: device or resource busy)");
+        assertThat(lifetime.isOpen()).isTrue();
+        lifetime.close("f");
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void closingAnotherOneFromInsideACallIsFine() {
+        Lifetime other = Lifetime.of(owner, "other", released::incrementAndGet);
+        lifetime.enter();
+        other.close("f");
+        lifetime.exit();
+
+        assertThat(released).hasValue(1);
+        lifetime.close("f");
+    }
+
+    @Test
+    void aThreadThatIsInsideIsRefusedAlsoWhileAnotherOneIsClosing() throws Exception {
+        lifetime.enter();
+        try (Threads threads = new Threads()) {
+            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            threads.awaitParked();
+
+            assertThatThrownBy(() -> lifetime.close("f")).isInstanceOf(CuFileException.class);
+            lifetime.exit();
+
+            closer.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void aReleaseThatClosesItAgainDoesNotWaitForItself() {
+        AtomicReference<Lifetime> self = new AtomicReference<>();
+        self.set(Lifetime.of(owner, "self", () -> self.get().close("f")));
+
+        self.get().close("f");
+
+        assertThat(self.get().isOpen()).isFalse();
+    }
+
+    @Test
+    void aClaimedOneIsNotClosed() {
+        lifetime.claim();
+        assertThat(lifetime.isClaimed()).isTrue();
+
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("f"));
+
+        assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(e.errno()).hasValue(Errno.EBUSY);
+        assertThat(lifetime.isOpen()).isTrue();
+        assertThat(lifetime.enter()).isTrue();
+        lifetime.exit();
+        lifetime.unclaim();
+        lifetime.close("f");
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void aHoldThatAnotherThreadEndsIsWaitedFor() throws Exception {
+        lifetime.hold();
+        try (Threads threads = new Threads()) {
+            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            threads.awaitParked();
+            lifetime.letGo();
+            closer.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(released).hasValue(1);
+    }
+
+    @Test
+    void afterAReleaseThatFailedItIsClosedAllTheSame() {
+        Lifetime failing = Lifetime.of(owner, "failing", () -> {
+            released.incrementAndGet();
+            throw new IllegalStateException("no");
+        });
+
+        assertThatThrownBy(() -> failing.close("f")).isInstanceOf(IllegalStateException.class);
+        failing.close("f");
+
+        assertThat(released).hasValue(1);
+        assertThat(failing.isOpen()).isFalse();
+        lifetime.close("f");
+    }
+
+    @Test
+    void callsMayNestDeeply() {
+        for (int i = 0; i < 20; i++) {
+            assertThat(lifetime.enter()).isTrue();
+        }
+        assertThat(lifetime.isHeldByThisThread()).isTrue();
+        for (int i = 0; i < 20; i++) {
+            lifetime.exit();
+        }
+        assertThat(lifetime.isHeldByThisThread()).isFalse();
+        lifetime.close("f");
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
