@@ -225,7 +225,7 @@ final class LibCuFileBackend extends LibraryDriver {
     }
 
     private void queue(boolean write, StreamRequest request) {
-        String function = SessionStreams.function(write);
+        String function = OrderedStreams.function(write);
         LibraryFile ours = enter(function, request.file());
         try {
             Guards.accessMode(function, ours, write, -1, -1);

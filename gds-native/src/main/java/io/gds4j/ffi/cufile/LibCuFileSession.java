@@ -41,7 +41,7 @@ final class LibCuFileSession {
     private final SessionBuffers buffers;
     private final Transfers transfers;
     private final VectorTransfers vectors;
-    private final SessionStreams streams;
+    private final OrderedStreams streams;
     private final LibraryLimits limits;
     private final SessionBatches batches;
     private final DriverStatistics statistics;
@@ -74,9 +74,7 @@ final class LibCuFileSession {
         this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers);
         this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
-        this.streams = process.duties().streams()
-                ? new LibraryStreams(opening, contexts, transfers, buffers)
-                : new OrderedStreams(opening, contexts, transfers);
+        this.streams = new OrderedStreams(opening, contexts, transfers);
         this.batches = new SessionBatches(
                 opening, transfers, statistics, contexts.cuda(), carriers,
                 request -> own("cuFileBatchIOSubmit", request.file()));
@@ -183,16 +181,11 @@ final class LibCuFileSession {
         }
         if (mine) {
             // Who closes the driver meanwhile waits for it, too.
-            end(file);
+            file.deregister();
             synchronized (this) {
                 files.remove(file);
             }
         }
-    }
-
-    private void end(LibraryFile file) {
-        streams.settle(file);
-        file.deregister();
     }
 
     void register(MemoryRange range, int flags) {
@@ -220,7 +213,6 @@ final class LibCuFileSession {
     }
 
     void deregister(MemoryRange range) {
-        streams.settle(range.address());
         buffers.deregister(range);
     }
 
@@ -278,7 +270,7 @@ final class LibCuFileSession {
         return batches;
     }
 
-    SessionStreams streams() {
+    OrderedStreams streams() {
         return streams;
     }
 
@@ -330,7 +322,7 @@ final class LibCuFileSession {
             openFiles = List.copyOf(files);
             files.clear();
         }
-        openFiles.forEach(this::end);
+        openFiles.forEach(LibraryFile::deregister);
         opening.ifAlive(buffers::clear);
         carriers.close();
         process.close(this);

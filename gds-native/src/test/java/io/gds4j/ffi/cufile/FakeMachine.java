@@ -25,14 +25,9 @@ final class FakeMachine {
         this(new FakeCuda(), later, LibraryDuties.NONE);
     }
 
-    /** One whose library keeps the order of streams itself. */
-    static FakeMachine withStreamsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(true, false));
-    }
-
     /** One whose library counts statistics itself. */
     static FakeMachine withStatisticsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(false, true));
+        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(true));
     }
 
     /** One with two GPUs. */
