@@ -18,7 +18,6 @@ final class Guards {
     private static final long GPU_PAGE_KB = 64;
     private static final long MAX_DIRECT_IO_KB = 16384;
     private static final int P2P_FLAGS = 0x1F;
-    private static final int MAX_STATS_LEVEL = 3;
 
     private Guards() {
     }
@@ -122,13 +121,6 @@ final class Guards {
                     .detail("%d ranges, file offset %d or flags 0x%x are out of range"
                             .formatted(ranges.size(), fileOffset, flags))
                     .build();
-        }
-    }
-
-    static void statsLevel(int level) {
-        if (level < 0 || level > MAX_STATS_LEVEL) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(level));
         }
     }
 

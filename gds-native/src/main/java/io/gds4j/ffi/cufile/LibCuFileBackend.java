@@ -24,8 +24,7 @@ import java.util.Optional;
  *
  * <p>
  * A session of its own, as the contract wants it, on a library that the process has once: limits and parameters are those of
- * the library, hence of all sessions. Statistics are its own, counted here; who asks for the library's gets those of all
- * sessions ({@link LibraryDuties}).
+ * the library, hence of all sessions. Statistics are its own, counted here.
  */
 final class LibCuFileBackend extends LibraryDriver {
     static final String NAME = "libcufile";

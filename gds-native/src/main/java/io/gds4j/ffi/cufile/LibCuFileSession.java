@@ -7,7 +7,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.DriverStatistics;
 import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
@@ -44,7 +43,6 @@ final class LibCuFileSession {
     private final OrderedStreams streams;
     private final LibraryLimits limits;
     private final SessionBatches batches;
-    private final DriverStatistics statistics;
     private final LibrarySettings settings;
     private final Set<LibraryFile> files = new HashSet<>();
     private final ExecutorService carriers =
@@ -78,14 +76,13 @@ final class LibCuFileSession {
         this.batches = new SessionBatches(
                 opening, transfers, statistics, contexts.cuda(), carriers,
                 request -> own("cuFileBatchIOSubmit", request.file()));
-        this.statistics = process.duties().statistics() ? opening.statistics() : statistics;
     }
 
     Opening opening() {
         return opening;
     }
 
-    /** What it was opened with; of statistics the library may know less. */
+    /** The settings that the session was opened with; the library sees a statistics level of 0. */
     LibrarySettings settings() {
         return settings;
     }
@@ -286,11 +283,6 @@ final class LibCuFileSession {
     void setMaxPinnedMemSize(long kb) {
         limits.setMaxPinnedMemSize(kb);
         buffers.limit(kb);
-    }
-
-    /** Whoever counts. */
-    DriverStatistics statistics() {
-        return statistics;
     }
 
     /** True while the library works for this session. */

@@ -1,6 +1,5 @@
 package io.gds4j.ffi.cufile;
 
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -18,7 +17,6 @@ final class Opening {
     private final DriverProperties properties;
     private final Registrations registrations;
     private final SlabBudget slabs;
-    private final LibraryStatistics statistics;
     private final ReentrantReadWriteLock life = new ReentrantReadWriteLock();
     private boolean alive = true;
     private volatile boolean exiting;
@@ -29,8 +27,6 @@ final class Opening {
         this.settings = settings;
         this.properties = properties;
         this.registrations = new Registrations(library, waits);
-        this.statistics = new LibraryStatistics(
-                library, settings.get(CuFileKeys.PROFILE_CUFILE_STATS).intValue());
         this.slabs = settings.allowsPosix() ? SlabBudget.of(settings.posixPoolSlabs()) : SlabBudget.unlimited();
     }
 
@@ -53,10 +49,6 @@ final class Opening {
 
     SlabBudget slabs() {
         return slabs;
-    }
-
-    LibraryStatistics statistics() {
-        return statistics;
     }
 
     /** Nothing of it is shown to the library from now on; waits for who is inside {@link #whileAlive}. */

@@ -17,31 +17,26 @@ final class FakeMachine {
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
-        this(new FakeCuda(), false, LibraryDuties.NONE);
+        this(new FakeCuda(), false);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
     FakeMachine(boolean later) {
-        this(new FakeCuda(), later, LibraryDuties.NONE);
-    }
-
-    /** One whose library counts statistics itself. */
-    static FakeMachine withStatisticsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(true));
+        this(new FakeCuda(), later);
     }
 
     /** One with two GPUs. */
     static FakeMachine withTwoGpus() {
-        return new FakeMachine(new FakeCuda(2, 64L << 20), false, LibraryDuties.NONE);
+        return new FakeMachine(new FakeCuda(2, 64L << 20), false);
     }
 
-    private FakeMachine(FakeCuda cuda, boolean later, LibraryDuties duties) {
+    private FakeMachine(FakeCuda cuda, boolean later) {
         this.cuda = cuda;
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
         LibraryEnvironment environment = new LibraryEnvironment(
                 FfmPosix.instance(), Map.of(), Path.of(System.getProperty("java.io.tmpdir")));
-        this.process = new LibraryProcess(fake::library, environment, duties);
+        this.process = new LibraryProcess(fake::library, environment);
     }
 
     /** From now on it moves bytes directly between the GPU and every file. */

@@ -71,6 +71,15 @@ class StatisticsRulesTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
+    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
+    @Test
+    void levelThatOtherCodeRaisedIsResetBeforeTheNextOpening() {
+        backend.driverClose();
+        fake.library().setStatsLevel(3);
+        backend.driverOpen();
+        assertThat(fake.driver().statsLevelAtOpen()).isZero();
+    }
+
     @Test
     void sessionsHaveTheirOwnLevelsAndCounters() {
         LibCuFileBackend other = machine.backend(counting(3));
