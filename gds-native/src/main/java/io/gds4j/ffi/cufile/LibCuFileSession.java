@@ -93,9 +93,6 @@ final class LibCuFileSession {
 
     LibraryFile register(FileSource source) {
         OwnedDescriptor descriptor = OwnedDescriptor.open(posix, source);
-        if (source instanceof FileSource.Named named && named.truncate()) {
-            FileEnd.shrunk();
-        }
         boolean done = false;
         try {
             int callers = source instanceof FileSource.Descriptor given ? given.fd() : NO_DESCRIPTOR;

@@ -206,7 +206,7 @@ final class LibraryBatch implements BackendBatch {
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
     private static long beforeTheEnd(LibraryFile file, BatchRequest request) {
-        long end = file.endBefore(request.fileOffset() + request.size());
+        long end = file.end();
         return end < 0 ? request.size() : Math.clamp(end - request.fileOffset(), 0, request.size());
     }
 

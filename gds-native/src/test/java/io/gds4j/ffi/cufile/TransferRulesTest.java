@@ -18,6 +18,7 @@ import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
@@ -194,6 +195,21 @@ class TransferRulesTest extends SessionRig {
         backend.handleRegister(new FileSource.Named(path, true, true, false, false, true, false, false, false));
         assertThat(backend.read(reader, memory.range(), 4100, 0, 4100 - 8)).isZero();
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+    }
+
+    @Test
+    void readSeesAtOnceThatAnotherProgramHasCutTheFile() throws Exception {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        BackendFile file = file();
+        backend.allocator().fill(memory.range(), (byte) 7);
+        try (FileChannel other = FileChannel.open(path, StandardOpenOption.WRITE)) {
+            for (int size = 4100; size > 4000; size -= 10) {
+                assertThat(backend.read(file, memory.range(), 1, 0, 0)).isEqualTo(1);
+                other.truncate(size);
+                assertThat(backend.read(file, memory.range(), 8192, 0, 0)).isEqualTo(size);
+                assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+            }
+        }
     }
 
     @Test
