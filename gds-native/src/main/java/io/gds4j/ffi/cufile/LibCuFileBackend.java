@@ -175,7 +175,7 @@ final class LibCuFileBackend extends LibraryDriver {
         LibraryFile ours = current(function).own(function, file);
         if (!ours.enter()) {
             // The driver may have closed between the two looks.
-            throw session() == ours.session() ? ours.refused(function) : LibCuFileSession.closed(function);
+            throw session() == ours.session() ? ours.refused(function) : Opening.closed(function);
         }
         return ours;
     }

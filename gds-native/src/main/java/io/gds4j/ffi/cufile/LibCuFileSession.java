@@ -291,12 +291,8 @@ final class LibCuFileSession {
 
     private synchronized void checkOpen(String function) {
         if (closed) {
-            throw closed(function);
+            throw Opening.closed(function);
         }
-    }
-
-    static CuFileException closed(String function) {
-        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
     }
 
     /** Waits for the I/O in flight, takes everything back from the library, and closes it if this was the last session. */

@@ -142,7 +142,7 @@ abstract class LibraryDriver implements CuFileBackend {
     final LibCuFileSession current(String function) {
         LibCuFileSession open = session;
         if (open == null) {
-            throw LibCuFileSession.closed(function);
+            throw Opening.closed(function);
         }
         return open;
     }

@@ -73,12 +73,17 @@ final class Opening {
             if (!alive) {
                 throw exiting
                         ? CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting")
-                        : LibCuFileSession.closed(function);
+                        : closed(function);
             }
             return call.get();
         } finally {
             life.readLock().unlock();
         }
+    }
+
+    /** The failure of a function that needs an open driver. */
+    static CuFileException closed(String function) {
+        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
     }
 
     /** The same for a call without a value. */
