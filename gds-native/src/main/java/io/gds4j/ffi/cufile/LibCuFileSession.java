@@ -26,7 +26,7 @@ import java.util.concurrent.FutureTask;
  * What one session has while its driver is open: its files, buffers, batches and streams within the {@link Opening} that it
  * shares with all sessions of the process.
  */
-final class LibCuFileSession {
+final class LibCuFileSession implements LibraryUser {
     private static final int NO_DESCRIPTOR = -1;
     private static final long KIB = 1024;
 
@@ -124,7 +124,7 @@ final class LibCuFileSession {
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
-        LibraryFile file = new LibraryFile(this, posix, descriptor, callers, handle, report(descriptor), counters);
+        LibraryFile file = new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
         files.add(file);
         return file;
     }
@@ -160,7 +160,7 @@ final class LibCuFileSession {
 
     /** @throws CuFileException HANDLE_NOT_REGISTERED for a file of anybody else */
     LibraryFile own(String function, BackendFile file) {
-        if (file instanceof LibraryFile ours && ours.session() == this) {
+        if (file instanceof LibraryFile ours && ours.isOf(this)) {
             return ours;
         }
         throw CuFileException.of(
@@ -282,11 +282,26 @@ final class LibCuFileSession {
         buffers.limit(kb);
     }
 
-    /** True while the library works for this session. */
-    synchronized boolean isBusy() {
+    @Override
+    public synchronized boolean isBusy() {
         return files.stream().anyMatch(LibraryFile::isBusy)
                 || batches.isBusy()
                 || streams.isBusy();
+    }
+
+    @Override
+    public void cancelBatches() {
+        batches.cancelAll();
+    }
+
+    @Override
+    public void releaseStreams() {
+        streams.releaseForExit();
+    }
+
+    @Override
+    public void closeBatches() {
+        batches.close();
     }
 
     private synchronized void checkOpen(String function) {

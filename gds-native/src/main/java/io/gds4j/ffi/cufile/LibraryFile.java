@@ -24,7 +24,8 @@ final class LibraryFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
     private static final int PAGE = 4096;
 
-    private final LibCuFileSession session;
+    private final LibraryUser session;
+    private final Opening opening;
     private final Posix posix;
     private final OwnedDescriptor descriptor;
     private final int callersDescriptor;
@@ -41,7 +42,8 @@ final class LibraryFile implements BackendFile {
 
     /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
     LibraryFile(
-            LibCuFileSession session,
+            LibraryUser session,
+            Opening opening,
             Posix posix,
             OwnedDescriptor descriptor,
             int callersDescriptor,
@@ -49,6 +51,7 @@ final class LibraryFile implements BackendFile {
             IoPathReport report,
             PathCounters counters) {
         this.session = session;
+        this.opening = opening;
         this.posix = posix;
         this.descriptor = descriptor;
         this.callersDescriptor = callersDescriptor;
@@ -61,8 +64,8 @@ final class LibraryFile implements BackendFile {
         this.writable = descriptor.isWritable();
     }
 
-    LibCuFileSession session() {
-        return session;
+    boolean isOf(LibraryUser user) {
+        return session == user;
     }
 
     /** {@code CUfileHandle_t}. */
@@ -102,7 +105,7 @@ final class LibraryFile implements BackendFile {
         if (!users.enter()) {
             return false;
         }
-        if (session.opening().isExiting()) {
+        if (opening.isExiting()) {
             users.exit();
             return false;
         }
@@ -131,7 +134,6 @@ final class LibraryFile implements BackendFile {
         if (!users.close() || abandoned) {
             return;
         }
-        Opening opening = session.opening();
         // A library that the JVM's exit closes might be using the descriptor until it has.
         opening.ifAlive(() -> {
             opening.library().handleDeregister(handle);

@@ -44,7 +44,7 @@ final class LibraryProcess {
 
     private final Supplier<CuFileLibrary> loader;
     private final LibraryEnvironment environment;
-    private final List<LibCuFileSession> sessions = new ArrayList<>();
+    private final List<LibraryUser> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
     private @Nullable Opening opening;
     private @Nullable CudaContexts contexts;
@@ -95,7 +95,7 @@ final class LibraryProcess {
      *
      * @throws CuFileException DRIVER_ALREADY_OPEN if it is open with other settings
      */
-    synchronized Opening open(LibCuFileSession session, LibrarySettings wanted, CudaContexts cuda) {
+    synchronized Opening open(LibraryUser session, LibrarySettings wanted, CudaContexts cuda) {
         LibrarySettings settings = withoutStatistics(wanted);
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, OPEN, "the JVM is exiting");
@@ -184,7 +184,7 @@ final class LibraryProcess {
     }
 
     /** One session fewer; the last one closes the library. */
-    synchronized void close(LibCuFileSession session) {
+    synchronized void close(LibraryUser session) {
         Opening open = opening;
         if (!sessions.remove(session) || open == null || !sessions.isEmpty() || exiting) {
             return;
@@ -222,7 +222,7 @@ final class LibraryProcess {
      * Left open with statistics on it crashes the process at exit; closed under a transfer it might.
      */
     void exit() {
-        List<LibCuFileSession> left;
+        List<LibraryUser> left;
         synchronized (this) {
             exiting = true;
             left = List.copyOf(sessions);
@@ -230,17 +230,17 @@ final class LibraryProcess {
                 opening.beginExit();
             }
         }
-        left.forEach(session -> session.batches().cancelAll());
+        left.forEach(LibraryUser::cancelBatches);
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while (left.stream().anyMatch(LibCuFileSession::isBusy) && System.nanoTime() < deadline) {
+        while (left.stream().anyMatch(LibraryUser::isBusy) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
-        left.forEach(session -> session.streams().releaseForExit());
+        left.forEach(LibraryUser::releaseStreams);
         synchronized (this) {
             Opening open = opening;
-            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibCuFileSession::isBusy)) {
+            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
                 try {
-                    left.forEach(session -> session.batches().close());
+                    left.forEach(LibraryUser::closeBatches);
                     closeLast(open);
                 } catch (RuntimeException e) {
                     LOG.log(Level.DEBUG, "closing libcufile at exit: {0}", e.getMessage());
