@@ -1,9 +1,11 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.Map;
@@ -56,16 +58,25 @@ final class FakeMachine {
         return this;
     }
 
-    LibCuFileBackend backend() {
+    CuFileBackend backend() {
         return backend(CuFileConfig.defaults());
     }
 
-    LibCuFileBackend backend(CuFileConfig config) {
+    CuFileBackend backend(CuFileConfig config) {
         return backend(config, false);
     }
 
     /** @param directOnly one that refuses what it cannot serve directly */
-    LibCuFileBackend backend(CuFileConfig config, boolean directOnly) {
-        return new LibCuFileBackend(process, config, directOnly, storage, FfmPosix.instance(), cuda.available());
+    CuFileBackend backend(CuFileConfig config, boolean directOnly) {
+        return backend(config, directOnly, cuda.available());
+    }
+
+    /** One that finds this driver instead of the machine's. */
+    CuFileBackend backend(CudaAvailability driver) {
+        return backend(CuFileConfig.defaults(), false, driver);
+    }
+
+    private CuFileBackend backend(CuFileConfig config, boolean directOnly, CudaAvailability driver) {
+        return new LibCuFileBackend(process, config, directOnly, storage, FfmPosix.instance(), driver);
     }
 }

@@ -13,6 +13,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
@@ -52,7 +53,7 @@ class TransferRulesTest extends SessionRig {
     void gpuMemoryIsCutWhereNoSlabHoldsWhatTheLibraryWouldMoveAtOnce() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
-        LibCuFileBackend narrow = machine.backend(CuFileConfig.builder()
+        CuFileBackend narrow = machine.backend(CuFileConfig.builder()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(2L))
                 .build());
