@@ -73,8 +73,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
      * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Bytes of the memory
-     *         behind the count are untouched, unless somebody else cuts the file at that time: during the call, or with libcufile
-     *         up to 10 ms before
+     *         behind the count are untouched, unless another writer truncates the file during the call
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
      *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
      *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment or without the right of
