@@ -39,7 +39,6 @@ import java.util.function.LongConsumer;
  */
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
-    private static final long PAGE = 4096;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -351,14 +350,19 @@ final class CompatSession {
                 planner.tidy(transfer.plan(), file.pair());
                 return transfer.result(function, file.path());
             }
-            FilePair pair = file.pair();
-            RangeLocks.Hold hold = RangeLocks.Hold.of(transfer.plan(), Math.max(PAGE, pair.traits().alignment()));
-            pair.locks().acquire(hold);
+            RequestPlan plan = transfer.plan();
+            RangeLocks locks = file.pair().locks();
+            RangeLocks.Hold hold = locks.acquire(
+                    plan.offset(), plan.end(), plan.directFrom(), plan.directTo(), lane.heedsInterrupts());
+            if (hold == null) {
+                transfer.cancel();
+                return transfer.result(function, file.path());
+            }
             try {
                 execute(transfer, lane);
                 return transfer.result(function, file.path());
             } finally {
-                pair.locks().release(hold);
+                locks.release(hold);
             }
         } catch (CuFileException e) {
             log.failed(e);

@@ -131,7 +131,7 @@ final class DescriptorTable {
         }
         FileTraits traits = FileTraits.of(status, Math.max(0, posix.fileSystemMagic(fd)));
         FilePair.Key key = new FilePair.Key(FileKey.of(status), access, sync);
-        RangeLocks range = locks.computeIfAbsent(key.file(), file -> new RangeLocks());
+        RangeLocks range = locks.computeIfAbsent(key.file(), file -> new RangeLocks(Math.max(4096, traits.alignment())));
         FilePair pair = new FilePair(posix, key, traits, fd, status.mode() & MODE_BITS, range);
         pair.addUsers(1);
         FilePair old = pairs.put(key, pair);
