@@ -58,6 +58,10 @@ final class CompatSession {
     private final StreamDesk streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
     private final Set<CompatFile> files = new HashSet<>();
+
+    /** The callers' descriptors that {@link #files} were registered by; guarded by the same lock. */
+    private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
+
     private final ExitTask exitTask;
     private volatile boolean exiting;
 
@@ -194,7 +198,7 @@ final class CompatSession {
         if (source instanceof FileSource.Named named) {
             FilePair pair = descriptors.open(named);
             return add(new CompatFile(this, posix, pair, Optional.of(named.path()), policy.isDirect(named.direct()),
-                    named.drop(), -1));
+                    named.drop(), null));
         }
         return register((FileSource.Descriptor) source);
     }
@@ -216,18 +220,30 @@ final class CompatSession {
         if ((flags & PosixConstants.O_PATH) != 0) {
             throw openFlag(path, "O_PATH: the descriptor cannot do I/O");
         }
-        FileKey key = FileKey.of(status);
+        CompatFile.CallerDescriptor caller =
+                new CompatFile.CallerDescriptor(source.fd(), DescriptorTable.key(status, flags));
         synchronized (files) {
-            if (files.stream().anyMatch(file -> file.isRegisteredBy(source.fd(), key))) {
+            if (!callerDescriptors.add(caller)) {
                 throw CuFileException.builder(REGISTER)
                         .error(CuFileError.HANDLE_ALREADY_REGISTERED)
                         .path(path)
                         .detail("file descriptor " + source.fd() + " is registered already")
                         .build();
             }
+        }
+        boolean registered = false;
+        try {
             FilePair pair = descriptors.open(source, status, flags);
             boolean direct = policy.isDirect((flags & PosixConstants.O_DIRECT) != 0);
-            return add(new CompatFile(this, posix, pair, path, direct, false, source.fd()));
+            CompatFile file = add(new CompatFile(this, posix, pair, path, direct, false, caller));
+            registered = true;
+            return file;
+        } finally {
+            if (!registered) {
+                synchronized (files) {
+                    callerDescriptors.remove(caller);
+                }
+            }
         }
     }
 
@@ -261,6 +277,9 @@ final class CompatSession {
         boolean mine;
         synchronized (files) {
             mine = files.remove(file);
+            if (mine && file.callerDescriptor() != null) {
+                callerDescriptors.remove(file.callerDescriptor());
+            }
         }
         if (mine && file.endRegistration()) {
             descriptors.release(file.pair());
@@ -456,6 +475,7 @@ final class CompatSession {
         synchronized (files) {
             files.forEach(CompatFile::endRegistration);
             files.clear();
+            callerDescriptors.clear();
         }
         buffers.clear();
         engine.close();

@@ -54,7 +54,7 @@ class RequestPlannerTest {
         FilePair pair = new FilePair(
                 posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
                 new RangeLocks(4096));
-        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, -1);
+        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, null);
     }
 
     private static Posix caching(long bytes) {
