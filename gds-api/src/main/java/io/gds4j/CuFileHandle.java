@@ -417,7 +417,8 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent: any later or simultaneous call
-     * returns when it is done.
+     * returns when it is done. The file is closed with its last handle; while this process has a {@code FileLock} on it, it stays
+     * open until a handle is opened or closed after the lock is gone, because closing a file drops the locks on it.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O on this handle and while a
      *         batch has entries of it whose completion nobody has taken
