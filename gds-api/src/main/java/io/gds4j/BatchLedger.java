@@ -12,46 +12,74 @@ import io.gds4j.spi.BatchRequest;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Entries of a batch whose completion nobody has taken: they claim their file and their memory. No lock is held while the
- * backend submits, since it may wait for room that only taking completions makes.
+ * Entries of a batch from their submission until a caller takes their completion: they claim their file and their memory. No
+ * lock is held while the backend submits, since it may wait for room that only taking completions makes.
+ *
+ * <p>
+ * Entries stand in slots, so that removing one allocates nothing: an exhausted heap loses no claim and no completion.
  */
 final class BatchLedger {
     static final String SUBMIT = "cuFileBatchIOSubmit";
 
     private final Session session;
     private final int capacity;
-
-    /** A request on its way, the cached registration that it uses, and its event if somebody records. */
-    private record Entry(
-            CuFileBatch.Request request,
-            @Nullable CachedRegistration registration,
-            @Nullable BatchEntryEvent event) {
-    }
-
-    private final Map<Long, Entry> entries = new ConcurrentHashMap<>();
+    private final @Nullable Entry[] slots;
+    private final int[] free;
+    private int freeSlots;
+    private long generation;
     private final AtomicInteger taken = new AtomicInteger();
-    private final AtomicLong nextCookie = new AtomicLong();
+    private final AtomicInteger kept = new AtomicInteger();
+
+    /** A request on its way, the cached registration that it uses, and its event while events are recorded. */
+    private static final class Entry {
+        private final long cookie;
+        private final CuFileBatch.Request request;
+        private final @Nullable CachedRegistration registration;
+        private final @Nullable BatchEntryEvent event;
+
+        /** What became of it, if there was no memory to tell the caller. */
+        private @Nullable BatchEvent outcome;
+
+        Entry(
+                long cookie,
+                CuFileBatch.Request request,
+                @Nullable CachedRegistration registration,
+                @Nullable BatchEntryEvent event) {
+            this.cookie = cookie;
+            this.request = request;
+            this.registration = registration;
+            this.event = event;
+        }
+    }
 
     BatchLedger(Session session, int capacity) {
         this.session = session;
         this.capacity = capacity;
+        this.slots = new Entry[capacity];
+        this.free = new int[capacity];
+        for (int slot = 0; slot < capacity; slot++) {
+            free[freeSlots++] = slot;
+        }
     }
 
     int outstanding() {
         return taken.get();
     }
 
+    /** {@return entries of which the backend still owes a completion} */
+    int awaited() {
+        return taken.get() - kept.get();
+    }
+
     /** Enters all requests or none; they are on their way once the caller has submitted them. */
     List<BatchRequest> enter(List<CuFileBatch.Request> requests) {
-        reserve(requests.size());
-        List<BatchRequest> entered = new ArrayList<>(requests.size());
+        int count = requests.size();
+        List<BatchRequest> entered = new ArrayList<>(count);
+        reserve(count);
         boolean done = false;
         try {
             for (CuFileBatch.Request request : requests) {
@@ -61,8 +89,8 @@ final class BatchLedger {
             return entered;
         } finally {
             if (!done) {
+                taken.addAndGet(entered.size() - count);
                 remove(entered);
-                taken.addAndGet(entered.size() - requests.size());
             }
         }
     }
@@ -97,29 +125,57 @@ final class BatchLedger {
         checked.checkWithin(request.memory());
         handle.claim(checked, request.memory());
         CachedRegistration registration = null;
+        long cookie = -1;
         boolean entered = false;
         try {
             registration = cached(request.memory());
+            cookie = takeSlot();
+            BatchRequest submitted = submission(request, registration, cookie);
+            put(new Entry(cookie, request, registration, FlightEvents.batchEntry()));
             entered = true;
+            return submitted;
         } finally {
             if (!entered) {
-                handle.unclaim(request.memory());
+                if (cookie >= 0) {
+                    giveSlotBack(cookie);
+                }
+                release(request, registration);
             }
         }
-        long cookie = nextCookie.getAndIncrement();
-        entries.put(cookie, new Entry(request, registration, FlightEvents.batchEntry()));
+    }
+
+    private static BatchRequest submission(
+            CuFileBatch.Request request, @Nullable CachedRegistration registration, long cookie) {
         MemoryRange base = registration == null ? MemoryUse.base(request.memory()) : registration.whole();
         long start = registration == null
                 ? MemoryUse.start(request.memory())
                 : request.memory().range().address() - base.address();
         return new BatchRequest(
-                handle.file(),
+                request.handle().file(),
                 request.write(),
                 base,
                 request.size(),
                 request.fileOffset(),
                 start + request.bufferOffset(),
                 cookie);
+    }
+
+    /** A cookie that no entry had before; {@link #reserve} has made sure that there is a slot. */
+    private synchronized long takeSlot() {
+        return generation++ * capacity + free[--freeSlots];
+    }
+
+    private synchronized void giveSlotBack(long cookie) {
+        free[freeSlots++] = (int) (cookie % capacity);
+    }
+
+    private synchronized void put(Entry entry) {
+        slots[(int) (entry.cookie % capacity)] = entry;
+    }
+
+    private synchronized @Nullable Entry find(long cookie) {
+        Entry entry = slots[(int) Math.floorMod(cookie, (long) capacity)];
+        return entry != null && entry.cookie == cookie ? entry : null;
     }
 
     /** What the cache has registered of plain memory, counted in until the entry leaves. */
@@ -135,50 +191,121 @@ final class BatchLedger {
 
     /** Takes back what the backend refused. */
     void remove(List<BatchRequest> entered) {
-        entered.forEach(entry -> leave(entry.cookie()));
+        for (int i = 0; i < entered.size(); i++) {
+            Entry entry = find(entered.get(i).cookie());
+            if (entry != null) {
+                leave(entry);
+            }
+        }
     }
 
-    /** What became of entries; each leaves the ledger. */
+    /**
+     * What became of entries; each leaves the ledger.
+     *
+     * @throws OutOfMemoryError if there is no memory for any completion; a later call returns them
+     */
     List<Completion> complete(List<BatchEvent> events) {
-        List<Completion> done = new ArrayList<>(events.size());
-        for (BatchEvent event : events) {
-            Entry entry = leave(event.cookie());
-            if (entry == null) {
-                // The completions beside it must not be lost for it.
-                System.getLogger("io.gds4j").log(Level.ERROR, "the backend reports an unknown batch entry: " + event);
-            } else {
-                Completion completion = new Completion(entry.request(), event.status(), event.result());
-                if (entry.event() != null) {
-                    CuFileBatch.Request request = entry.request();
-                    entry.event()
-                            .record(
-                                    request.handle().file(),
-                                    request.write(),
-                                    request.fileOffset(),
-                                    event.status(),
-                                    event.result());
-                }
-                done.add(completion);
+        List<Completion> done = List.of();
+        int next = 0;
+        try {
+            int earlier = kept.get();
+            done = new ArrayList<>(events.size() + earlier);
+            deliverKept(earlier, done);
+            for (; next < events.size(); next++) {
+                deliver(events.get(next), done);
+            }
+        } catch (OutOfMemoryError e) {
+            for (; next < events.size(); next++) {
+                keep(events.get(next));
+            }
+            if (done.isEmpty()) {
+                throw e;
             }
         }
         return done;
     }
 
-    /** After the backend has destroyed the batch. */
-    void removeAll() {
-        List.copyOf(entries.keySet()).forEach(this::leave);
+    private void deliverKept(int most, List<Completion> done) {
+        for (int slot = 0; slot < capacity && done.size() < most; slot++) {
+            BatchEvent outcome = outcome(slot);
+            if (outcome != null) {
+                deliver(outcome, done);
+            }
+        }
     }
 
-    private @Nullable Entry leave(long cookie) {
-        Entry entry = entries.remove(cookie);
-        if (entry != null) {
-            if (entry.registration() != null) {
-                entry.registration().unclaim();
-                entry.registration().exit();
-            }
-            entry.request().handle().unclaim(entry.request().memory());
-            taken.decrementAndGet();
+    /** Whatever needs memory comes before the entry leaves. */
+    private void deliver(BatchEvent event, List<Completion> done) {
+        Entry entry = find(event.cookie());
+        if (entry == null) {
+            // The completions beside it must not be lost for it.
+            System.getLogger("io.gds4j").log(Level.ERROR, "the backend reports an unknown batch entry: " + event);
+            return;
         }
-        return entry;
+        Completion completion = new Completion(entry.request, event.status(), event.result());
+        if (entry.event != null) {
+            CuFileBatch.Request request = entry.request;
+            entry.event.record(request.handle().file(), request.write(), request.fileOffset(), event.status(), event.result());
+        }
+        if (leave(entry)) {
+            done.add(completion);
+        }
+    }
+
+    private synchronized void keep(BatchEvent event) {
+        Entry entry = find(event.cookie());
+        if (entry != null && entry.outcome == null) {
+            entry.outcome = event;
+            kept.incrementAndGet();
+        }
+    }
+
+    private synchronized @Nullable BatchEvent outcome(int slot) {
+        Entry entry = slots[slot];
+        return entry == null ? null : entry.outcome;
+    }
+
+    /** After the backend has destroyed the batch. */
+    void removeAll() {
+        for (int slot = 0; slot < capacity; slot++) {
+            Entry entry = at(slot);
+            if (entry != null) {
+                leave(entry);
+            }
+        }
+    }
+
+    private synchronized @Nullable Entry at(int slot) {
+        return slots[slot];
+    }
+
+    private boolean leave(Entry entry) {
+        if (!takeOut(entry)) {
+            return false;
+        }
+        release(entry.request, entry.registration);
+        taken.decrementAndGet();
+        return true;
+    }
+
+    private synchronized boolean takeOut(Entry entry) {
+        int slot = (int) (entry.cookie % capacity);
+        if (slots[slot] != entry) {
+            return false;
+        }
+        slots[slot] = null;
+        giveSlotBack(entry.cookie);
+        if (entry.outcome != null) {
+            kept.decrementAndGet();
+        }
+        return true;
+    }
+
+    private static void release(CuFileBatch.Request request, @Nullable CachedRegistration registration) {
+        if (registration != null) {
+            registration.unclaim();
+            registration.exit();
+        }
+        request.handle().unclaim(request.memory());
     }
 }

@@ -45,6 +45,7 @@ final class BulkTransfer {
             while (over < requests.size()) {
                 fill();
                 take(batch.await(1, FOREVER));
+                checkOutstanding();
             }
             done = true;
         } finally {
@@ -75,6 +76,17 @@ final class BulkTransfer {
                 fates[place] = completion;
                 over++;
             }
+        }
+    }
+
+    /** Without this check the transfer would wait for completions that another thread has taken. */
+    private void checkOutstanding() {
+        int missing = submitted - over - batch.outstanding();
+        if (missing > 0) {
+            throw CuFileException.of(
+                    CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR,
+                    "cuFileBatchIOGetStatus",
+                    "another thread took %d completions of transferAll".formatted(missing));
         }
     }
 

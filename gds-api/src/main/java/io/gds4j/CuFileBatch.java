@@ -129,7 +129,7 @@ public final class CuFileBatch implements AutoCloseable {
         }
         enter(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR);
         try {
-            int least = Math.min(minimum, ledger.outstanding());
+            int least = Math.min(minimum, ledger.awaited());
             List<BatchEvent> events = backend.batchIoGetStatus(batch, least, capacity(), Optional.of(timeout));
             return ledger.complete(events);
         } finally {
@@ -139,12 +139,14 @@ public final class CuFileBatch implements AutoCloseable {
 
     /**
      * Moves the bytes of all requests, however many, and waits for them: what fits into the batch is submitted, the rest as
-     * places come free. Nothing else may be submitted meanwhile. When it returns or throws, none of them is at work.
+     * places come free. Meanwhile no other call may submit entries or take completions. When it returns or throws, none of them
+     * is at work.
      *
      * @param requests what to do
      * @return what became of each, in the order of {@code requests}; all are complete, reads short at the end of a file alone
      * @throws CuFileBatchException if any failed; it lists every one that did
-     * @throws CuFileException as {@link #submit}; INTERNAL_BATCH_SUBMIT_ERROR while other entries are outstanding
+     * @throws CuFileException as {@link #submit}; INTERNAL_BATCH_SUBMIT_ERROR while other entries are outstanding,
+     *         INTERNAL_BATCH_GETSTATUS_ERROR if another call takes completions meanwhile
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; what has not begun is cancelled
      */
     public List<Completion> transferAll(List<Request> requests) {

@@ -173,7 +173,9 @@ public final class CuFileDriver implements AutoCloseable {
      * @param fd number of the descriptor in this process
      * @return the registered file
      * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE, INVALID_FILE_OPEN_FLAG for O_APPEND,
-     *         HANDLE_ALREADY_REGISTERED while another handle of this descriptor is open
+     *         HANDLE_ALREADY_REGISTERED while another handle of this descriptor is open, or of an earlier one that had the same
+     *         number, file and mode; GETNEWFD_FAILED for a descriptor with O_DIRECT of a file that this process may no longer
+     *         open
      */
     public CuFileHandle registerDescriptor(int fd) {
         return register(new FileSource.Descriptor(fd));

@@ -74,8 +74,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
      * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Bytes of the memory
-     *         behind the count are untouched, unless somebody else cuts the file at that time: during the call, or with libcufile
-     *         up to 10 ms before
+     *         behind the count are untouched, unless another writer truncates the file during the call
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
      *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
      *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment or without the right of
@@ -233,28 +232,32 @@ public final class CuFileHandle implements AutoCloseable {
 
     private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
         request.checkWithin(memory);
+        // Allocated before anything is held: the heap may be exhausted.
+        AsyncCalls calls = session.asyncCalls();
+        AsyncCalls.Call call = calls.call(
+                this,
+                memory,
+                () -> transfer(
+                        request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset()));
         if (!lifetime.hold()) {
             throw closed(request);
         }
-        boolean held = false;
+        boolean holdsMemory = false;
+        boolean started = false;
         try {
             checkRights(request);
             holdMemory(request, memory);
-            held = true;
+            holdsMemory = true;
+            calls.start(call, request.function());
+            started = true;
+            return call;
         } finally {
-            if (!held) {
+            if (!started && holdsMemory) {
+                letGo(memory);
+            } else if (!started) {
                 lifetime.letGo();
             }
         }
-        return session
-                .asyncCalls()
-                .start(
-                        this,
-                        memory,
-                        request.function(),
-                        () -> transfer(
-                                request.write(), memory, request.size(), request.fileOffset(),
-                                request.bufferOffset()));
     }
 
     private void holdMemory(RequestCheck request, IoMemory memory) {
@@ -415,7 +418,8 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent: any later or simultaneous call
-     * returns when it is done.
+     * returns when it is done. The file is closed with its last handle; while this process has a {@code FileLock} on it, it stays
+     * open until a handle is opened or closed after the lock is gone, because closing a file drops the locks on it.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O on this handle and while a
      *         batch has entries of it whose completion nobody has taken

@@ -1,11 +1,15 @@
 package io.gds4j;
 
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.lang.System.Logger.Level;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -23,7 +27,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * }</pre>
  *
  * <p>
- * Thread-safe. Work that throws is logged, and the stream goes on.
+ * Thread-safe. Work that throws is logged, and the stream goes on. Work must not wait for what is queued behind it: closing an
+ * object that a later operation of the stream uses is refused there (EBUSY).
  *
  * @since 0.1
  */
@@ -35,19 +40,36 @@ public final class HostStream implements AutoCloseable {
     private static final AtomicLong NEXT = new AtomicLong(Long.MIN_VALUE);
 
     private final long address = NEXT.getAndIncrement();
-    private final LinkedBlockingQueue<Runnable> queue = new LinkedBlockingQueue<>();
-    private final Thread thread = Thread.ofPlatform().daemon().name("gds4j-host-stream").unstarted(this::serve);
+    private final LinkedBlockingQueue<Work> queue = new LinkedBlockingQueue<>();
+    private final Thread thread;
     private boolean closed;
 
-    private HostStream() {
+    /** Work, and what the call that queued it was using: a stream operation uses the same until it is over. */
+    private record Work(Runnable task, long[] uses) {
+    }
+
+    private HostStream(ThreadFactory threads) {
+        this.thread = threads.newThread(this::serve);
     }
 
     /** {@return a new stream} */
     public static HostStream create() {
-        HostStream stream = new HostStream();
+        return create(Thread.ofPlatform().daemon().name("gds4j-host-stream").factory());
+    }
+
+    static HostStream create(ThreadFactory threads) {
+        HostStream stream = new HostStream(threads);
         OPEN.put(stream.address, stream);
-        stream.thread.start();
-        return stream;
+        boolean started = false;
+        try {
+            stream.thread.start();
+            started = true;
+            return stream;
+        } finally {
+            if (!started) {
+                OPEN.remove(stream.address);
+            }
+        }
     }
 
     /**
@@ -75,7 +97,7 @@ public final class HostStream implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("the stream is closed");
         }
-        queue.add(work);
+        queue.add(new Work(Objects.requireNonNull(work, "work"), ThreadState.current().uses()));
     }
 
     /**
@@ -96,32 +118,47 @@ public final class HostStream implements AutoCloseable {
         synchronized (this) {
             if (!closed) {
                 closed = true;
-                queue.add(() -> OPEN.remove(address));
+                queue.add(new Work(() -> OPEN.remove(address), new long[0]));
             }
         }
-        boolean interrupted = false;
-        while (thread != Thread.currentThread() && thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        if (thread != Thread.currentThread()) {
+            Uninterruptibly.join(thread);
         }
     }
 
     private void serve() {
+        ThreadState.current().setUsedLater(this::isUsedLater);
         while (OPEN.get(address) == this) {
             try {
-                queue.take().run();
+                queue.take().task().run();
             } catch (InterruptedException e) {
-                // Nobody interrupts this thread but work that interrupts itself: that ends with it.
-                System.getLogger("io.gds4j").log(Level.DEBUG, "work of a host stream left an interrupt behind", e);
-            } catch (RuntimeException | Error e) {
-                System.getLogger("io.gds4j").log(Level.ERROR, "work of a host stream failed", e);
+                // Only work interrupts this thread: that ends with the work.
+                log(Level.DEBUG, "work of a host stream left an interrupt behind", e);
+            } catch (Throwable e) {
+                // Also checked exceptions, which Java code can throw undeclared and other JVM languages do.
+                log(Level.ERROR, "work of a host stream failed", e);
             }
+        }
+    }
+
+    /** True if work that is queued uses the object with this number; asked by work, which would wait for it. */
+    private boolean isUsedLater(long number) {
+        for (Work work : queue) {
+            for (long used : work.uses()) {
+                if (used == number) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** Logging allocates and runs handlers of the program: whatever it throws does not end the stream. */
+    private static void log(Level level, String message, Throwable cause) {
+        try {
+            System.getLogger("io.gds4j").log(level, message, cause);
+        } catch (RuntimeException | Error e) {
+            // The next work may find more memory.
         }
     }
 

@@ -27,8 +27,24 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     private @Nullable IoMemory shown;
     private boolean closed;
 
-    /** A read on its way. */
-    private record Ahead(FileRange range, IoMemory memory, CompletableFuture<Long> read) {
+    /** A read that is on its way, or that failed to start: then it fails when its turn comes. */
+    private static final class Ahead {
+        private final FileRange range;
+        private final IoMemory memory;
+        private CompletableFuture<Long> read = new CompletableFuture<>();
+
+        Ahead(FileRange range, IoMemory memory) {
+            this.range = range;
+            this.memory = memory;
+        }
+
+        void begin(CuFileHandle handle) {
+            try {
+                read = handle.readAsync(memory, range.size(), range.fileOffset(), 0);
+            } catch (CuFileException | OutOfMemoryError e) {
+                read.completeExceptionally(e);
+            }
+        }
     }
 
     PrefetchedReads(CuFileHandle handle, List<IoMemory> buffers, Iterator<FileRange> ranges) {
@@ -52,17 +68,10 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     private void goAhead() {
         while (!free.isEmpty() && ranges.hasNext()) {
             FileRange range = Objects.requireNonNull(ranges.next(), "range");
-            IoMemory memory = free.remove();
-            ahead.add(new Ahead(range, memory, begin(range, memory)));
-        }
-    }
-
-    /** A range that is refused fails when its turn comes: those before it are still to be seen. */
-    private CompletableFuture<Long> begin(FileRange range, IoMemory memory) {
-        try {
-            return handle.readAsync(memory, range.size(), range.fileOffset(), 0);
-        } catch (CuFileException e) {
-            return CompletableFuture.failedFuture(e);
+            Ahead next = new Ahead(range, free.element());
+            ahead.add(next);
+            free.remove();
+            next.begin(handle);
         }
     }
 
@@ -86,14 +95,15 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
         giveBack();
         goAhead();
         Ahead first = ahead.remove();
-        shown = first.memory();
+        shown = first.memory;
         try {
-            return new Chunk(first.range(), first.memory(), first.read().join());
+            return new Chunk(first.range, first.memory, first.read.join());
         } catch (CompletionException e) {
-            if (e.getCause() instanceof RuntimeException known) {
-                throw known;
+            switch (e.getCause()) {
+                case RuntimeException known -> throw known;
+                case Error known -> throw known;
+                case null, default -> throw e;
             }
-            throw e;
         }
     }
 
@@ -109,9 +119,9 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     public void close() {
         closed = true;
         for (Ahead read : ahead) {
-            read.read().cancel(true);
+            read.read.cancel(true);
         }
-        ahead.forEach(read -> AsyncCalls.awaitEnd(read.read()));
+        ahead.forEach(read -> AsyncCalls.awaitEnd(read.read));
         ahead.clear();
     }
 

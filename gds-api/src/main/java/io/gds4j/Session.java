@@ -47,12 +47,17 @@ final class Session {
         this.backend = backend;
     }
 
-    /** What runs calls that nobody waits for. */
+    /** What runs calls for which no caller waits. */
     synchronized AsyncCalls asyncCalls() {
         if (asyncCalls == null) {
             asyncCalls = new AsyncCalls();
         }
         return asyncCalls;
+    }
+
+    /** In place of threads of its own; before the first call. */
+    synchronized void setAsyncCalls(AsyncCalls calls) {
+        asyncCalls = calls;
     }
 
     private synchronized @Nullable AsyncCalls asyncCallsOrNull() {
@@ -182,8 +187,8 @@ final class Session {
      * @param release frees the native side, now if there can be no member; must refer to nothing that refers to {@code owner}
      */
     Lifetime adopt(Role role, Object owner, String what, Runnable release) {
-        Object token = new Object();
         try {
+            Object token = new Object();
             Lifetime lifetime = Lifetime.of(owner, what, () -> {
                 try {
                     release.run();

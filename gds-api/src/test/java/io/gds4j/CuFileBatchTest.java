@@ -13,11 +13,16 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.AbstractList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -225,6 +230,89 @@ class CuFileBatchTest {
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
 
         assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
+    }
+
+    /** A list of which each element can be had only at the second attempt, as while the heap is exhausted. */
+    private static final class ScarceList extends AbstractList<BatchEvent> {
+        private final List<BatchEvent> events;
+        private int attempts;
+
+        ScarceList(List<BatchEvent> events) {
+            this.events = events;
+        }
+
+        @Override
+        public BatchEvent get(int index) {
+            if (attempts++ % 2 == 0) {
+                throw new OutOfMemoryError("heap");
+            }
+            return events.get(index);
+        }
+
+        @Override
+        public int size() {
+            return events.size();
+        }
+    }
+
+    @Test
+    void exhaustedHeapLosesNoCompletion() {
+        Request one = Request.read(handle, MEMORY, 8, 0, 0);
+        BatchLedger ledger = new BatchLedger(driver.session(), 4);
+        List<BatchEvent> first = ledger.enter(List.of(one)).stream()
+                .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.COMPLETE, 8))
+                .toList();
+        List<BatchEvent> second = ledger.enter(List.of(one, one)).stream()
+                .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.FAILED, -5))
+                .toList();
+
+        assertThatThrownBy(() -> ledger.complete(new ScarceList(first))).isInstanceOf(OutOfMemoryError.class);
+        assertThat(ledger.outstanding()).isEqualTo(3);
+        assertThat(ledger.awaited()).isEqualTo(2);
+
+        assertThat(ledger.complete(second)).extracting(Completion::result).containsExactly(8L, -5L, -5L);
+        assertThat(ledger.outstanding()).isZero();
+        assertThat(ledger.awaited()).isZero();
+        handle.close();
+    }
+
+    @Test
+    void slotsOfEntriesAreUsedAgain() {
+        Request one = Request.read(handle, MEMORY, 8, 0, 0);
+        Set<Long> cookies = new HashSet<>();
+        BatchLedger ledger = new BatchLedger(driver.session(), 3);
+        for (int i = 0; i < 10; i++) {
+            List<BatchRequest> entered = ledger.enter(List.of(one, one, one));
+            entered.forEach(entry -> assertThat(cookies.add(entry.cookie())).isTrue());
+            ledger.remove(entered.subList(0, 1));
+            assertThat(ledger.complete(List.of(
+                    new BatchEvent(entered.get(2).cookie(), BatchStatus.COMPLETE, 1),
+                    new BatchEvent(entered.get(2).cookie(), BatchStatus.COMPLETE, 1)))).hasSize(1);
+            assertThat(ledger.outstanding()).isEqualTo(1);
+            ledger.removeAll();
+            assertThat(ledger.outstanding()).isZero();
+        }
+        handle.close();
+    }
+
+    @Test
+    void transferAllEndsIfAnotherThreadTakesCompletions() {
+        CountDownLatch submitted = new CountDownLatch(1);
+        backend.during("batchIoGetStatus", () -> {
+            if (submitted.getCount() > 0) {
+                // transferAll has submitted: another caller is quicker
+                submitted.countDown();
+                assertThat(batch.await(4, Duration.ZERO)).hasSize(4);
+            }
+        });
+        List<Request> requests = Collections.nCopies(6, Request.read(handle, MEMORY, 8, 0, 0));
+
+        CuFileException e = failure(() -> batch.transferAll(requests));
+
+        assertThat(e.error()).isEqualTo(CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR);
+        assertThat(e.detail()).isEqualTo("another thread took 4 completions of transferAll");
+        assertThat(batch.outstanding()).isZero();
+        handle.close();
     }
 
     @Test

@@ -11,18 +11,17 @@ import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** A registered file: a pair of private descriptors and what the caller asked of it. */
 final class CompatFile implements BackendFile {
-    private static final int NO_DESCRIPTOR = -1;
-
     private final Object session;
     private final Posix posix;
     private final FilePair pair;
     private final Optional<Path> path;
     private final boolean direct;
     private final boolean drop;
-    private final int callerDescriptor;
+    private final @Nullable CallerDescriptor callerDescriptor;
     private int operations;
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
@@ -30,7 +29,7 @@ final class CompatFile implements BackendFile {
      * @param session the driver session that it is registered with
      * @param direct requests go past the page cache where they can
      * @param drop reading leaves the page cache as it is
-     * @param callerDescriptor number of the descriptor it was registered by, or -1
+     * @param callerDescriptor the descriptor that it was registered by; null if it was opened by its path
      */
     CompatFile(
             Object session,
@@ -39,7 +38,7 @@ final class CompatFile implements BackendFile {
             Optional<Path> path,
             boolean direct,
             boolean drop,
-            int callerDescriptor) {
+            @Nullable CallerDescriptor callerDescriptor) {
         this.session = session;
         this.posix = posix;
         this.pair = pair;
@@ -47,6 +46,21 @@ final class CompatFile implements BackendFile {
         this.direct = direct;
         this.drop = drop;
         this.callerDescriptor = callerDescriptor;
+    }
+
+    /**
+     * A descriptor of the caller. The kernel does not tell whether the caller has closed a number and opened the same file in
+     * the same mode under it again.
+     *
+     * @param number the descriptor's number
+     * @param open the file and the mode in which it is open
+     */
+    record CallerDescriptor(int number, FilePair.Key open) {
+    }
+
+    @Nullable
+    CallerDescriptor callerDescriptor() {
+        return callerDescriptor;
     }
 
     /** True if it was registered with this session, not with an earlier one or another backend's. */
@@ -109,12 +123,6 @@ final class CompatFile implements BackendFile {
         return drop;
     }
 
-    boolean isRegisteredBy(int descriptor, FileKey file) {
-        return callerDescriptor != NO_DESCRIPTOR
-                && callerDescriptor == descriptor
-                && pair.key().file().equals(file);
-    }
-
     boolean isRegistered() {
         return registered.get();
     }
@@ -141,11 +149,13 @@ final class CompatFile implements BackendFile {
 
     @Override
     public long size() {
-        return check("fstat", "statx", pair.size());
+        checkRegistered("fstat");
+        return PosixErrors.check("fstat", "statx", pair.size(), path);
     }
 
     @Override
     public IoPathReport ioPath() {
+        checkRegistered("ioPath");
         FileTraits traits = pair.traits();
         if (traits.inMemory()) {
             return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
@@ -167,24 +177,23 @@ final class CompatFile implements BackendFile {
 
     @Override
     public void force(boolean metadata) {
+        String function = metadata ? "fsync" : "fdatasync";
+        checkRegistered(function);
         int fd = pair.bufferedDescriptor();
-        if (metadata) {
-            check("fsync", "fsync", posix.fsync(fd));
-        } else {
-            check("fdatasync", "fdatasync", posix.fdatasync(fd));
-        }
+        PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
     }
 
     @Override
     public void truncate(long size) {
-        check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size));
+        checkRegistered("ftruncate");
+        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size), path);
     }
 
-    private long check(String function, String call, long result) {
+    /** Before the system call: the kernel may have given the number of a closed descriptor to another file. */
+    private void checkRegistered(String function) {
         if (!isRegistered()) {
             throw notRegistered(function);
         }
-        return PosixErrors.check(function, call, result, path);
     }
 
     CuFileException notRegistered(String function) {

@@ -39,7 +39,6 @@ import java.util.function.LongConsumer;
  */
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
-    private static final long PAGE = 4096;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -59,6 +58,10 @@ final class CompatSession {
     private final StreamDesk streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
     private final Set<CompatFile> files = new HashSet<>();
+
+    /** The callers' descriptors that {@link #files} were registered by; guarded by the same lock. */
+    private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
+
     private final ExitTask exitTask;
     private volatile boolean exiting;
 
@@ -195,7 +198,7 @@ final class CompatSession {
         if (source instanceof FileSource.Named named) {
             FilePair pair = descriptors.open(named);
             return add(new CompatFile(this, posix, pair, Optional.of(named.path()), policy.isDirect(named.direct()),
-                    named.drop(), -1));
+                    named.drop(), null));
         }
         return register((FileSource.Descriptor) source);
     }
@@ -217,18 +220,30 @@ final class CompatSession {
         if ((flags & PosixConstants.O_PATH) != 0) {
             throw openFlag(path, "O_PATH: the descriptor cannot do I/O");
         }
-        FileKey key = FileKey.of(status);
+        CompatFile.CallerDescriptor caller =
+                new CompatFile.CallerDescriptor(source.fd(), DescriptorTable.key(status, flags));
         synchronized (files) {
-            if (files.stream().anyMatch(file -> file.isRegisteredBy(source.fd(), key))) {
+            if (!callerDescriptors.add(caller)) {
                 throw CuFileException.builder(REGISTER)
                         .error(CuFileError.HANDLE_ALREADY_REGISTERED)
                         .path(path)
                         .detail("file descriptor " + source.fd() + " is registered already")
                         .build();
             }
+        }
+        boolean registered = false;
+        try {
             FilePair pair = descriptors.open(source, status, flags);
             boolean direct = policy.isDirect((flags & PosixConstants.O_DIRECT) != 0);
-            return add(new CompatFile(this, posix, pair, path, direct, false, source.fd()));
+            CompatFile file = add(new CompatFile(this, posix, pair, path, direct, false, caller));
+            registered = true;
+            return file;
+        } finally {
+            if (!registered) {
+                synchronized (files) {
+                    callerDescriptors.remove(caller);
+                }
+            }
         }
     }
 
@@ -262,6 +277,9 @@ final class CompatSession {
         boolean mine;
         synchronized (files) {
             mine = files.remove(file);
+            if (mine && file.callerDescriptor() != null) {
+                callerDescriptors.remove(file.callerDescriptor());
+            }
         }
         if (mine && file.endRegistration()) {
             descriptors.release(file.pair());
@@ -351,14 +369,19 @@ final class CompatSession {
                 planner.tidy(transfer.plan(), file.pair());
                 return transfer.result(function, file.path());
             }
-            FilePair pair = file.pair();
-            RangeLocks.Hold hold = RangeLocks.Hold.of(transfer.plan(), Math.max(PAGE, pair.traits().alignment()));
-            pair.locks().acquire(hold);
+            RequestPlan plan = transfer.plan();
+            RangeLocks locks = file.pair().locks();
+            RangeLocks.Hold hold = locks.acquire(
+                    plan.offset(), plan.end(), plan.directFrom(), plan.directTo(), lane.heedsInterrupts());
+            if (hold == null) {
+                transfer.cancel();
+                return transfer.result(function, file.path());
+            }
             try {
                 execute(transfer, lane);
                 return transfer.result(function, file.path());
             } finally {
-                pair.locks().release(hold);
+                locks.release(hold);
             }
         } catch (CuFileException e) {
             log.failed(e);
@@ -452,6 +475,7 @@ final class CompatSession {
         synchronized (files) {
             files.forEach(CompatFile::endRegistration);
             files.clear();
+            callerDescriptors.clear();
         }
         buffers.clear();
         engine.close();

@@ -6,12 +6,12 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** The name that the kernel remembers for a descriptor. */
+/** Finds the path of an open descriptor in {@code /proc}. */
 final class DescriptorPath {
     private DescriptorPath() {
     }
 
-    /** Empty where there is none, as for files of memory. */
+    /** Returns the path; empty where there is none, as for a memfd. */
     static Optional<Path> of(int fd) {
         try {
             Path path = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd));

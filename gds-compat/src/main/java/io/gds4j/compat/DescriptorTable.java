@@ -8,40 +8,64 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.spi.FileSource;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
+import java.util.Set;
 
 /**
- * All private descriptors of a driver session. A pair outlives its handles: the kernel drops a process's POSIX locks on a
- * file when any descriptor of it is closed, and with them a {@code FileLock} that the program holds. Unused pairs beyond a
- * bound are closed only while the process holds no such lock on them.
+ * The private descriptors of a driver session. Handles of the same file in the same mode share a pair, and the last one closes
+ * it. There is one exception: the kernel drops the process's POSIX locks on a file when any descriptor of it is closed, and
+ * with them a {@code FileLock} of the program. A pair of such a file stays open, unused, until the lock is gone. Each opened
+ * and each closed handle makes the table look at a few unused pairs again. Thread-safe.
  */
 final class DescriptorTable {
     private static final String FUNCTION = "cuFileHandleRegister";
-    private static final int MAX_UNUSED_PAIRS = 256;
+    private static final Path PROC_LOCKS = Path.of("/proc/locks");
     private static final int CREATE_MODE = 0666;
     private static final int MODE_BITS = 07777;
+    private static final long PAGE = 4096;
+
+    /** Unused pairs that are looked at for each opened or closed handle: more than that one handle may have added. */
+    private static final int LOOKED_AT = 2;
 
     private final Posix posix;
-    private final Map<FilePair.Key, FilePair> pairs = new LinkedHashMap<>();
-    private final Map<FileKey, RangeLocks> locks = new HashMap<>();
-    private final List<FilePair> replaced = new ArrayList<>();
+    private final RecordLocks recordLocks;
+
+    /** The pair that further handles of a file and mode share. */
+    private final Map<FilePair.Key, FilePair> shared = new HashMap<>();
+
+    /** All pairs, among them those that a newer pair has replaced in {@link #shared}. */
+    private final Set<FilePair> open = new HashSet<>();
+
+    /** Pairs without handles whose file had a lock of this process when the table looked, the longest unseen first. */
+    private final LinkedHashSet<FilePair> unused = new LinkedHashSet<>();
+
+    private final Map<FileKey, PairsOfFile> files = new HashMap<>();
+
+    /** What the open pairs of one file have in common. */
+    private static final class PairsOfFile {
+        private final RangeLocks locks;
+        private int pairs;
+
+        PairsOfFile(RangeLocks locks) {
+            this.locks = locks;
+        }
+    }
 
     DescriptorTable(Posix posix) {
         this.posix = posix;
+        this.recordLocks = new RecordLocks(posix, PROC_LOCKS);
     }
 
-    /** The pair that serves a path, opened as asked; to be given back by {@link #release}. */
-    synchronized FilePair open(FileSource.Named source) {
+    /** Opens a file by its path. Each pair must be given back by {@link #release}. */
+    FilePair open(FileSource.Named source) {
+        closeUnlocked(LOOKED_AT);
         int access = source.read() && source.write()
                 ? PosixConstants.O_RDWR
                 : source.write() ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
@@ -59,7 +83,11 @@ final class DescriptorTable {
         flags |= source.createNew() ? PosixConstants.O_EXCL : 0;
         flags |= source.truncate() ? PosixConstants.O_TRUNC : 0;
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
-        int fd = openEvicting(source.path().toString(), flags | PosixConstants.O_NONBLOCK);
+        int fd = openWithinLimit(source.path().toString(), flags | PosixConstants.O_NONBLOCK);
+        if (fd == -Errno.EAGAIN) {
+            // Another process has a lease on the file; the kernel waits until it gives the lease up.
+            fd = openWithinLimit(source.path().toString(), flags);
+        }
         if (fd < 0) {
             throw PosixErrors.failure(FUNCTION, "open", fd).path(source.path()).build();
         }
@@ -67,14 +95,15 @@ final class DescriptorTable {
     }
 
     /**
-     * A pair that is open already in this mode. Opening the file once more and closing it again would cost the process its
-     * POSIX locks; a change of permissions since is the one reason to ask the kernel again.
+     * Returns a pair that is open already in this mode. After a change of the file's permissions, the kernel decides again
+     * whether it may be opened.
      */
-    private Optional<FilePair> existing(FileSource.Named source, StatxResult status, int access, int sync) {
+    private synchronized Optional<FilePair> existing(
+            FileSource.Named source, StatxResult status, int access, int sync) {
         if (source.createNew()) {
             return Optional.empty();
         }
-        FilePair pair = pairs.get(new FilePair.Key(FileKey.of(status), access, sync));
+        FilePair pair = shared.get(new FilePair.Key(FileKey.of(status), access, sync));
         if (pair == null || pair.mode() != (status.mode() & MODE_BITS)) {
             return Optional.empty();
         }
@@ -82,22 +111,27 @@ final class DescriptorTable {
             PosixErrors.check(
                     FUNCTION, "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), 0), Optional.of(source.path()));
         }
-        pair.addUsers(1);
-        return Optional.of(pair);
+        return Optional.of(use(pair));
     }
 
-    /** The pair that serves what a caller's descriptor is open on; to be given back by {@link #release}. */
-    synchronized FilePair open(FileSource.Descriptor source, StatxResult status, int flags) {
-        int access = flags & PosixConstants.O_ACCMODE;
-        int sync = flags & PosixConstants.O_SYNC;
-        FilePair pair = pairs.get(new FilePair.Key(FileKey.of(status), access, sync));
-        if (pair != null) {
-            pair.addUsers(1);
-            return pair;
+    /**
+     * Opens again what a descriptor of the caller is open on. Each pair must be given back by {@link #release}.
+     *
+     * @param flags the descriptor's flags, from {@code F_GETFL}
+     */
+    FilePair open(FileSource.Descriptor source, StatxResult status, int flags) {
+        closeUnlocked(LOOKED_AT);
+        FilePair.Key key = key(status, flags);
+        synchronized (this) {
+            FilePair pair = shared.get(key);
+            if (pair != null) {
+                return use(pair);
+            }
         }
-        int fd = openEvicting("/proc/self/fd/" + source.fd(), access | sync);
-        if (fd < 0) {
-            // Permissions may have changed since the caller opened it: then share his open file.
+        int fd = openWithinLimit("/proc/self/fd/" + source.fd(), key.accessMode() | key.syncFlags());
+        // The caller may no longer be allowed to open the file. A duplicate serves, but it shares the caller's O_DIRECT,
+        // with which the kernel refuses requests that are not aligned, and overwrites memory behind the end of the file.
+        if (fd < 0 && (flags & PosixConstants.O_DIRECT) == 0) {
             fd = posix.fcntl(source.fd(), PosixConstants.F_DUPFD_CLOEXEC, 0);
         }
         if (fd < 0) {
@@ -105,13 +139,23 @@ final class DescriptorTable {
                     .error(CuFileError.GETNEWFD_FAILED)
                     .build();
         }
-        return adopt(fd, access, sync, Optional.empty());
+        return adopt(fd, key.accessMode(), key.syncFlags(), Optional.empty());
     }
 
-    private int openEvicting(String path, int flags) {
+    /**
+     * Returns which pair serves a descriptor of the caller.
+     *
+     * @param flags the descriptor's flags, from {@code F_GETFL}
+     */
+    static FilePair.Key key(StatxResult status, int flags) {
+        return new FilePair.Key(
+                FileKey.of(status), flags & PosixConstants.O_ACCMODE, flags & PosixConstants.O_SYNC);
+    }
+
+    private int openWithinLimit(String path, int flags) {
         int fd = posix.open(path, flags, CREATE_MODE);
         if (fd == -Errno.EMFILE || fd == -Errno.ENFILE) {
-            closeUnused(0);
+            closeUnlocked(Integer.MAX_VALUE);
             fd = posix.open(path, flags, CREATE_MODE);
         }
         return fd;
@@ -131,14 +175,15 @@ final class DescriptorTable {
         }
         FileTraits traits = FileTraits.of(status, Math.max(0, posix.fileSystemMagic(fd)));
         FilePair.Key key = new FilePair.Key(FileKey.of(status), access, sync);
-        RangeLocks range = locks.computeIfAbsent(key.file(), file -> new RangeLocks());
-        FilePair pair = new FilePair(posix, key, traits, fd, status.mode() & MODE_BITS, range);
-        pair.addUsers(1);
-        FilePair old = pairs.put(key, pair);
-        if (old != null) {
-            replaced.add(old);
+        synchronized (this) {
+            PairsOfFile file = files.computeIfAbsent(
+                    key.file(), any -> new PairsOfFile(new RangeLocks(Math.max(PAGE, traits.alignment()))));
+            file.pairs++;
+            FilePair pair = new FilePair(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
+            open.add(pair);
+            shared.put(key, pair);
+            return use(pair);
         }
-        return pair;
     }
 
     static void checkType(StatxResult status, Optional<Path> path) {
@@ -151,50 +196,61 @@ final class DescriptorTable {
         }
     }
 
-    /** One handle fewer uses the pair; it stays open. */
-    synchronized void release(FilePair pair) {
-        pair.addUsers(-1);
-        closeUnused(MAX_UNUSED_PAIRS);
+    private FilePair use(FilePair pair) {
+        pair.addUsers(1);
+        unused.remove(pair);
+        return pair;
     }
 
-    private void closeUnused(int keep) {
-        long unused = pairs.values().stream().filter(pair -> pair.users() == 0).count();
-        if (unused <= keep) {
-            return;
-        }
-        String table = processLocks();
-        Iterator<FilePair> oldest = pairs.values().iterator();
-        while (unused > keep / 2 && oldest.hasNext()) {
-            FilePair pair = oldest.next();
-            if (pair.users() == 0 && !isLocked(table, pair.key().file())) {
-                oldest.remove();
-                pair.close();
-                unused--;
+    /** Gives a pair back. The last handle closes its descriptors, unless that would drop a lock of the program. */
+    void release(FilePair pair) {
+        synchronized (this) {
+            pair.addUsers(-1);
+            if (pair.users() == 0) {
+                unused.addFirst(pair);
             }
         }
-        locks.keySet().removeIf(file -> Stream.concat(pairs.values().stream(), replaced.stream())
-                .noneMatch(pair -> pair.key().file().equals(file)));
+        closeUnlocked(1 + LOOKED_AT);
     }
 
-    private static String processLocks() {
-        try {
-            return Files.readString(Path.of("/proc/locks"));
-        } catch (IOException e) {
-            return "";
+    /**
+     * Closes unused pairs of files on which this process has no lock.
+     *
+     * @param most pairs to look at
+     */
+    private void closeUnlocked(int most) {
+        List<FilePair> closing = new ArrayList<>();
+        synchronized (this) {
+            for (int left = Math.min(most, unused.size()); left > 0; left--) {
+                FilePair pair = unused.removeFirst();
+                if (recordLocks.isHeld(pair.bufferedDescriptor(), pair.key().file())) {
+                    unused.addLast(pair);
+                } else {
+                    forget(pair);
+                    closing.add(pair);
+                }
+            }
         }
+        // Outside the lock: a network file system writes to the server what it holds of the file.
+        closing.forEach(FilePair::close);
     }
 
-    /** By the inode alone: btrfs and overlay show programs another device than the kernel's table has. */
-    private static boolean isLocked(String table, FileKey file) {
-        return table.contains(":%d ".formatted(file.inode()));
+    private void forget(FilePair pair) {
+        FileKey key = pair.key().file();
+        open.remove(pair);
+        shared.remove(pair.key(), pair);
+        PairsOfFile file = files.get(key);
+        if (file != null && --file.pairs == 0) {
+            files.remove(key);
+        }
     }
 
     /** Closes every descriptor. */
     synchronized void close() {
-        pairs.values().forEach(FilePair::close);
-        replaced.forEach(FilePair::close);
-        pairs.clear();
-        replaced.clear();
-        locks.clear();
+        open.forEach(FilePair::close);
+        open.clear();
+        shared.clear();
+        unused.clear();
+        files.clear();
     }
 }

@@ -3,8 +3,8 @@ package io.gds4j.compat;
 import io.gds4j.ffi.posix.StatxResult;
 
 /**
- * Which file: the same for every name and descriptor of it. Equality is spelled out: what the compiler leaves to the first call
- * would be linked in the time of a program's first file, 2 ms.
+ * Identifies a file, whatever its name and descriptor. Equality is spelled out because the compiler's version is linked at the
+ * first call, which takes 2 ms of a program's first file.
  */
 record FileKey(int deviceMajor, int deviceMinor, long inode) {
     static FileKey of(StatxResult status) {

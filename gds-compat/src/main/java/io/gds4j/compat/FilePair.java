@@ -7,16 +7,16 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.statistics.IoPath;
 
 /**
- * The private descriptors of one file in one access mode: a buffered one, and a direct one that is opened when it is first
- * wanted. Two descriptors, because the flag that makes the difference belongs to the open file, and changing it would race
- * with other threads. Nobody but its {@link DescriptorTable} closes it.
+ * The private descriptors of one file in one access mode: a buffered one, and a direct one that is opened at first use. There
+ * are two because O_DIRECT belongs to the open file description: changing the flag would race with other threads. Only its
+ * {@link DescriptorTable} closes a pair. Thread-safe.
  */
 final class FilePair {
     private static final int NONE = -1;
 
     /**
-     * Asking by a read that must not wait makes the kernel fetch the bytes that are missing: after a miss it is not asked about
-     * so many.
+     * Bytes that are taken for uncached after a read with RWF_NOWAIT found nothing: such a read makes the kernel fetch what is
+     * missing.
      */
     private static final long COLD_BYTES = 16L << 20;
 
@@ -39,12 +39,19 @@ final class FilePair {
     private volatile boolean triesCache;
     private volatile boolean dropsBehind = true;
 
-    /** Where the page cache was last found without the bytes. */
+    /** File offset at which a read with RWF_NOWAIT last found nothing. */
     private volatile long coldFrom = -COLD_BYTES;
 
     private int users;
 
-    /** A file, how it is open, and which synchronisation its writes ask for. */
+    /**
+     * Identifies a pair. Equality is spelled out because the compiler's version is linked at the first call, which takes
+     * 2 ms.
+     *
+     * @param file the file
+     * @param accessMode O_RDONLY, O_WRONLY or O_RDWR
+     * @param syncFlags O_SYNC, O_DSYNC or 0
+     */
     record Key(FileKey file, int accessMode, int syncFlags) {
         @Override
         public boolean equals(Object other) {
@@ -78,7 +85,7 @@ final class FilePair {
         return traits;
     }
 
-    /** Permission bits at the time it was opened. */
+    /** Returns the file's permission bits at the time it was opened. */
     int mode() {
         return mode;
     }
@@ -91,7 +98,7 @@ final class FilePair {
         return buffered;
     }
 
-    /** Counts of registered handles; guarded by the table's lock. */
+    /** Returns the number of registered handles; guarded by the table's lock. */
     int users() {
         return users;
     }
@@ -101,8 +108,8 @@ final class FilePair {
     }
 
     /**
-     * The descriptor for direct I/O, or a negative number where the file system has none: it may say so at open, or at the
-     * first request ({@link #refuseDirect}).
+     * Returns the descriptor for direct I/O, or a negative number where the file system has no direct I/O. A file system may
+     * refuse it at open or at the first request ({@link #refuseDirect}).
      */
     int directDescriptor() {
         return state == Direct.OPEN ? direct : openDirect();
@@ -122,7 +129,7 @@ final class FilePair {
         return state == Direct.OPEN ? direct : NONE;
     }
 
-    /** The file system refused direct I/O when it was tried; everything goes buffered from here on. */
+    /** Notes that the file system refused a direct request: from now on everything goes buffered. */
     void refuseDirect() {
         state = Direct.REFUSED;
     }
@@ -131,26 +138,26 @@ final class FilePair {
         return directDescriptor() >= 0;
     }
 
-    /** True while the kernel may be asked what is in the page cache. */
+    /** Returns whether the kernel may be asked what is in the page cache. */
     boolean tellsResidency() {
         return tellsResidency;
     }
 
-    /** The kernel does not tell this process what is in the page cache. */
+    /** Notes that the kernel does not tell this process what is in the page cache. */
     void refuseResidency() {
         tellsResidency = false;
     }
 
-    /** True if a read that must not wait may find out whether the bytes are in the page cache: for those who are not told. */
+    /** Returns whether a read with RWF_NOWAIT may find out what is in the page cache, because the kernel does not tell. */
     boolean triesCache(long position) {
         long behind = position - coldFrom;
         return triesCache && !tellsResidency && (behind < 0 || behind >= COLD_BYTES);
     }
 
     /**
-     * Such a read found nothing.
+     * Notes that a read with RWF_NOWAIT found nothing.
      *
-     * @param error what it answered
+     * @param error what it returned
      */
     void missed(long position, long error) {
         if (error == -Errno.EAGAIN) {
@@ -160,21 +167,22 @@ final class FilePair {
         }
     }
 
-    /** True unless the file system was seen not to read without keeping what it read. */
+    /** Returns whether reads may ask the file system to drop from the page cache what they read (RWF_DONTCACHE). */
     boolean dropsBehind() {
         return dropsBehind;
     }
 
+    /** Notes that the file system refused RWF_DONTCACHE. */
     void refuseDropBehind() {
         dropsBehind = false;
     }
 
-    /** How bytes that go by the buffered descriptor are counted. */
+    /** Returns the path under which bytes of the buffered descriptor are counted. */
     IoPath bufferedPath() {
         return traits.inMemory() ? IoPath.COMPAT_CACHED : IoPath.COMPAT_BUFFERED;
     }
 
-    /** Bytes in the file now, or {@code -errno}. */
+    /** Returns the bytes in the file now, or {@code -errno}. */
     long size() {
         if (traits.block()) {
             return posix.blockDeviceSize(buffered);
@@ -183,6 +191,7 @@ final class FilePair {
         return status.error() != 0 ? status.error() : status.size();
     }
 
+    /** Closes both descriptors; no request may be at work. */
     void close() {
         posix.close(buffered);
         if (direct >= 0) {

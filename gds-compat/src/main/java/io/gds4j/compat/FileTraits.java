@@ -5,19 +5,21 @@ import io.gds4j.ffi.posix.StatxResult;
 import java.util.Set;
 
 /**
- * What decides how a file is served.
+ * Properties of a file that decide how it is served.
  *
- * @param block a block device
- * @param alignment bytes to which direct requests are cut; 0 if the file system says that it has no direct I/O
- * @param memoryAlignment bytes to which memory of direct requests is aligned
- * @param network on a network file system, where direct and buffered requests must not be mixed
- * @param local on a file system whose page cache is never older than the file
- * @param inMemory on a file system whose only copy is the page cache
+ * @param block whether it is a block device
+ * @param alignment alignment of direct requests in the file, bytes; 0 if the file system says that it has no direct I/O
+ * @param memoryAlignment alignment of direct requests in memory, bytes
+ * @param network whether it is on a network file system, where direct and buffered requests must not be mixed
+ * @param local whether it is on a file system whose page cache is never older than the file
+ * @param inMemory whether it is on a file system that has nothing behind the page cache
  */
 record FileTraits(
         boolean block, long alignment, long memoryAlignment, boolean network, boolean local, boolean inMemory) {
 
     private static final long PAGE = 4096;
+
+    /** Largest {@code st_blksize} in bytes that is taken for a block: network file systems report larger hints. */
     private static final long LARGEST_BLOCK = 65536;
 
     /** Magic numbers of nfs, smb2, cifs, fuse, lustre, ceph, gpfs, 9p, afs, orangefs, beegfs. */
@@ -33,13 +35,23 @@ record FileTraits(
             0x5346414FL,
             0x20030528L,
             0x19830326L);
+
+    /** Magic numbers of ext4, xfs, btrfs. */
     private static final Set<Long> LOCAL =
             Set.of(PosixConstants.EXT4_MAGIC, PosixConstants.XFS_MAGIC, PosixConstants.BTRFS_MAGIC);
+
+    /** Magic numbers of tmpfs, ramfs, hugetlbfs. */
     private static final Set<Long> IN_MEMORY =
             Set.of(PosixConstants.TMPFS_MAGIC, 0x858458F6L, PosixConstants.HUGETLBFS_MAGIC);
 
+    /**
+     * Derives the traits of an open file.
+     *
+     * @param magic the file system's magic number, 0 if unknown
+     */
     static FileTraits of(StatxResult status, long magic) {
-        boolean inMemory = IN_MEMORY.contains(magic & 0xFFFFFFFFL);
+        // The file system of a device's node says nothing about the device: /dev is a tmpfs.
+        boolean inMemory = IN_MEMORY.contains(magic & 0xFFFFFFFFL) && !status.isBlockDevice();
         boolean known = (status.mask() & StatxResult.MASK_DIRECT_ALIGNMENT) != 0;
         long alignment = 0;
         long memoryAlignment = PAGE;
@@ -58,7 +70,7 @@ record FileTraits(
                 status.isBlockDevice(),
                 alignment,
                 memoryAlignment,
-                NETWORK.contains(magic & 0xFFFFFFFFL),
+                NETWORK.contains(magic & 0xFFFFFFFFL) && !status.isBlockDevice(),
                 LOCAL.contains(magic & 0xFFFFFFFFL) && !status.isBlockDevice(),
                 inMemory);
     }

@@ -1,99 +1,197 @@
 package io.gds4j.compat;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Locks on page ranges of one file, for writes. A direct write that shares a page with a buffered one in flight can lose
- * data in the kernel; so the pages that a write touches partly are held exclusively and those it covers wholly are shared.
- * Other processes are not kept out.
+ * Locks page ranges of one file for writes. A direct write that shares a page with a buffered write in flight can lose data in
+ * the kernel. So a write holds the pages that it covers partly exclusively, and the pages that it writes direct shared. Writes
+ * of other processes are not kept out.
  *
  * <p>
- * A request takes all its ranges at once, so requests cannot block each other in a ring.
+ * First come, first served: a write waits for every earlier write whose range conflicts with its own, whether that one holds
+ * its range or still waits for it. A write takes its whole range at once and waits for earlier ones only, so that writes cannot
+ * deadlock. Thread-safe; allocates nothing while there is no contention.
  */
 final class RangeLocks {
+    /** Largest number of unused {@link Hold}s that are kept for reuse. */
+    private static final int MAX_SPARES = 64;
+
+    private final long page;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition released = lock.newCondition();
-    private final List<Hold> held = new ArrayList<>();
+
+    /** Holds and waiting requests form a list in the order of their arrival. */
+    private @Nullable Hold first;
+
+    private @Nullable Hold last;
+    private @Nullable Hold spare;
+    private int spares;
 
     /**
-     * Pages held by one write.
+     * Creates the locks of one file.
      *
-     * @param from first byte, on a page boundary
-     * @param to end, on a page boundary
-     * @param sharedFrom start of the part held shared
-     * @param sharedTo end of the part held shared
+     * @param page bytes to which ranges are rounded, a power of two: those of a page, or of a block where blocks are larger
      */
-    record Hold(long from, long to, long sharedFrom, long sharedTo) {
-        static Hold of(RequestPlan plan, long page) {
-            long from = RequestPlan.roundDown(plan.offset(), page);
-            long to = RequestPlan.roundUp(plan.end(), page);
-            if (to < 0) {
-                to = Long.MAX_VALUE;
-            }
-            return plan.hasDirect()
-                    ? new Hold(from, to, plan.directFrom(), plan.directTo())
-                    : new Hold(from, to, from, from);
+    RangeLocks(long page) {
+        this.page = page;
+    }
+
+    /** The pages of one write, held or waited for. */
+    static final class Hold {
+        private long from;
+        private long to;
+        private long sharedFrom;
+        private long sharedTo;
+
+        /** Earlier entries of the list that conflict with this one; the pages are held once there are none. */
+        private int blockers;
+
+        private @Nullable Condition turn;
+        private @Nullable Hold before;
+        private @Nullable Hold after;
+
+        private Hold() {
         }
 
-        boolean conflicts(Hold other) {
+        private boolean conflicts(Hold other) {
             long start = Math.max(from, other.from);
             long end = Math.min(to, other.to);
-            if (start >= end) {
-                return false;
-            }
-            boolean bothShared =
-                    start >= sharedFrom && end <= sharedTo && start >= other.sharedFrom && end <= other.sharedTo;
-            return !bothShared;
+            return start < end && !(isShared(start, end) && other.isShared(start, end));
+        }
+
+        private boolean isShared(long start, long end) {
+            return start >= sharedFrom && end <= sharedTo;
         }
     }
 
-    /** Waits until nobody holds a conflicting range, then holds this one until {@link #release}. */
-    void acquire(Hold wanted) {
+    /**
+     * Waits until no earlier write conflicts, then holds the pages of a write until {@link #release}.
+     *
+     * @param from first byte of the write
+     * @param to end of the write
+     * @param sharedFrom first byte that goes direct, on a page boundary
+     * @param sharedTo end of the bytes that go direct, on a page boundary; {@code sharedFrom} if there are none
+     * @param interruptible an interrupt ends the wait
+     * @return the hold; null if the thread was interrupted, whose interrupt flag is then set
+     */
+    @Nullable
+    Hold acquire(long from, long to, long sharedFrom, long sharedTo, boolean interruptible) {
         lock.lock();
         try {
-            while (isTaken(wanted)) {
-                released.awaitUninterruptibly();
-            }
-            held.add(wanted);
+            Hold hold = append(from, to, sharedFrom, sharedTo);
+            return hold.blockers == 0 || awaitTurn(hold, interruptible) ? hold : null;
         } finally {
             lock.unlock();
         }
     }
 
-    /** Holds this range until {@link #release}, unless somebody holds a conflicting one. */
-    boolean tryAcquire(Hold wanted) {
+    /**
+     * Holds the pages of a write until {@link #release}, if that is possible without waiting. The arguments are those of
+     * {@link #acquire}.
+     *
+     * @return the hold; null if a write conflicts that holds its pages or waits for them
+     */
+    @Nullable
+    Hold tryAcquire(long from, long to, long sharedFrom, long sharedTo) {
         lock.lock();
         try {
-            return !isTaken(wanted) && held.add(wanted);
+            Hold hold = append(from, to, sharedFrom, sharedTo);
+            if (hold.blockers == 0) {
+                return hold;
+            }
+            remove(hold);
+            return null;
         } finally {
             lock.unlock();
         }
     }
 
-    private boolean isTaken(Hold wanted) {
-        for (int i = 0; i < held.size(); i++) {
-            if (held.get(i).conflicts(wanted)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
+    /** Gives the pages back, once for each acquired hold. */
     void release(Hold hold) {
         lock.lock();
         try {
-            for (int i = 0; i < held.size(); i++) {
-                if (held.get(i) == hold) {
-                    held.remove(i);
-                    break;
-                }
-            }
-            released.signalAll();
+            remove(hold);
         } finally {
             lock.unlock();
+        }
+    }
+
+    private boolean awaitTurn(Hold hold, boolean interruptible) {
+        Condition turn = hold.turn;
+        if (turn == null) {
+            turn = lock.newCondition();
+            hold.turn = turn;
+        }
+        while (hold.blockers > 0) {
+            if (!interruptible) {
+                turn.awaitUninterruptibly();
+                continue;
+            }
+            try {
+                turn.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                remove(hold);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Hold append(long from, long to, long sharedFrom, long sharedTo) {
+        Hold hold = spare;
+        if (hold == null) {
+            hold = new Hold();
+        } else {
+            spare = hold.after;
+            spares--;
+        }
+        long end = (to + page - 1) & -page;
+        hold.from = from & -page;
+        hold.to = end < 0 ? Long.MAX_VALUE : end;
+        hold.sharedFrom = sharedFrom;
+        hold.sharedTo = sharedTo;
+        hold.blockers = 0;
+        for (Hold earlier = first; earlier != null; earlier = earlier.after) {
+            hold.blockers += hold.conflicts(earlier) ? 1 : 0;
+        }
+        hold.before = last;
+        hold.after = null;
+        if (last == null) {
+            first = hold;
+        } else {
+            last.after = hold;
+        }
+        last = hold;
+        return hold;
+    }
+
+    /** Takes an entry out of the list and wakes the writes that waited for it alone. */
+    private void remove(Hold hold) {
+        for (Hold later = hold.after; later != null; later = later.after) {
+            if (later.conflicts(hold) && --later.blockers == 0 && later.turn != null) {
+                later.turn.signal();
+            }
+        }
+        Hold before = hold.before;
+        Hold after = hold.after;
+        if (before == null) {
+            first = after;
+        } else {
+            before.after = after;
+        }
+        if (after == null) {
+            last = before;
+        } else {
+            after.before = before;
+        }
+        hold.before = null;
+        hold.after = null;
+        if (spares < MAX_SPARES) {
+            hold.after = spare;
+            spare = hold;
+            spares++;
         }
     }
 }

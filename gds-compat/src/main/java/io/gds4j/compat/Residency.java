@@ -4,13 +4,14 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 
 /**
- * Tells which bytes of a file are in the page cache, so that those are taken from memory and only the others from the disk.
- * Asked of local file systems alone: elsewhere cached bytes may be older than the file.
+ * Asks the kernel which bytes of a file are in the page cache, so that only the others are read from the disk. Callers ask for
+ * files of local file systems only: elsewhere cached bytes may be older than the file.
  */
 final class Residency {
-    /** Parts this small are served one way as a whole. */
+    /** Bytes of the smallest part that is served in one way. */
     private static final long GRAIN = 256 << 10;
 
+    /** Bytes between samples of a long range. */
     private static final long SAMPLE_DISTANCE = 64 << 20;
 
     private static final long PAGE_SHIFT = 12;
@@ -21,7 +22,7 @@ final class Residency {
         this.posix = posix;
     }
 
-    /** True if the kernel says that every byte of the range that the file has is in the page cache. */
+    /** Returns whether the kernel says that every byte of the range is in the page cache. */
     boolean isWhollyCached(FilePair pair, long offset, long length) {
         long cached = posix.cachedPages(pair.bufferedDescriptor(), offset, length);
         if (cached < 0) {
@@ -34,7 +35,7 @@ final class Residency {
         return cached > last - (offset >> PAGE_SHIFT);
     }
 
-    /** True if the beginning, the end and a part of every 64 MiB, three parts at least, are in the page cache. */
+    /** Returns whether samples of the range are in the page cache: beginning, end, and one of every 64 MiB, at least three. */
     boolean seemsCached(FilePair pair, long offset, long length) {
         if (length <= 3 * GRAIN) {
             return isWhollyCached(pair, offset, length);
@@ -49,20 +50,20 @@ final class Residency {
         return true;
     }
 
-    /** True if of a long range the first part is in the page cache and the last is not. */
+    /** Returns whether the first part of a long range is in the page cache and the last part is not. */
     boolean isOnlyTheBeginningCached(FilePair pair, long offset, long length) {
         return pair.tellsResidency()
                 && isWhollyCached(pair, offset, GRAIN)
                 && !isWhollyCached(pair, offset + length - GRAIN, GRAIN);
     }
 
-    /** True if the kernel says that no byte of the range is in the page cache. */
+    /** Returns whether the kernel says that no byte of the range is in the page cache. */
     boolean isWhollyCold(FilePair pair, long offset, long length) {
         return pair.tellsResidency() && posix.cachedPages(pair.bufferedDescriptor(), offset, length) == 0;
     }
 
     /**
-     * How the bytes from {@code position} on are best read.
+     * Decides how the bytes from {@code position} on are best read.
      *
      * @return a positive number of bytes to take from the page cache, or a negative one to take from the disk; 0 if the kernel
      *         does not tell this process
@@ -85,7 +86,7 @@ final class Residency {
                 return cached * 2 >= pages ? length : -length;
             }
             // Mixed: decide for the first half alone.
-            length = Math.max(GRAIN, RequestPlan.roundUp(length / 2, GRAIN));
+            length = Math.max(GRAIN, (length / 2 + GRAIN - 1) & -GRAIN);
         }
     }
 }

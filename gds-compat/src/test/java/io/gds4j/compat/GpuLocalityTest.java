@@ -134,7 +134,7 @@ class GpuLocalityTest {
         transfer.plan().buffered(0, 64 * 4096, 4096);
         FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, 4096, false, false, false);
-        transfer.begin(new FilePair(FfmPosix.instance(), key, traits, -1, 0, new RangeLocks()), 3);
+        transfer.begin(new FilePair(FfmPosix.instance(), key, traits, -1, 0, new RangeLocks(4096)), 3);
         transfer.helpedBy(engine.crew(memory));
         Lane lane = engine.borrowLane();
         engine.execute(transfer, lane);

@@ -1,6 +1,7 @@
 package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
@@ -8,6 +9,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -162,6 +164,49 @@ class MountedFileSystemsTest {
             }
             memory.expect(0, file.expected(0, 100_000));
             memory.verify();
+        }
+    }
+
+    @Test
+    void directRequestsOfABlockDeviceGoPastThePageCache() throws IOException {
+        int size = 1 << 20;
+        try (Mount block = Mount.blockDevice(1); Rig rig = Rig.onHost()) {
+            GuardedFile device = GuardedFile.create(block.device(), size, 9);
+            GuardedMemory memory = rig.host(size);
+            try (CuFileHandle handle = rig.driver().openFile(block.device(), READ_WRITE_DIRECT)) {
+                assertThat(handle.ioPath().path()).isEqualTo(IoPath.COMPAT_DIRECT);
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(size);
+                memory.expect(0, device.expected(0, size));
+                memory.verify();
+                handle.write(memory.range(), size, 0, 0);
+            }
+            assertThat(rig.driver().bytesByPath()).containsOnlyKeys(IoPath.COMPAT_DIRECT);
+        }
+    }
+
+    @Test
+    void fileSystemIsUnmountedOnceItsHandlesAreClosed() {
+        try (Mount ext4 = Mount.loop("ext4", SMALL_MB); Rig rig = Rig.onHost()) {
+            GuardedFile file = GuardedFile.create(ext4.point().resolve("file"), 100_000, 6);
+            rig.open(file).close();
+            assertThatCode(() -> ext4.tool(List.of("umount", ext4.point().toString()))).doesNotThrowAnyException();
+            assertThat(ext4.point()).isEmptyDirectory();
+        }
+    }
+
+    @Test
+    void spaceOfADeletedFileIsFreeOnceItsHandleIsClosed() throws IOException {
+        int size = 4 << 20;
+        try (Mount ext4 = Mount.loop("ext4", SMALL_MB); Rig rig = Rig.onHost()) {
+            GuardedMemory memory = rig.host(size);
+            for (int i = 0; i < 5; i++) {
+                Path path = ext4.point().resolve("checkpoint" + i);
+                try (CuFileHandle handle = rig.driver().openFile(
+                        path, StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW, CuFileOpenOption.DIRECT)) {
+                    assertThat(handle.write(memory.range(), size, 0, 0)).isEqualTo(size);
+                }
+                Files.delete(path);
+            }
         }
     }
 

@@ -17,6 +17,8 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -221,6 +223,42 @@ class PartialProgressTest {
                 assertThat(count).isBetween(3 * Rig.PIECE, 4 * Rig.PIECE);
                 checkPrefix(call, file, memory, count);
             }
+        }
+    }
+
+    @Test
+    void interruptEndsTheWaitForAnotherWrite() throws InterruptedException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory first = rig.host(SIZE);
+            GuardedMemory second = rig.host(SIZE);
+            CountDownLatch go = new CountDownLatch(1);
+            rig.posix().on(PosixCall.PWRITE).runsFirst(() -> awaitLatch(go));
+            try (CuFileHandle handle = rig.open(file)) {
+                Thread writer = Thread.ofPlatform().start(() -> handle.write(first.range(), 100, 0, 0));
+                awaitCalls(rig, PosixCall.PWRITE, 1);
+                CompletableFuture<CuFileException> failure = new CompletableFuture<>();
+                Thread waiter = Thread.ofPlatform().start(() -> failure.complete(
+                        Failures.expect(() -> handle.write(second.range(), SIZE, 0, 0))));
+                while (waiter.getState() != Thread.State.WAITING) {
+                    Thread.onSpinWait();
+                }
+                waiter.interrupt();
+                assertThat(failure.join()).isInstanceOf(CuFileInterruptedException.class);
+                assertThat(failure.join().bytesTransferred()).isZero();
+                go.countDown();
+                writer.join();
+            }
+            file.expectWrite(0, first.expected(0, 100));
+            file.verify();
+        }
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 

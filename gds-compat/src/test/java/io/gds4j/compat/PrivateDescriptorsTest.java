@@ -21,24 +21,32 @@ import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.RawDescriptors.Access;
 import io.gds4j.testkit.RawDescriptors.Flag;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A file is a buffered and a direct descriptor of the backend's own, open until the driver closes. */
+/** A file is a buffered and a direct descriptor of the backend's own, open until the last handle of the file is closed. */
 class PrivateDescriptorsTest {
     private static final int SIZE = 3 * Rig.PIECE + 100;
+    private static final int F_OFD_SETLK = 37;
     private static final RawDescriptors DESCRIPTORS = new NativeDescriptors();
 
     private static void readWhole(CuFileHandle handle, GuardedFile file, GuardedMemory memory) {
@@ -73,7 +81,8 @@ class PrivateDescriptorsTest {
             }
         }
         assertThat(commands).isNotEmpty().isSubsetOf(
-                PosixConstants.F_GETFL, PosixConstants.F_GETFD, PosixConstants.F_DUPFD_CLOEXEC);
+                PosixConstants.F_GETFL, PosixConstants.F_GETFD, PosixConstants.F_DUPFD_CLOEXEC,
+                PosixConstants.F_OFD_GETLK);
     }
 
     @Test
@@ -276,20 +285,263 @@ class PrivateDescriptorsTest {
         }
     }
 
+    /** Opens and closes a handle of each file while the program has a lock on it. */
+    private static void openWhileLocked(Rig rig, List<GuardedFile> files) throws IOException {
+        List<FileChannel> channels = new ArrayList<>();
+        for (GuardedFile file : files) {
+            FileChannel channel = FileChannel.open(file.path(), StandardOpenOption.WRITE);
+            channels.add(channel);
+            channel.lock();
+            rig.open(file).close();
+        }
+        for (FileChannel channel : channels) {
+            channel.close();
+        }
+    }
+
+    private static List<GuardedFile> files(Rig rig, int count) {
+        return Stream.generate(() -> rig.file(1)).limit(count).toList();
+    }
+
     @Test
-    void tooManyOpenFilesCloseTheUnusedOnesAndAreTriedAgain() {
+    void tooManyOpenFilesCloseTheUnusedOnesAndAreTriedAgain() throws IOException {
         try (Rig rig = Rig.onHost()) {
-            for (int i = 0; i < 10; i++) {
-                rig.open(rig.file(1)).close();
-            }
+            int before = rig.posix().openDescriptors();
+            openWhileLocked(rig, files(rig, 10));
             int kept = rig.posix().openDescriptors();
             GuardedFile file = rig.file(SIZE);
             rig.posix().on(PosixCall.OPEN).path(file.path().toString()).fails(Errno.EMFILE);
             try (CuFileHandle handle = rig.open(file)) {
+                assertThat(rig.posix().openDescriptors()).isEqualTo(before + 1);
                 readWhole(handle, file, rig.host(SIZE));
             }
-            assertThat(kept).isGreaterThanOrEqualTo(10);
-            assertThat(rig.posix().openDescriptors()).isLessThan(kept);
+            assertThat(kept).isGreaterThanOrEqualTo(before + 10);
+        }
+    }
+
+    @Test
+    void unusedDescriptorsCloseOnceTheirLocksAreGone() throws IOException {
+        try (Rig rig = Rig.onHost()) {
+            int before = rig.posix().openDescriptors();
+            openWhileLocked(rig, files(rig, 300));
+            long looked = rig.posix().calls(PosixCall.FCNTL);
+            for (int i = 0; i < 100; i++) {
+                rig.open(rig.file(1)).close();
+            }
+            assertThat(rig.posix().openDescriptors()).isEqualTo(before);
+            assertThat(rig.posix().calls(PosixCall.FCNTL) - looked).as("looks at locks").isLessThan(600);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void closingAHandleTakesAFewSystemCallsWhateverElseIsOpen(boolean locked) throws IOException {
+        int files = 600;
+        try (Rig rig = Rig.onHost()) {
+            List<GuardedFile> others = files(rig, files);
+            List<FileChannel> channels = new ArrayList<>();
+            List<CuFileHandle> handles = new ArrayList<>();
+            for (GuardedFile file : others) {
+                FileChannel channel = FileChannel.open(file.path(), StandardOpenOption.WRITE);
+                channels.add(channel);
+                if (locked) {
+                    channel.lock();
+                }
+                handles.add(rig.open(file));
+            }
+            long closes = rig.posix().calls(PosixCall.CLOSE);
+            long looks = rig.posix().calls(PosixCall.FCNTL);
+            handles.forEach(CuFileHandle::close);
+            assertThat(rig.posix().calls(PosixCall.FCNTL) - looks).as("looks at locks").isBetween(
+                    (long) files, 3L * files);
+            assertThat(rig.posix().calls(PosixCall.CLOSE) - closes).isEqualTo(locked ? 0 : files);
+            for (FileChannel channel : channels) {
+                channel.close();
+            }
+        }
+    }
+
+    @Test
+    void lockBehindAnotherOwnersIsFound() throws IOException {
+        Posix posix = FfmPosix.instance();
+        try (Rig rig = Rig.onHost(); Arena arena = Arena.ofConfined()) {
+            GuardedFile file = rig.file(SIZE);
+            int other = posix.open(file.path().toString(), PosixConstants.O_RDONLY, 0);
+            FileChannel channel = FileChannel.open(file.path(), StandardOpenOption.READ);
+            try {
+                MemorySegment wholeFile = arena.allocate(32, 8); // struct flock of a read lock
+                assertThat(posix.fcntl(other, F_OFD_SETLK, wholeFile.address())).isZero();
+                FileLock lock = channel.lock(10, 20, true);
+                rig.open(file).close();
+                assertThat(PosixLocks.isLocked(file.path())).isTrue();
+                lock.release();
+                rig.open(file).close();
+                assertThat(descriptorsOn(file.path())).as("the test's own").hasSize(2);
+            } finally {
+                posix.close(other);
+                channel.close();
+            }
+        }
+    }
+
+    @Test
+    void lastHandleClosesTheFile() throws IOException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            CuFileHandle first = rig.open(file);
+            CuFileHandle second = rig.open(file);
+            CuFileHandle readOnly = rig.driver().openFile(file.path(), StandardOpenOption.READ);
+            readWhole(second, file, rig.host(SIZE));
+            first.close();
+            readOnly.close();
+            assertThat(descriptorsOn(file.path())).as("a buffered and a direct one").hasSize(2);
+            second.close();
+            assertThat(descriptorsOn(file.path())).isEmpty();
+        }
+    }
+
+    @Test
+    void writtenProgramRunsOnceItsHandleIsClosed() throws IOException, InterruptedException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            Path program = file.path();
+            Files.copy(Path.of("/bin/true"), program, StandardCopyOption.REPLACE_EXISTING);
+            int size = (int) Files.size(program);
+            GuardedMemory memory = rig.host(size);
+            try (CuFileHandle handle = rig.open(file)) {
+                handle.read(memory.range(), size, 0, 0);
+                handle.write(memory.range(), size, 0, 0);
+            }
+            Files.setPosixFilePermissions(program, PosixFilePermissions.fromString("rwx------"));
+            assertThat(new ProcessBuilder(program.toString()).start().waitFor()).isZero();
+        }
+    }
+
+    @Test
+    void changesOfTheFilesModeLeaveNoDescriptors() throws IOException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            int before = rig.posix().openDescriptors();
+            try (CuFileHandle inUse = rig.open(file)) {
+                for (int i = 0; i < 100; i++) {
+                    Files.setPosixFilePermissions(
+                            file.path(), PosixFilePermissions.fromString(i % 2 == 0 ? "rw-r-----" : "rw-------"));
+                    rig.open(file).close();
+                }
+                assertThat(rig.posix().openDescriptors()).isEqualTo(before + 1);
+                readWhole(inUse, file, rig.host(SIZE));
+            }
+            assertThat(rig.posix().openDescriptors()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void directDescriptorThatCannotBeOpenedAgainIsRefused() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            rig.posix()
+                    .on(PosixCall.OPEN)
+                    .when(request -> request.path().startsWith("/proc/self/fd/"))
+                    .always()
+                    .fails(Errno.EACCES);
+            int before = rig.posix().openDescriptors();
+            int fd = DESCRIPTORS.open(file.path(), Access.READ_WRITE, Flag.DIRECT);
+            try {
+                Failures.expect(CuFileError.GETNEWFD_FAILED, () -> rig.driver().registerDescriptor(fd));
+                rig.posix().heal();
+                try (CuFileHandle handle = rig.driver().registerDescriptor(fd)) {
+                    readWhole(handle, file, rig.host(SIZE));
+                }
+            } finally {
+                DESCRIPTORS.close(fd);
+            }
+            assertThat(rig.posix().openDescriptors()).isEqualTo(before);
+        }
+    }
+
+    @Test
+    void leasedFileIsOpenedOnceTheLeaseIsGivenBack() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            PosixFault leased = rig.posix()
+                    .on(PosixCall.OPEN)
+                    .when(request -> (request.flags() & PosixConstants.O_NONBLOCK) != 0)
+                    .always()
+                    .fails(Errno.EAGAIN);
+            try (CuFileHandle handle = rig.open(file)) {
+                readWhole(handle, file, rig.host(SIZE));
+            }
+            assertThat(leased.hits()).isEqualTo(1);
+        }
+    }
+
+    @Test
+    void waitForALeaseHoldsUpNoOtherFile() throws InterruptedException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile leased = rig.file(SIZE);
+            GuardedFile other = rig.file(SIZE);
+            CountDownLatch waiting = new CountDownLatch(1);
+            CountDownLatch givenBack = new CountDownLatch(1);
+            rig.posix().on(PosixCall.OPEN).path(leased.path().toString()).runsFirst(() -> {
+                waiting.countDown();
+                awaitLatch(givenBack);
+            });
+            CompletableFuture<CuFileHandle> handle = CompletableFuture.supplyAsync(() -> rig.open(leased));
+            waiting.await();
+            CompletableFuture<Void> beside = CompletableFuture.runAsync(() -> rig.open(other).close());
+            try {
+                assertThat(beside).succeedsWithin(Duration.ofSeconds(30));
+                assertThat(handle).isNotDone();
+            } finally {
+                givenBack.countDown();
+                handle.join().close();
+            }
+        }
+    }
+
+    private static void awaitLatch(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void numberOpenedAgainInAnotherModeIsAnotherDescriptor() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            int fd = DESCRIPTORS.open(file.path(), Access.READ_WRITE);
+            try (CuFileHandle first = rig.driver().registerDescriptor(fd)) {
+                Failures.expect(
+                        CuFileError.HANDLE_ALREADY_REGISTERED, () -> rig.driver().registerDescriptor(fd));
+                DESCRIPTORS.close(fd);
+                assertThat(DESCRIPTORS.open(file.path(), Access.READ)).isEqualTo(fd);
+                try (CuFileHandle second = rig.driver().registerDescriptor(fd)) {
+                    readWhole(second, file, rig.host(SIZE));
+                }
+                readWhole(first, file, rig.host(SIZE));
+            }
+            try (CuFileHandle again = rig.driver().registerDescriptor(fd)) {
+                readWhole(again, file, rig.host(SIZE));
+            } finally {
+                DESCRIPTORS.close(fd);
+            }
+        }
+    }
+
+    @Test
+    void refusedRegistrationOfADescriptorCanBeTriedAgain() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            int fd = DESCRIPTORS.open(file.path(), Access.READ_WRITE, Flag.DIRECT);
+            rig.posix().on(PosixCall.OPEN).fails(Errno.EACCES);
+            try {
+                Failures.expect(CuFileError.GETNEWFD_FAILED, () -> rig.driver().registerDescriptor(fd));
+                rig.driver().registerDescriptor(fd).close();
+            } finally {
+                DESCRIPTORS.close(fd);
+            }
         }
     }
 

@@ -53,8 +53,8 @@ class RequestPlannerTest {
         FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
         FilePair pair = new FilePair(
                 posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
-                new RangeLocks());
-        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, -1);
+                new RangeLocks(4096));
+        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, null);
     }
 
     private static Posix caching(long bytes) {

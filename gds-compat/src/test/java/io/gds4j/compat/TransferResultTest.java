@@ -26,7 +26,7 @@ class TransferResultTest {
         transfer.plan().buffered(OFFSET, SIZE, PIECE);
         FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
-        transfer.begin(new FilePair(rig.posix(), key, traits, -1, 0, new RangeLocks()), 1);
+        transfer.begin(new FilePair(rig.posix(), key, traits, -1, 0, new RangeLocks(4096)), 1);
         return transfer;
     }
 

@@ -7,6 +7,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.ForwardingBackend;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;

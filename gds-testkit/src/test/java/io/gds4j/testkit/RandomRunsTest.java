@@ -7,6 +7,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.testkit.random.RandomRuns;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

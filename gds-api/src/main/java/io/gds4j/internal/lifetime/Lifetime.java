@@ -87,6 +87,7 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean enter(ThreadState here) {
+        here.reserve();
         if (!calls.enter()) {
             return false;
         }
@@ -104,9 +105,10 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /** {@return true inside a call of this thread} */
+    /** {@return true inside a call of this thread, and in work of a stream that uses it in later work} */
     public boolean isHeldByThisThread() {
-        return ThreadState.current().contains(this);
+        ThreadState here = ThreadState.current();
+        return here.contains(this) || here.isUsedLater(this);
     }
 
     /**
@@ -147,21 +149,25 @@ public final class Lifetime {
      * An interrupt does not end the wait; the flag is kept.
      *
      * @param function what to name in an exception
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it or
-     *         while somebody has a claim; whatever the release throws, after which it is closed all the same
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it, in
+     *         work of a stream that uses it in later work, and while it is claimed; whatever the release throws, after which it is closed all the same
      */
     public void close(String function) {
         if (releaser == Thread.currentThread()) {
             return;
         }
-        if (isHeldByThisThread()) {
+        ThreadState here = ThreadState.current();
+        if (here.contains(this)) {
             throw busy(function, "it cannot be closed from inside a call that uses it");
+        }
+        if (here.isUsedLater(this)) {
+            throw busy(function, "it cannot be closed from work of a stream that uses it in later work");
         }
         if (claims.closeIfIdle()) {
             calls.close();
             releaseNow();
         } else if (claims.isClosed()) {
-            awaitRelease();
+            Uninterruptibly.await(released::await);
         } else {
             throw busy(function, "it is claimed by a registration or an entry of a batch: end that first");
         }
@@ -194,21 +200,6 @@ public final class Lifetime {
             if (cleanable != null) {
                 cleanable.clean();
             }
-        }
-    }
-
-    private void awaitRelease() {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                released.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
         }
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.internal.lifetime;
 
 import java.util.Arrays;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,10 +11,13 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadState {
     private static final ThreadLocal<ThreadState> CURRENT = ThreadLocal.withInitial(ThreadState::new);
 
+    private static final long[] NOTHING = {};
+
     /** {@link Lifetime#number()} of each: numbers keep no object reachable. */
     private long[] held = new long[4];
     private int depth;
     private @Nullable NativeThreadState nativeState;
+    private LongPredicate usedLater = number -> false;
 
     private ThreadState() {
     }
@@ -41,10 +45,28 @@ public final class ThreadState {
         nativeState = state;
     }
 
-    void push(Lifetime one) {
+    /**
+     * For a thread that does queued work: what only later work ends cannot be waited for in earlier work.
+     *
+     * @param queued tells by {@link Lifetime#number()} whether work that is still queued uses an object
+     */
+    public void setUsedLater(LongPredicate queued) {
+        usedLater = queued;
+    }
+
+    /** {@return numbers of all that the calls of this thread are using now} */
+    public long[] uses() {
+        return depth == 0 ? NOTHING : Arrays.copyOf(held, depth);
+    }
+
+    /** Makes room for one more, so that {@link #push} cannot fail. */
+    void reserve() {
         if (depth == held.length) {
             held = Arrays.copyOf(held, 2 * depth);
         }
+    }
+
+    void push(Lifetime one) {
         held[depth++] = one.number();
     }
 
@@ -55,6 +77,10 @@ public final class ThreadState {
             throw new AssertionError("not the innermost use of this thread");
         }
         depth = last;
+    }
+
+    boolean isUsedLater(Lifetime one) {
+        return usedLater.test(one.number());
     }
 
     boolean contains(Lifetime one) {

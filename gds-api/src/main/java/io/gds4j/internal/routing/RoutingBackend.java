@@ -11,6 +11,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
@@ -32,7 +33,7 @@ import java.util.function.Supplier;
  * file of the second one, which is served there as a whole. Parameters, limits, version and statistics are those of the first
  * one, if it is open.
  */
-public final class RoutingBackend extends DriverFunctions {
+public final class RoutingBackend extends ForwardingBackend {
     private final BackendPair pair;
     private final RoutedFiles files;
     private final RoutedTransfers transfers;
@@ -45,20 +46,14 @@ public final class RoutingBackend extends DriverFunctions {
      * @param second makes the one that serves the rest
      */
     public RoutingBackend(CuFileBackend first, Supplier<CuFileBackend> second) {
-        this.pair = new BackendPair(Objects.requireNonNull(first, "first"), Objects.requireNonNull(second, "second"));
+        this(new BackendPair(Objects.requireNonNull(first, "first"), Objects.requireNonNull(second, "second")));
+    }
+
+    private RoutingBackend(BackendPair pair) {
+        super(pair::speaker);
+        this.pair = pair;
         this.files = new RoutedFiles(pair);
         this.transfers = new RoutedTransfers(pair, files);
-    }
-
-    /** The first one's name, or the second one's once it turned out that the first one cannot be opened. */
-    @Override
-    public String name() {
-        return speaker().name();
-    }
-
-    @Override
-    CuFileBackend speaker() {
-        return pair.speaker();
     }
 
     @Override
@@ -175,7 +170,7 @@ public final class RoutingBackend extends DriverFunctions {
     @Override
     public BackendBatch batchIoSetUp(int capacity) {
         pair.checkOpen("cuFileBatchIOSetUp");
-        return new RoutedBatch(speaker(), capacity);
+        return new RoutedBatch(delegate(), capacity);
     }
 
     @Override
@@ -288,7 +283,7 @@ public final class RoutingBackend extends DriverFunctions {
     public void streamRegister(long stream, int flags) {
         pair.checkOpen("cuFileStreamRegister");
         try {
-            speaker().streamRegister(stream, flags);
+            delegate().streamRegister(stream, flags);
             streams.add(stream, flags, false);
         } catch (CuFileException e) {
             if (!pair.isFirstOpen() || e.error() != CuFileError.IO_NOT_SUPPORTED) {
@@ -307,7 +302,7 @@ public final class RoutingBackend extends DriverFunctions {
         CuFileBackend other = pair.secondIfOpen();
         try {
             if (known == null || !known.forSecondAlone()) {
-                speaker().streamDeregister(stream);
+                delegate().streamDeregister(stream);
             }
         } finally {
             if (known != null && known.isAtSecond() && other != null) {
@@ -321,7 +316,7 @@ public final class RoutingBackend extends DriverFunctions {
     @Override
     public DriverProperties driverGetProperties() {
         pair.openImplicitly();
-        return speaker().driverGetProperties();
+        return delegate().driverGetProperties();
     }
 
     @Override
@@ -349,9 +344,9 @@ public final class RoutingBackend extends DriverFunctions {
     }
 
     private void limit(Limit limit) {
-        limit.set(speaker());
+        limit.set(delegate());
         CuFileBackend other = pair.secondIfOpen();
-        if (other != null && other != speaker()) {
+        if (other != null && other != delegate()) {
             limit.set(other);
         }
     }

@@ -6,9 +6,6 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.spi.StreamRequest;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.List;
 
 /**
@@ -20,9 +17,7 @@ final class Guards {
     private static final long PAGE_KB = 4;
     private static final long GPU_PAGE_KB = 64;
     private static final long MAX_DIRECT_IO_KB = 16384;
-    private static final int STREAM_FLAGS = 0xF;
     private static final int P2P_FLAGS = 0x1F;
-    private static final int MAX_STATS_LEVEL = 3;
 
     private Guards() {
     }
@@ -104,65 +99,6 @@ final class Guards {
         }
     }
 
-    /**
-     * Cells of a stream operation, as they are at submission: the library dereferences them unchecked, takes a negative
-     * buffer offset for 0, and writes past the memory's end when the size says so.
-     */
-    static void streamCells(String function, LibraryFile file, StreamRequest request) {
-        cell(function, "size", request.size(), false);
-        cell(function, "fileOffset", request.fileOffset(), false);
-        cell(function, "bufferOffset", request.bufferOffset(), false);
-        cell(function, "bytesDone", request.bytesDone(), true);
-        transfer(
-                function,
-                file,
-                request.memory(),
-                request.size().get(ValueLayout.JAVA_LONG_UNALIGNED, 0),
-                request.fileOffset().get(ValueLayout.JAVA_LONG_UNALIGNED, 0),
-                request.bufferOffset().get(ValueLayout.JAVA_LONG_UNALIGNED, 0));
-    }
-
-    /** Stands for the thread of the CUDA driver that reads cells; nobody starts it. */
-    private static final Thread DRIVER = new Thread(() -> {
-    });
-
-    private static void cell(String function, String name, MemorySegment cell, boolean written) {
-        boolean usable = cell.isNative()
-                && cell.byteSize() >= Long.BYTES
-                && cell.address() != 0
-                && cell.address() % Long.BYTES == 0
-                && cell.scope().isAlive()
-                && cell.isAccessibleBy(DRIVER)
-                && !(written && cell.isReadOnly());
-        if (!usable) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    function,
-                    "%s is not a native cell of 8 bytes at a multiple of 8 that is open to all threads"
-                            .formatted(name));
-        }
-    }
-
-    /** Streams of a GPU: the library follows what else it is given as a pointer. */
-    static void cudaStream(String function, long stream) {
-        if (stream < 0) {
-            throw CuFileException.of(
-                    CuFileError.IO_NOT_SUPPORTED,
-                    function,
-                    "libcufile serves CUDA streams alone, and 0x%x is none".formatted(stream));
-        }
-    }
-
-    /** Flags of a stream: only those that cuFile defines. */
-    static void streamFlags(int flags) {
-        if ((flags & ~STREAM_FLAGS) != 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileStreamRegister",
-                    "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
-        }
-    }
-
     /** Ways of peer-to-peer: the library keeps what was set when it is told to set none. */
     static void p2pFlags(int flags) {
         if (flags <= 0 || (flags & ~P2P_FLAGS) != 0) {
@@ -185,13 +121,6 @@ final class Guards {
                     .detail("%d ranges, file offset %d or flags 0x%x are out of range"
                             .formatted(ranges.size(), fileOffset, flags))
                     .build();
-        }
-    }
-
-    static void statsLevel(int level) {
-        if (level < 0 || level > MAX_STATS_LEVEL) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(level));
         }
     }
 

@@ -24,8 +24,7 @@ import java.util.Optional;
  *
  * <p>
  * A session of its own, as the contract wants it, on a library that the process has once: limits and parameters are those of
- * the library, hence of all sessions. Statistics are its own, counted here; who asks for the library's gets those of all
- * sessions ({@link LibraryDuties}).
+ * the library, hence of all sessions. Statistics are its own, counted here.
  */
 final class LibCuFileBackend extends LibraryDriver {
     static final String NAME = "libcufile";
@@ -75,7 +74,7 @@ final class LibCuFileBackend extends LibraryDriver {
     public void handleDeregister(BackendFile file) {
         if (file instanceof LibraryFile ours) {
             LibCuFileSession open = session();
-            if (open == ours.session()) {
+            if (open != null && ours.isOf(open)) {
                 open.deregister(ours);
                 counters.handleDeregistered();
             }
@@ -161,22 +160,23 @@ final class LibCuFileBackend extends LibraryDriver {
             long size,
             long fileOffset,
             long bufferOffset) {
-        LibraryFile ours = enter(function, file);
+        LibCuFileSession open = current(function);
+        LibraryFile ours = enter(function, open, file);
         try {
             Guards.transfer(function, ours, base, size, fileOffset, bufferOffset);
             Guards.accessMode(function, ours, write, size, fileOffset);
-            return size == 0 ? 0 : ours.session().transfer(ours, write, base, size, fileOffset, bufferOffset);
+            return size == 0 ? 0 : open.transfer(ours, write, base, size, fileOffset, bufferOffset);
         } finally {
             ours.exit();
         }
     }
 
     /** A file of the open session; the caller exits it. */
-    private LibraryFile enter(String function, BackendFile file) {
-        LibraryFile ours = current(function).own(function, file);
+    private LibraryFile enter(String function, LibCuFileSession open, BackendFile file) {
+        LibraryFile ours = open.own(function, file);
         if (!ours.enter()) {
             // The driver may have closed between the two looks.
-            throw session() == ours.session() ? ours.refused(function) : LibCuFileSession.closed(function);
+            throw session() == open ? ours.refused(function) : Opening.closed(function);
         }
         return ours;
     }
@@ -225,11 +225,12 @@ final class LibCuFileBackend extends LibraryDriver {
     }
 
     private void queue(boolean write, StreamRequest request) {
-        String function = SessionStreams.function(write);
-        LibraryFile ours = enter(function, request.file());
+        String function = OrderedStreams.function(write);
+        LibCuFileSession open = current(function);
+        LibraryFile ours = enter(function, open, request.file());
         try {
             Guards.accessMode(function, ours, write, -1, -1);
-            ours.session().streams().submit(ours, write, request);
+            open.streams().submit(ours, write, request);
         } finally {
             ours.exit();
         }
@@ -294,12 +295,13 @@ final class LibCuFileBackend extends LibraryDriver {
             List<MemoryRange> ranges,
             long fileOffset,
             int flags) {
-        LibraryFile ours = enter(function, file);
+        LibCuFileSession open = current(function);
+        LibraryFile ours = enter(function, open, file);
         try {
             requireLater(needed);
             Guards.vector(function, ours, ranges, fileOffset, flags);
             Guards.accessMode(function, ours, write, -1, fileOffset);
-            return ranges.isEmpty() ? 0 : ours.session().transferVector(ours, write, ranges, fileOffset, flags);
+            return ranges.isEmpty() ? 0 : open.transferVector(ours, write, ranges, fileOffset, flags);
         } finally {
             ours.exit();
         }

@@ -7,7 +7,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.DriverStatistics;
 import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
@@ -27,7 +26,7 @@ import java.util.concurrent.FutureTask;
  * What one session has while its driver is open: its files, buffers, batches and streams within the {@link Opening} that it
  * shares with all sessions of the process.
  */
-final class LibCuFileSession {
+final class LibCuFileSession implements LibraryUser {
     private static final int NO_DESCRIPTOR = -1;
     private static final long KIB = 1024;
 
@@ -41,10 +40,9 @@ final class LibCuFileSession {
     private final SessionBuffers buffers;
     private final Transfers transfers;
     private final VectorTransfers vectors;
-    private final SessionStreams streams;
+    private final OrderedStreams streams;
     private final LibraryLimits limits;
     private final SessionBatches batches;
-    private final DriverStatistics statistics;
     private final LibrarySettings settings;
     private final Set<LibraryFile> files = new HashSet<>();
     private final ExecutorService carriers =
@@ -74,20 +72,17 @@ final class LibCuFileSession {
         this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers);
         this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
-        this.streams = process.duties().streams()
-                ? new LibraryStreams(opening, contexts, transfers, buffers)
-                : new OrderedStreams(opening, contexts, transfers);
+        this.streams = new OrderedStreams(opening, contexts, transfers);
         this.batches = new SessionBatches(
                 opening, transfers, statistics, contexts.cuda(), carriers,
                 request -> own("cuFileBatchIOSubmit", request.file()));
-        this.statistics = process.duties().statistics() ? opening.statistics() : statistics;
     }
 
     Opening opening() {
         return opening;
     }
 
-    /** What it was opened with; of statistics the library may know less. */
+    /** The settings that the session was opened with; the library sees a statistics level of 0. */
     LibrarySettings settings() {
         return settings;
     }
@@ -98,9 +93,6 @@ final class LibCuFileSession {
 
     LibraryFile register(FileSource source) {
         OwnedDescriptor descriptor = OwnedDescriptor.open(posix, source);
-        if (source instanceof FileSource.Named named && named.truncate()) {
-            FileEnd.shrunk();
-        }
         boolean done = false;
         try {
             int callers = source instanceof FileSource.Descriptor given ? given.fd() : NO_DESCRIPTOR;
@@ -132,7 +124,7 @@ final class LibCuFileSession {
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
-        LibraryFile file = new LibraryFile(this, posix, descriptor, callers, handle, report(descriptor), counters);
+        LibraryFile file = new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
         files.add(file);
         return file;
     }
@@ -168,7 +160,7 @@ final class LibCuFileSession {
 
     /** @throws CuFileException HANDLE_NOT_REGISTERED for a file of anybody else */
     LibraryFile own(String function, BackendFile file) {
-        if (file instanceof LibraryFile ours && ours.session() == this) {
+        if (file instanceof LibraryFile ours && ours.isOf(this)) {
             return ours;
         }
         throw CuFileException.of(
@@ -183,16 +175,11 @@ final class LibCuFileSession {
         }
         if (mine) {
             // Who closes the driver meanwhile waits for it, too.
-            end(file);
+            file.deregister();
             synchronized (this) {
                 files.remove(file);
             }
         }
-    }
-
-    private void end(LibraryFile file) {
-        streams.settle(file);
-        file.deregister();
     }
 
     void register(MemoryRange range, int flags) {
@@ -220,7 +207,6 @@ final class LibCuFileSession {
     }
 
     void deregister(MemoryRange range) {
-        streams.settle(range.address());
         buffers.deregister(range);
     }
 
@@ -278,7 +264,7 @@ final class LibCuFileSession {
         return batches;
     }
 
-    SessionStreams streams() {
+    OrderedStreams streams() {
         return streams;
     }
 
@@ -296,26 +282,32 @@ final class LibCuFileSession {
         buffers.limit(kb);
     }
 
-    /** Whoever counts. */
-    DriverStatistics statistics() {
-        return statistics;
-    }
-
-    /** True while the library works for this session. */
-    synchronized boolean isBusy() {
+    @Override
+    public synchronized boolean isBusy() {
         return files.stream().anyMatch(LibraryFile::isBusy)
                 || batches.isBusy()
                 || streams.isBusy();
     }
 
-    private synchronized void checkOpen(String function) {
-        if (closed) {
-            throw closed(function);
-        }
+    @Override
+    public void cancelBatches() {
+        batches.cancelAll();
     }
 
-    static CuFileException closed(String function) {
-        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+    @Override
+    public void releaseStreams() {
+        streams.releaseForExit();
+    }
+
+    @Override
+    public void closeBatches() {
+        batches.close();
+    }
+
+    private synchronized void checkOpen(String function) {
+        if (closed) {
+            throw Opening.closed(function);
+        }
     }
 
     /** Waits for the I/O in flight, takes everything back from the library, and closes it if this was the last session. */
@@ -330,7 +322,7 @@ final class LibCuFileSession {
             openFiles = List.copyOf(files);
             files.clear();
         }
-        openFiles.forEach(this::end);
+        openFiles.forEach(LibraryFile::deregister);
         opening.ifAlive(buffers::clear);
         carriers.close();
         process.close(this);

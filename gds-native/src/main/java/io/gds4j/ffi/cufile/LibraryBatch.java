@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * Entries for the library wait here until {@link SlabBudget} lets them in, first come first served; they are fed in when
  * somebody submits or asks for events. An entry that the library refuses then becomes a failed event.
  */
-final class LibraryBatch implements BackendBatch {
+final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
@@ -206,7 +206,7 @@ final class LibraryBatch implements BackendBatch {
 
     /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
     private static long beforeTheEnd(LibraryFile file, BatchRequest request) {
-        long end = file.endBefore(request.fileOffset() + request.size());
+        long end = file.end();
         return end < 0 ? request.size() : Math.clamp(end - request.fileOffset(), 0, request.size());
     }
 
@@ -318,8 +318,8 @@ final class LibraryBatch implements BackendBatch {
         return taken;
     }
 
-    /** Takes what has completed from the library, so that its slabs come free; for others who wait for them. */
-    synchronized void reap() {
+    @Override
+    public synchronized void reap() {
         if (!destroyed) {
             reap(0);
         }

@@ -44,7 +44,6 @@ abstract class LibraryDriver implements CuFileBackend {
     private final Posix posix;
     private final CudaAvailability cuda;
     private final PathCounters bytesByPath = new PathCounters();
-    /** Nobody starts them where the library counts. */
     final CuFileCounters counters;
 
     private final Map<ConfigKey<?>, Object> staged = new LinkedHashMap<>();
@@ -84,9 +83,7 @@ abstract class LibraryDriver implements CuFileBackend {
             session = new LibCuFileSession(
                     process, settings, config, storage, posix, contexts(), bytesByPath, counters);
             staged.clear();
-            if (!process.duties().statistics()) {
-                counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
-            }
+            counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
         }
         users++;
     }
@@ -145,7 +142,7 @@ abstract class LibraryDriver implements CuFileBackend {
     final LibCuFileSession current(String function) {
         LibCuFileSession open = session;
         if (open == null) {
-            throw LibCuFileSession.closed(function);
+            throw Opening.closed(function);
         }
         return open;
     }
@@ -216,7 +213,7 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public long getParameterSizeT(SizeParameter parameter) {
         LibCuFileSession open = session;
-        if (parameter == SizeParameter.PROFILE_STATS && open != null && !process.duties().statistics()) {
+        if (parameter == SizeParameter.PROFILE_STATS && open != null) {
             return open.settings().get(CuFileKeys.PROFILE_CUFILE_STATS);
         }
         return parameter(parameter, library -> library.getParameterSizeT(parameter.index()), parameter.key());
@@ -353,58 +350,42 @@ abstract class LibraryDriver implements CuFileBackend {
 
     @Override
     public void setStatsLevel(int level) {
-        if (!process.duties().statistics()) {
-            counters.setLevel(level);
-            return;
-        }
-        Guards.statsLevel(level);
-        LibCuFileSession open = session;
-        if (open == null) {
-            stage("cuFileSetStatsLevel", CuFileKeys.PROFILE_CUFILE_STATS, (long) level);
-        } else {
-            open.opening().runWhileAlive("cuFileSetStatsLevel", () -> open.statistics().setLevel(level));
-        }
+        counters.setLevel(level);
     }
 
     @Override
     public int getStatsLevel() {
-        if (!process.duties().statistics()) {
-            return counters.level();
-        }
-        LibCuFileSession open = session;
-        return open == null
-                ? Math.toIntExact(getParameterSizeT(SizeParameter.PROFILE_STATS))
-                : open.statistics().level();
+        return counters.level();
     }
 
     @Override
     public void statsStart() {
-        run("cuFileStatsStart", open -> open.statistics().start());
+        run("cuFileStatsStart", open -> counters.start());
     }
 
     @Override
     public void statsStop() {
-        run("cuFileStatsStop", open -> open.statistics().stop());
+        run("cuFileStatsStop", open -> counters.stop());
     }
 
     @Override
     public void statsReset() {
-        run("cuFileStatsReset", open -> open.statistics().reset());
+        run("cuFileStatsReset", open -> counters.reset());
     }
 
     @Override
     public StatisticsLevel1 getStatsL1() {
-        return call("cuFileGetStatsL1", open -> open.statistics().level1());
+        return call("cuFileGetStatsL1", open -> counters.level1());
     }
 
     @Override
     public StatisticsLevel2 getStatsL2() {
-        return call("cuFileGetStatsL2", open -> open.statistics().level2());
+        return call("cuFileGetStatsL2", open -> counters.level2());
     }
 
     @Override
     public StatisticsLevel3 getStatsL3() {
-        return call("cuFileGetStatsL3", open -> open.statistics().level3());
+        return call("cuFileGetStatsL3", open -> counters.level3());
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.ffi.statistics.PathCounters;
@@ -23,7 +24,8 @@ final class LibraryFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
     private static final int PAGE = 4096;
 
-    private final LibCuFileSession session;
+    private final LibraryUser session;
+    private final Opening opening;
     private final Posix posix;
     private final OwnedDescriptor descriptor;
     private final int callersDescriptor;
@@ -36,12 +38,12 @@ final class LibraryFile implements BackendFile {
     private final boolean readable;
     private final boolean writable;
     private final InFlight users = new InFlight();
-    private final FileEnd end = new FileEnd(this::lookForTheEnd);
     private volatile boolean abandoned;
 
     /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
     LibraryFile(
-            LibCuFileSession session,
+            LibraryUser session,
+            Opening opening,
             Posix posix,
             OwnedDescriptor descriptor,
             int callersDescriptor,
@@ -49,6 +51,7 @@ final class LibraryFile implements BackendFile {
             IoPathReport report,
             PathCounters counters) {
         this.session = session;
+        this.opening = opening;
         this.posix = posix;
         this.descriptor = descriptor;
         this.callersDescriptor = callersDescriptor;
@@ -61,8 +64,8 @@ final class LibraryFile implements BackendFile {
         this.writable = descriptor.isWritable();
     }
 
-    LibCuFileSession session() {
-        return session;
+    boolean isOf(LibraryUser user) {
+        return session == user;
     }
 
     /** {@code CUfileHandle_t}. */
@@ -102,7 +105,7 @@ final class LibraryFile implements BackendFile {
         if (!users.enter()) {
             return false;
         }
-        if (session.opening().isExiting()) {
+        if (opening.isExiting()) {
             users.exit();
             return false;
         }
@@ -131,7 +134,6 @@ final class LibraryFile implements BackendFile {
         if (!users.close() || abandoned) {
             return;
         }
-        Opening opening = session.opening();
         // A library that the JVM's exit closes might be using the descriptor until it has.
         opening.ifAlive(() -> {
             opening.library().handleDeregister(handle);
@@ -164,16 +166,11 @@ final class LibraryFile implements BackendFile {
     }
 
     /**
-     * Where the file ends for a request that reaches to {@code reach}, or a negative number if nobody knows; see
-     * {@link FileEnd#before}. For those who are inside. Allocates nothing.
+     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing: {@code lseek} is the
+     * cheapest call that knows, but moves the position, which a shared descriptor has in common with the program.
      */
-    long endBefore(long reach) {
-        return end.before(reach, KernelTick.now());
-    }
-
-    /** The position of an open file that the program has, too, is not ours to move. */
-    private long lookForTheEnd() {
-        return descriptor.isShared() ? sizeNow() : FileEnd.seek(descriptor.fd());
+    long end() {
+        return descriptor.isShared() ? sizeNow() : posix.lseek(descriptor.fd(), 0, PosixConstants.SEEK_END);
     }
 
     /** Bytes to which the kernel wants host memory aligned for direct I/O on it. */
@@ -182,8 +179,7 @@ final class LibraryFile implements BackendFile {
         return told > 0 ? told : PAGE;
     }
 
-    /** Bytes in the file now, or a negative errno; for those who are inside. */
-    long sizeNow() {
+    private long sizeNow() {
         if (descriptor.status().isBlockDevice()) {
             return posix.blockDeviceSize(descriptor.fd());
         }
@@ -214,11 +210,7 @@ final class LibraryFile implements BackendFile {
 
     @Override
     public void truncate(long size) {
-        try {
-            call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
-        } finally {
-            FileEnd.shrunk();
-        }
+        call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
     }
 
     private interface SystemCall {

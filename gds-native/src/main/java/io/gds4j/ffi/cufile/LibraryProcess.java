@@ -39,14 +39,12 @@ final class LibraryProcess {
         static final LibraryProcess INSTANCE = new LibraryProcess(
                 LibraryProcess::loadReal,
                 new LibraryEnvironment(
-                        FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))),
-                LibraryDuties.asked());
+                        FfmPosix.instance(), System.getenv(), Path.of(System.getProperty("java.io.tmpdir"))));
     }
 
     private final Supplier<CuFileLibrary> loader;
     private final LibraryEnvironment environment;
-    private final LibraryDuties duties;
-    private final List<LibCuFileSession> sessions = new ArrayList<>();
+    private final List<LibraryUser> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
     private @Nullable Opening opening;
     private @Nullable CudaContexts contexts;
@@ -54,14 +52,10 @@ final class LibraryProcess {
     private boolean hooked;
     private boolean exiting;
 
-    /**
-     * @param loader throws a {@link CuFileException} if there is no library
-     * @param duties what the library does itself
-     */
-    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment, LibraryDuties duties) {
+    /** @param loader throws a {@link CuFileException} if there is no library */
+    LibraryProcess(Supplier<CuFileLibrary> loader, LibraryEnvironment environment) {
         this.loader = loader;
         this.environment = environment;
-        this.duties = duties;
     }
 
     static LibraryProcess ofThisProcess() {
@@ -87,15 +81,10 @@ final class LibraryProcess {
         };
     }
 
-    /** What the library does itself. */
-    LibraryDuties duties() {
-        return duties;
-    }
-
     /** The library without opening it; settings first, since loading it starts its log. */
     synchronized CuFileLibrary load(LibrarySettings settings) {
         if (library == null) {
-            environment.apply(shown(settings));
+            environment.apply(withoutStatistics(settings));
             library = loader.get();
         }
         return library;
@@ -106,8 +95,8 @@ final class LibraryProcess {
      *
      * @throws CuFileException DRIVER_ALREADY_OPEN if it is open with other settings
      */
-    synchronized Opening open(LibCuFileSession session, LibrarySettings wanted, CudaContexts cuda) {
-        LibrarySettings settings = shown(wanted);
+    synchronized Opening open(LibraryUser session, LibrarySettings wanted, CudaContexts cuda) {
+        LibrarySettings settings = withoutStatistics(wanted);
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, OPEN, "the JVM is exiting");
         }
@@ -129,12 +118,9 @@ final class LibraryProcess {
         return open;
     }
 
-    /**
-     * What the library learns of settings. Where it does not count, it never hears of a level of statistics: it died once of setting
-     * its counters up.
-     */
-    private LibrarySettings shown(LibrarySettings settings) {
-        return duties.statistics() ? settings : settings.with(CuFileKeys.PROFILE_CUFILE_STATS, 0L);
+    /** The settings that the library sees. gds4j counts itself: the library crashed once while it set up its counters. */
+    private static LibrarySettings withoutStatistics(LibrarySettings settings) {
+        return settings.with(CuFileKeys.PROFILE_CUFILE_STATS, 0L);
     }
 
     private Opening openFirst(LibrarySettings settings, CudaContexts cuda) {
@@ -162,7 +148,7 @@ final class LibraryProcess {
         });
     }
 
-    /** The library keeps its level when it is closed, and would count from the next opening on, asked or not. */
+    /** The library keeps its level of statistics while it is closed. Other code of the process may have raised it. */
     private static void forgetStatistics(CuFileLibrary library) {
         if (library.has(CuFileFunction.SET_STATS_LEVEL)) {
             library.setStatsLevel(0);
@@ -198,7 +184,7 @@ final class LibraryProcess {
     }
 
     /** One session fewer; the last one closes the library. */
-    synchronized void close(LibCuFileSession session) {
+    synchronized void close(LibraryUser session) {
         Opening open = opening;
         if (!sessions.remove(session) || open == null || !sessions.isEmpty() || exiting) {
             return;
@@ -236,7 +222,7 @@ final class LibraryProcess {
      * Left open with statistics on it crashes the process at exit; closed under a transfer it might.
      */
     void exit() {
-        List<LibCuFileSession> left;
+        List<LibraryUser> left;
         synchronized (this) {
             exiting = true;
             left = List.copyOf(sessions);
@@ -244,17 +230,17 @@ final class LibraryProcess {
                 opening.beginExit();
             }
         }
-        left.forEach(session -> session.batches().cancelAll());
+        left.forEach(LibraryUser::cancelBatches);
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while (left.stream().anyMatch(LibCuFileSession::isBusy) && System.nanoTime() < deadline) {
+        while (left.stream().anyMatch(LibraryUser::isBusy) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
-        left.forEach(session -> session.streams().releaseForExit());
+        left.forEach(LibraryUser::releaseStreams);
         synchronized (this) {
             Opening open = opening;
-            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibCuFileSession::isBusy)) {
+            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
                 try {
-                    left.forEach(session -> session.batches().close());
+                    left.forEach(LibraryUser::closeBatches);
                     closeLast(open);
                 } catch (RuntimeException e) {
                     LOG.log(Level.DEBUG, "closing libcufile at exit: {0}", e.getMessage());

@@ -1,6 +1,5 @@
 package io.gds4j.ffi.cufile;
 
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -18,7 +17,6 @@ final class Opening {
     private final DriverProperties properties;
     private final Registrations registrations;
     private final SlabBudget slabs;
-    private final LibraryStatistics statistics;
     private final ReentrantReadWriteLock life = new ReentrantReadWriteLock();
     private boolean alive = true;
     private volatile boolean exiting;
@@ -29,8 +27,6 @@ final class Opening {
         this.settings = settings;
         this.properties = properties;
         this.registrations = new Registrations(library, waits);
-        this.statistics = new LibraryStatistics(
-                library, settings.get(CuFileKeys.PROFILE_CUFILE_STATS).intValue());
         this.slabs = settings.allowsPosix() ? SlabBudget.of(settings.posixPoolSlabs()) : SlabBudget.unlimited();
     }
 
@@ -55,10 +51,6 @@ final class Opening {
         return slabs;
     }
 
-    LibraryStatistics statistics() {
-        return statistics;
-    }
-
     /** Nothing of it is shown to the library from now on; waits for who is inside {@link #whileAlive}. */
     void end() {
         life.writeLock().lock();
@@ -81,12 +73,17 @@ final class Opening {
             if (!alive) {
                 throw exiting
                         ? CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting")
-                        : LibCuFileSession.closed(function);
+                        : closed(function);
             }
             return call.get();
         } finally {
             life.readLock().unlock();
         }
+    }
+
+    /** The failure of a function that needs an open driver. */
+    static CuFileException closed(String function) {
+        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
     }
 
     /** The same for a call without a value. */

@@ -16,10 +16,13 @@ import java.util.Optional;
 import java.util.function.LongConsumer;
 
 /**
- * Streams whose order is kept by us, and whose bytes the library moves: what cuFile promises of them holds, and host streams
- * are served, too. The library's own are {@link LibraryStreams}.
+ * The stream operations of one session. gds4j keeps the order of the streams and the library moves the bytes, so cuFile's
+ * promises hold and host streams are served, too.
  */
-final class OrderedStreams implements SessionStreams {
+final class OrderedStreams {
+    private static final String READ = "cuFileReadAsync";
+    private static final String WRITE = "cuFileWriteAsync";
+
     private final CudaContexts contexts;
     private final Transfers transfers;
     private final Registrations registrations;
@@ -106,19 +109,26 @@ final class OrderedStreams implements SessionStreams {
         }
     }
 
-    @Override
-    public void register(long stream, int flags) {
+    static String function(boolean write) {
+        return write ? WRITE : READ;
+    }
+
+    void register(long stream, int flags) {
         streams.register(stream, flags);
     }
 
-    @Override
-    public void deregister(long stream) {
+    /** Waits for what was queued on it. */
+    void deregister(long stream) {
         streams.deregister(stream);
     }
 
-    @Override
-    public void submit(LibraryFile file, boolean write, StreamRequest request) {
-        String function = SessionStreams.function(write);
+    /**
+     * Queues a transfer; the caller has entered the file.
+     *
+     * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then
+     */
+    void submit(LibraryFile file, boolean write, StreamRequest request) {
+        String function = function(write);
         streams.checkSupported(function, request);
         MemoryRange memory = request.memory();
         boolean ofTheHost = HostStream.find(request.stream()).isPresent();
@@ -147,30 +157,18 @@ final class OrderedStreams implements SessionStreams {
         return file.servedBy() != IoPath.LIBCUFILE_POSIX && registrations.find(memory.address()) != null;
     }
 
-    /** Nothing: each operation is inside of its file. */
-    @Override
-    public void settle(LibraryFile file) {
-        // who deregisters it waits for those inside
-    }
-
-    /** Nothing: an operation is inside of a registration only while it moves bytes. */
-    @Override
-    public void settle(long base) {
-        // who takes it back waits for those inside
-    }
-
-    @Override
-    public boolean isBusy() {
+    /** True while a stream may have a transfer before it. */
+    boolean isBusy() {
         return streams.pending() > 0;
     }
 
-    @Override
-    public void releaseForExit() {
+    /** Lets all streams go on whatever is pending: the process ends. */
+    void releaseForExit() {
         streams.releaseForExit();
     }
 
-    @Override
-    public void close() {
+    /** Waits for all operations, then forgets all streams. */
+    void close() {
         streams.close();
         staged.close();
     }

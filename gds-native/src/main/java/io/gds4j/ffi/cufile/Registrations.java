@@ -37,10 +37,6 @@ final class Registrations {
             this.length = length;
         }
 
-        long base() {
-            return base;
-        }
-
         /** Bytes that the library has mapped; a transfer from this base must not reach past them. */
         long length() {
             return length;

@@ -70,7 +70,7 @@ final class SessionBatches {
             }
         }
         batch.destroy();
-        throw LibCuFileSession.closed(SET_UP);
+        throw Opening.closed(SET_UP);
     }
 
     void submit(BackendBatch batch, List<BatchRequest> requests, int flags) {

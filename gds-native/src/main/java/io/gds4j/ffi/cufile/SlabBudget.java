@@ -12,12 +12,18 @@ import java.util.Set;
  * batches of the process. Half of the slabs stay free for other transfers.
  */
 final class SlabBudget {
+    /** Takes slabs, and can give back those of entries that have completed. */
+    interface Holder {
+        /** Takes completed entries from the library, so that their slabs come free. */
+        void reap();
+    }
+
     private static final long KIB = 1024;
 
     private final long[] sizes;
     private final int[] free;
     private final boolean limited;
-    private final Set<LibraryBatch> batches = new LinkedHashSet<>();
+    private final Set<Holder> holders = new LinkedHashSet<>();
 
     private SlabBudget(long[] sizes, int[] free, boolean limited) {
         this.sizes = sizes;
@@ -68,21 +74,21 @@ final class SlabBudget {
         free[slabClass]++;
     }
 
-    synchronized void add(LibraryBatch batch) {
-        batches.add(batch);
+    synchronized void add(Holder holder) {
+        holders.add(holder);
     }
 
-    synchronized void remove(LibraryBatch batch) {
-        batches.remove(batch);
+    synchronized void remove(Holder holder) {
+        holders.remove(holder);
     }
 
-    /** Takes what has completed in other batches, whose owners may not ask for a long time, so that their slabs come free. */
-    void reapOthers(LibraryBatch starved) {
-        List<LibraryBatch> others;
+    /** Lets the other holders give back slabs: the owner of another batch may not ask for events for a long time. */
+    void reapOthers(Holder starved) {
+        List<Holder> others;
         synchronized (this) {
-            others = batches.stream().filter(batch -> batch != starved).toList();
+            others = holders.stream().filter(holder -> holder != starved).toList();
         }
-        others.forEach(LibraryBatch::reap);
+        others.forEach(Holder::reap);
     }
 
     @Override

@@ -57,7 +57,7 @@ final class StagingPool {
         lock.lock();
         try {
             if (closed) {
-                throw LibCuFileSession.closed("cuFileStreamRegister");
+                throw Opening.closed("cuFileStreamRegister");
             }
             if (all.isEmpty()) {
                 allocate();

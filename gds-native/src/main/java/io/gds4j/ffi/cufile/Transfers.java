@@ -216,7 +216,7 @@ final class Transfers {
      * through the page cache.
      */
     static long beforeTheEnd(LibraryFile file, long offset, long piece) {
-        long end = file.endBefore(offset + piece);
+        long end = file.end();
         if (end < 0 || offset + piece <= end) {
             return piece;
         }

@@ -55,7 +55,7 @@ final class VectorTransfers {
     /** The first ranges that the library may have at once. */
     private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
         long context = transfers.contextOf(ranges.getFirst());
-        long end = write ? Long.MAX_VALUE : file.endBefore(fileOffset + total(ranges));
+        long end = write ? Long.MAX_VALUE : file.end();
         long at = fileOffset;
         int count = 0;
         for (MemoryRange range : ranges) {

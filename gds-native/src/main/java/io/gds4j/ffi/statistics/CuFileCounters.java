@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  */
-public final class CuFileCounters implements DriverStatistics {
+public final class CuFileCounters {
     private static final int MAX_LEVEL = 3;
     private static final int MAX_GPUS = 16;
     private static final int UUID_BYTES = 16;
@@ -89,7 +89,7 @@ public final class CuFileCounters implements DriverStatistics {
         settle();
     }
 
-    @Override
+    /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
     public synchronized void setLevel(int value) {
         if (value < 0 || value > MAX_LEVEL) {
             throw invalid("cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(value));
@@ -98,18 +98,18 @@ public final class CuFileCounters implements DriverStatistics {
         settle();
     }
 
-    @Override
+    /** {@code cuFileGetStatsLevel}. */
     public int level() {
         return level;
     }
 
-    @Override
+    /** {@code cuFileStatsStart}. */
     public synchronized void start() {
         started = true;
         settle();
     }
 
-    @Override
+    /** {@code cuFileStatsStop}; what was counted stays. */
     public synchronized void stop() {
         started = false;
         settle();
@@ -125,7 +125,7 @@ public final class CuFileCounters implements DriverStatistics {
         reset();
     }
 
-    @Override
+    /** {@code cuFileStatsReset}. */
     public synchronized void reset() {
         reads.reset();
         writes.reset();
@@ -274,19 +274,19 @@ public final class CuFileCounters implements DriverStatistics {
         }
     }
 
-    @Override
+    /** {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel1 level1() {
         checkLevel("cuFileGetStatsL1", 1);
         return basic(System.nanoTime());
     }
 
-    @Override
+    /** {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel2 level2() {
         checkLevel("cuFileGetStatsL2", 2);
         return detailed(System.nanoTime());
     }
 
-    @Override
+    /** {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set. */
     public StatisticsLevel3 level3() {
         checkLevel("cuFileGetStatsL3", MAX_LEVEL);
         long now = System.nanoTime();

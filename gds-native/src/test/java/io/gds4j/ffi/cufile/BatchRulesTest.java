@@ -15,6 +15,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -326,7 +327,7 @@ class BatchRulesTest extends SessionRig {
     void entryThatNoSlabHoldsIsKeptFromTheLibrarysBatches() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
-        LibCuFileBackend narrow = machine.backend(CuFileConfig.builder()
+        CuFileBackend narrow = machine.backend(CuFileConfig.builder()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(4L))
                 .build());
@@ -402,7 +403,7 @@ class BatchRulesTest extends SessionRig {
 
     @Test
     void batchOfAnotherSessionIsUnknown() {
-        LibCuFileBackend other = machine.backend();
+        CuFileBackend other = machine.backend();
         other.driverOpen();
         BackendBatch theirs = other.batchIoSetUp(4);
         expect(

@@ -1,9 +1,11 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.Map;
@@ -17,36 +19,26 @@ final class FakeMachine {
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
     FakeMachine() {
-        this(new FakeCuda(), false, LibraryDuties.NONE);
+        this(new FakeCuda(), false);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
     FakeMachine(boolean later) {
-        this(new FakeCuda(), later, LibraryDuties.NONE);
-    }
-
-    /** One whose library keeps the order of streams itself. */
-    static FakeMachine withStreamsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(true, false));
-    }
-
-    /** One whose library counts statistics itself. */
-    static FakeMachine withStatisticsOfTheLibrary() {
-        return new FakeMachine(new FakeCuda(), false, new LibraryDuties(false, true));
+        this(new FakeCuda(), later);
     }
 
     /** One with two GPUs. */
     static FakeMachine withTwoGpus() {
-        return new FakeMachine(new FakeCuda(2, 64L << 20), false, LibraryDuties.NONE);
+        return new FakeMachine(new FakeCuda(2, 64L << 20), false);
     }
 
-    private FakeMachine(FakeCuda cuda, boolean later, LibraryDuties duties) {
+    private FakeMachine(FakeCuda cuda, boolean later) {
         this.cuda = cuda;
         FakeCuFile made = new FakeCuFile(cuda);
         this.fake = later ? made.withLaterFunctions() : made;
         LibraryEnvironment environment = new LibraryEnvironment(
                 FfmPosix.instance(), Map.of(), Path.of(System.getProperty("java.io.tmpdir")));
-        this.process = new LibraryProcess(fake::library, environment, duties);
+        this.process = new LibraryProcess(fake::library, environment);
     }
 
     /** From now on it moves bytes directly between the GPU and every file. */
@@ -66,16 +58,25 @@ final class FakeMachine {
         return this;
     }
 
-    LibCuFileBackend backend() {
+    CuFileBackend backend() {
         return backend(CuFileConfig.defaults());
     }
 
-    LibCuFileBackend backend(CuFileConfig config) {
+    CuFileBackend backend(CuFileConfig config) {
         return backend(config, false);
     }
 
     /** @param directOnly one that refuses what it cannot serve directly */
-    LibCuFileBackend backend(CuFileConfig config, boolean directOnly) {
-        return new LibCuFileBackend(process, config, directOnly, storage, FfmPosix.instance(), cuda.available());
+    CuFileBackend backend(CuFileConfig config, boolean directOnly) {
+        return backend(config, directOnly, cuda.available());
+    }
+
+    /** One that finds this driver instead of the machine's. */
+    CuFileBackend backend(CudaAvailability driver) {
+        return backend(CuFileConfig.defaults(), false, driver);
+    }
+
+    private CuFileBackend backend(CuFileConfig config, boolean directOnly, CudaAvailability driver) {
+        return new LibCuFileBackend(process, config, directOnly, storage, FfmPosix.instance(), driver);
     }
 }

@@ -121,10 +121,6 @@ final class FakeTransfers {
         return Map.copyOf(buffers);
     }
 
-    synchronized Set<Long> registeredStreams() {
-        return Set.copyOf(streams);
-    }
-
     /** Calls of readv and writev. */
     int vectors() {
         return vectors.get();

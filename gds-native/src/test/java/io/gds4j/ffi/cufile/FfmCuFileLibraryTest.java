@@ -13,6 +13,7 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -50,8 +51,8 @@ class FfmCuFileLibraryTest {
     private Path folder;
 
     private final Posix posix = FfmPosix.instance();
-    private final FakeMachine machine = new FakeMachine(true);
-    private final FakeCuFile fake = machine.fake;
+    private final FakeCuda cuda = new FakeCuda();
+    private final FakeCuFile fake = new FakeCuFile(cuda).withLaterFunctions();
     private final CuFileLibrary library = fake.library();
     private final Arena arena = Arena.ofShared();
     private final MemorySegment memory = arena.allocate(SIZE);
@@ -413,7 +414,7 @@ class FfmCuFileLibraryTest {
                     "USE_COUNT"
             })
     void missingFunctionNamesTheVersionThatHasIt(CuFileFunction function) {
-        FakeCuFile older = new FakeCuFile(machine.cuda).withLaterFunctions().without(function.cName());
+        FakeCuFile older = new FakeCuFile(cuda).withLaterFunctions().without(function.cName());
         CuFileLibrary without = older.library();
         assertThat(without.has(function)).isFalse();
         CuFileException failure = failure(() -> {
@@ -437,7 +438,7 @@ class FfmCuFileLibraryTest {
 
     @Test
     void libraryWithoutAFunctionOfTheFirstVersionIsRefusedWithAllItsNames() {
-        FakeCuFile broken = new FakeCuFile(machine.cuda).without("cuFileRead").without("cuFileDriverOpen");
+        FakeCuFile broken = new FakeCuFile(cuda).without("cuFileRead").without("cuFileDriverOpen");
         assertThatThrownBy(() -> new FfmCuFileLibrary(broken, "/opt/libcufile.so.0"))
                 .isInstanceOf(CuFileException.class)
                 .hasMessageContaining("/opt/libcufile.so.0")

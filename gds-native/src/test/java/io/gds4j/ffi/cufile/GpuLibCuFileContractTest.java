@@ -70,9 +70,6 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
     public Set<Divergence> divergences() {
         Set<Divergence> kept =
                 EnumSet.of(Divergence.ERRNO_LOST, Divergence.MEMFD_REFUSED, Divergence.ONE_CONFIGURATION);
-        if (LibraryDuties.asked().statistics()) {
-            kept.add(Divergence.STATISTICS_OF_THE_LIBRARY);
-        }
         if (DirectStorage.probe(config()) instanceof DirectStorage.Lacking) {
             kept.add(Divergence.NEEDS_COMPAT_MODE);
         }

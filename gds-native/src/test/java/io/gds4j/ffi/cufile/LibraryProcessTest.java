@@ -22,6 +22,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.Gate;
 import java.util.List;
 import java.util.Optional;
@@ -41,7 +42,7 @@ class LibraryProcessTest extends SessionRig {
 
     @Test
     void sessionsShareOneOpenLibrary() {
-        LibCuFileBackend other = machine.backend();
+        CuFileBackend other = machine.backend();
         other.driverOpen();
         other.driverOpen();
         assertThat(fake.driver().users()).isEqualTo(1);
@@ -56,7 +57,7 @@ class LibraryProcessTest extends SessionRig {
 
     @Test
     void sessionWithOtherSettingsIsRefusedAndNamesTheFirstDifference() {
-        LibCuFileBackend other = machine.backend(config(64));
+        CuFileBackend other = machine.backend(config(64));
         CuFileException failure = failure(other::driverOpen);
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_ALREADY_OPEN);
         assertThat(failure.detail())
@@ -72,7 +73,7 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void backendThatShallServeDirectlyAloneTellsTheLibrary() {
         backend.driverClose();
-        LibCuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
+        CuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
         direct.driverOpen();
         assertThat(direct.getParameterBool(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE)).isFalse();
         assertThat(fake.driver().json()).contains("\"allow_compat_mode\": false");
@@ -147,7 +148,7 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void everythingIsTakenBackBeforeTheLibraryCloses() {
         backend.driverClose();
-        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        CuFileBackend direct = machine.withDirectStorage().backend();
         direct.driverOpen();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = direct.handleRegister(source(path));
@@ -169,7 +170,7 @@ class LibraryProcessTest extends SessionRig {
         List<Thread> threads = IntStream.range(0, 8)
                 .mapToObj(i -> Thread.ofPlatform().start(() -> {
                     for (int round = 0; round < 20; round++) {
-                        LibCuFileBackend own = machine.backend();
+                        CuFileBackend own = machine.backend();
                         own.driverOpen();
                         BackendFile file = own.handleRegister(source(path));
                         own.handleDeregister(file);
@@ -183,12 +184,7 @@ class LibraryProcessTest extends SessionRig {
 
     @Test
     void withoutAGpuOpeningSaysWhy() {
-        LibCuFileBackend none = new LibCuFileBackend(
-                machine.process,
-                CuFileConfig.defaults(),
-                false,
-                DirectStorage.ofThisMachine(),
-                FfmPosix.instance(),
+        CuFileBackend none = machine.backend(
                 new CudaAvailability.Unavailable("no CUDA driver", "install it"));
         CuFileException failure = failure(none::driverOpen);
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
@@ -219,8 +215,7 @@ class LibraryProcessTest extends SessionRig {
     void libraryIsOpenedAndClosedOnceNoStreamWaits() {
         backend.driverClose();
         CudaAvailability.Available gpu = machine.cuda.available();
-        LibCuFileBackend own = new LibCuFileBackend(
-                machine.process, CuFileConfig.defaults(), false, DirectStorage.ofThisMachine(), posix, gpu);
+        CuFileBackend own = machine.backend(gpu);
         for (Runnable step : List.<Runnable>of(own::driverOpen, own::driverClose)) {
             int calls = fake.calls().size();
             gpu.contexts().streamWaits().begin(true);
@@ -273,7 +268,7 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void afterTheExitNothingReachesTheLibrary() {
         backend.driverClose();
-        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        CuFileBackend direct = machine.withDirectStorage().backend();
         direct.driverOpen();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         MemoryAllocation other = allocate(MemoryKind.CUDA_DEVICE, 4096);

@@ -295,7 +295,7 @@ class OrderedStreamRulesTest extends StreamRules {
     @Test
     void whereAFileIsServedDirectlyOnlyWhatNeedsNoCopyGoesWithoutASlab() {
         FakeMachine direct = new FakeMachine().withDirectStorage();
-        LibCuFileBackend there = direct.backend();
+        CuFileBackend there = direct.backend();
         there.driverOpen();
         long[] cell = new long[1];
         direct.cuda.devicePrimaryCtxRetain(cell, 0);
@@ -331,7 +331,7 @@ class OrderedStreamRulesTest extends StreamRules {
     @ValueSource(ints = {1, 511, 65536, 2 * HALF + 77})
     void memoryOfAnotherGpuThanTheStreamsIsReached(int size) {
         FakeMachine two = FakeMachine.withTwoGpus();
-        LibCuFileBackend there = two.backend();
+        CuFileBackend there = two.backend();
         there.driverOpen();
         long[] cell = new long[1];
         two.cuda.devicePrimaryCtxRetain(cell, 0);

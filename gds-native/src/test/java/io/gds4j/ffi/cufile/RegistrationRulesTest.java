@@ -8,6 +8,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -63,7 +64,7 @@ class RegistrationRulesTest extends SessionRig {
     @Test
     void sessionsShareARegistrationAndTheLastOneTakesItBack() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        LibCuFileBackend other = machine.backend();
+        CuFileBackend other = machine.backend();
         other.driverOpen();
         BackendFile ours = file();
         BackendFile theirs = other.handleRegister(source(path));

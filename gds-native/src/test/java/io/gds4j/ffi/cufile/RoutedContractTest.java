@@ -12,7 +12,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
-import io.gds4j.testkit.ForwardingBackend;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.contract.BackendContractSuite;
 import io.gds4j.testkit.contract.Divergence;

@@ -10,6 +10,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -33,7 +34,7 @@ abstract class SessionRig {
 
     final FakeMachine machine = machine();
     final FakeCuFile fake = machine.fake;
-    final LibCuFileBackend backend = machine.backend();
+    final CuFileBackend backend = machine.backend();
     private final List<MemoryAllocation> allocations = new ArrayList<>();
     Path path;
 

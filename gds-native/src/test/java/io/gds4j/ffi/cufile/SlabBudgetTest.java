@@ -3,11 +3,13 @@ package io.gds4j.ffi.cufile;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.SlabArray;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+/** Entries of all batches together take at most half of the library's slabs. */
 class SlabBudgetTest {
     private static SlabBudget budget() {
         return SlabBudget.of(new SlabArray(List.of(1024L, 4L, 16384L), List.of(64L, 128L, 3L)));
@@ -38,6 +40,26 @@ class SlabBudgetTest {
         SlabBudget budget = budget();
         assertThat(budget.tryTake(2)).isTrue();
         assertThat(budget.tryTake(2)).isFalse();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0,true", "4096,true", "16777216,true", "16777217,false"})
+    void entryLargerThanEverySlabIsNotHeld(long size, boolean held) {
+        assertThat(budget().holds(size)).isEqualTo(held);
+        assertThat(SlabBudget.unlimited().holds(size)).isTrue();
+    }
+
+    @Test
+    void starvedHolderLetsTheOthersReap() {
+        SlabBudget budget = budget();
+        List<String> reaped = new ArrayList<>();
+        SlabBudget.Holder starved = () -> reaped.add("starved");
+        SlabBudget.Holder gone = () -> reaped.add("gone");
+        SlabBudget.Holder other = () -> reaped.add("other");
+        List.of(starved, gone, other).forEach(budget::add);
+        budget.remove(gone);
+        budget.reapOthers(starved);
+        assertThat(reaped).containsExactly("other");
     }
 
     @Test

@@ -12,6 +12,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -25,7 +26,7 @@ class StatisticsRulesTest extends SessionRig {
         return CuFileConfig.builder().set(CuFileKeys.PROFILE_CUFILE_STATS, level).build();
     }
 
-    private static void started(LibCuFileBackend counting, int level) {
+    private static void started(CuFileBackend counting, int level) {
         counting.setStatsLevel(level);
         counting.statsStart();
     }
@@ -47,7 +48,7 @@ class StatisticsRulesTest extends SessionRig {
     @Test
     void configuredLevelIsKeptFromTheLibraryAndCountsFromTheStart() {
         backend.driverClose();
-        LibCuFileBackend counting = machine.backend(counting(3));
+        CuFileBackend counting = machine.backend(counting(3));
         assertThat(counting.getVersion()).isPositive();
         counting.driverOpen();
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
@@ -71,9 +72,18 @@ class StatisticsRulesTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
+    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
+    @Test
+    void levelThatOtherCodeRaisedIsResetBeforeTheNextOpening() {
+        backend.driverClose();
+        fake.library().setStatsLevel(3);
+        backend.driverOpen();
+        assertThat(fake.driver().statsLevelAtOpen()).isZero();
+    }
+
     @Test
     void sessionsHaveTheirOwnLevelsAndCounters() {
-        LibCuFileBackend other = machine.backend(counting(3));
+        CuFileBackend other = machine.backend(counting(3));
         other.driverOpen();
         started(backend, 1);
         backend.handleRegister(source(path));
@@ -110,7 +120,7 @@ class StatisticsRulesTest extends SessionRig {
     @Test
     void requestsAndEntriesAreThoseOfThePathThatServesTheirFile() {
         backend.driverClose();
-        LibCuFileBackend direct = machine.withDirectStorage().backend();
+        CuFileBackend direct = machine.withDirectStorage().backend();
         direct.driverOpen();
         BackendFile file = direct.handleRegister(source(path));
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
@@ -141,7 +151,7 @@ class StatisticsRulesTest extends SessionRig {
     @Test
     void vectorIsOneRequest() {
         backend.driverClose();
-        LibCuFileBackend later = new FakeMachine(true).backend();
+        CuFileBackend later = new FakeMachine(true).backend();
         later.driverOpen();
         BackendFile file = later.handleRegister(source(path));
         try (MemoryAllocation memory = later.allocator().allocate(MemoryKind.CUDA_DEVICE, 8192)) {

@@ -13,11 +13,13 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
@@ -51,7 +53,7 @@ class TransferRulesTest extends SessionRig {
     void gpuMemoryIsCutWhereNoSlabHoldsWhatTheLibraryWouldMoveAtOnce() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
-        LibCuFileBackend narrow = machine.backend(CuFileConfig.builder()
+        CuFileBackend narrow = machine.backend(CuFileConfig.builder()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(2L))
                 .build());
@@ -194,6 +196,21 @@ class TransferRulesTest extends SessionRig {
         backend.handleRegister(new FileSource.Named(path, true, true, false, false, true, false, false, false));
         assertThat(backend.read(reader, memory.range(), 4100, 0, 4100 - 8)).isZero();
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+    }
+
+    @Test
+    void readSeesAtOnceThatAnotherProgramHasCutTheFile() throws Exception {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        BackendFile file = file();
+        backend.allocator().fill(memory.range(), (byte) 7);
+        try (FileChannel other = FileChannel.open(path, StandardOpenOption.WRITE)) {
+            for (int size = 4100; size > 4000; size -= 10) {
+                assertThat(backend.read(file, memory.range(), 1, 0, 0)).isEqualTo(1);
+                other.truncate(size);
+                assertThat(backend.read(file, memory.range(), 8192, 0, 0)).isEqualTo(size);
+                assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
+            }
+        }
     }
 
     @Test

@@ -406,7 +406,6 @@ public abstract class BatchContract extends BackendContract {
     @Test
     void everyCallAndEntryIsCounted() {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileGetStatsL1"), "does not count");
-        assumeFalse(diverges(Divergence.STATISTICS_OF_THE_LIBRARY), "STATISTICS_OF_THE_LIBRARY");
         assumeFalse(diverges(Divergence.STATISTICS_OF_ONE_BACKEND), "STATISTICS_OF_ONE_BACKEND");
         GuardedFile file = newFile(4 * PAGE);
         try (CuFileDriver driver = newDriver();

@@ -19,11 +19,6 @@ public enum Divergence {
     UNINTERRUPTIBLE,
     /** Drivers that are open at the same time cannot differ in their configuration: DRIVER_ALREADY_OPEN. */
     ONE_CONFIGURATION,
-    /**
-     * Statistics are those of a library, because the program asked for them: of all sessions, without calls that never reach it,
-     * and with more than one where a request takes more than one.
-     */
-    STATISTICS_OF_THE_LIBRARY,
     /** Two backends serve, and statistics are those of the first: what the second one served is missing. */
     STATISTICS_OF_ONE_BACKEND
 }

@@ -52,7 +52,6 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     private void countersAreOfThisSessionAlone() {
-        assumeFalse(diverges(Divergence.STATISTICS_OF_THE_LIBRARY), "STATISTICS_OF_THE_LIBRARY");
         assumeFalse(diverges(Divergence.STATISTICS_OF_ONE_BACKEND), "STATISTICS_OF_ONE_BACKEND");
     }
 

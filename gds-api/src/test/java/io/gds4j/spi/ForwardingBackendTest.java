@@ -1,8 +1,7 @@
-package io.gds4j.testkit;
+package io.gds4j.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.spi.CuFileBackend;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;

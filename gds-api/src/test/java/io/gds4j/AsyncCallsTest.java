@@ -1,0 +1,134 @@
+package io.gds4j;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.PrefetchedReads.FileRange;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(120)
+class AsyncCallsTest {
+    private static final ThreadFactory NO_THREADS = work -> {
+        throw new OutOfMemoryError("no thread");
+    };
+
+    private final RecordingBackend backend = new RecordingBackend();
+    private final CuFileDriver driver = CuFileDriver.open(backend);
+    private final CuFileHandle handle = driver.openFile(Path.of("/data/a"));
+    private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private CompletableFuture<Long> read() {
+        return handle.readAsync(memory.range(), 4096, 0, 0);
+    }
+
+    @Test
+    void callbackMayCloseTheDriver() throws Exception {
+        CountDownLatch registered = new CountDownLatch(1);
+        backend.during("read", () -> await(registered));
+        CompletableFuture<Long> closed = read().whenComplete((bytes, failure) -> driver.close());
+        registered.countDown();
+
+        assertThat(closed.get(60, TimeUnit.SECONDS)).isEqualTo(4096);
+        assertThat(driver.isOpen()).isFalse();
+        memory.close();
+    }
+
+    /** More calls than threads: those that are queued must end although all threads stand in callbacks. */
+    @Test
+    void callbacksOfManyCallsMayCloseTheDriver() throws Exception {
+        CountDownLatch registered = new CountDownLatch(1);
+        backend.during("read", () -> await(registered));
+        List<CompletableFuture<Long>> closed = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            closed.add(read().whenComplete((bytes, failure) -> driver.close()));
+        }
+        registered.countDown();
+
+        for (CompletableFuture<Long> each : closed) {
+            assertThat(each.get(60, TimeUnit.SECONDS)).isEqualTo(4096);
+        }
+        memory.close();
+    }
+
+    @Test
+    void closingTheDriverWaitsForCallsOnTheirWay() throws Exception {
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch leave = new CountDownLatch(1);
+        backend.during("read", () -> {
+            inside.countDown();
+            await(leave);
+        });
+        CompletableFuture<Long> started = read();
+        try (Threads threads = new Threads()) {
+            await(inside);
+            Future<Void> closer = threads.run(driver::close);
+            threads.awaitParked();
+            assertThat(backend.callsOf("driverClose")).isEmpty();
+            leave.countDown();
+            closer.get(60, TimeUnit.SECONDS);
+        }
+        assertThat(started.get(60, TimeUnit.SECONDS)).isEqualTo(4096);
+        memory.close();
+    }
+
+    @Test
+    void nothingIsHeldWhenNoThreadCanStart() {
+        driver.session().setAsyncCalls(new AsyncCalls(NO_THREADS));
+
+        assertThatThrownBy(this::read).isInstanceOf(OutOfMemoryError.class);
+
+        memory.close();
+        handle.close();
+        driver.close();
+    }
+
+    @Test
+    void prefetchHoldsNothingWhenNoThreadCanStart() {
+        driver.session().setAsyncCalls(new AsyncCalls(NO_THREADS));
+        List<FileRange> ranges = List.of(new FileRange(0, 4096), new FileRange(4096, 4096));
+
+        try (PrefetchedReads reads = handle.prefetch(List.of(memory.range()), ranges.iterator())) {
+            assertThatThrownBy(reads::next).isInstanceOf(OutOfMemoryError.class);
+            assertThatThrownBy(reads::next).isInstanceOf(OutOfMemoryError.class);
+            assertThat(reads.hasNext()).isFalse();
+        }
+        memory.close();
+        handle.close();
+        driver.close();
+    }
+
+    @Test
+    void callThatRunsOutOfMemoryFailsAndLetsGo() {
+        backend.during("read", () -> {
+            throw new OutOfMemoryError("heap");
+        });
+
+        List<CompletableFuture<Long>> started = IntStream.range(0, 40).mapToObj(i -> read()).toList();
+
+        assertThat(started).allSatisfy(
+                call -> assertThatThrownBy(call::join).hasCauseInstanceOf(OutOfMemoryError.class));
+        memory.close();
+        handle.close();
+        driver.close();
+    }
+}
