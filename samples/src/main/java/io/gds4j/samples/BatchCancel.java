@@ -29,7 +29,7 @@ public final class BatchCancel {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchCancel::run, args);
+        SampleMain.run(BatchCancel::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -34,7 +34,7 @@ public final class BatchMemoryKinds {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchMemoryKinds::run, args);
+        SampleMain.run(BatchMemoryKinds::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -28,7 +28,7 @@ public final class BatchPolling {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchPolling::run, args);
+        SampleMain.run(BatchPolling::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -31,7 +31,7 @@ public final class BatchUnaligned {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchUnaligned::run, args);
+        SampleMain.run(BatchUnaligned::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

@@ -27,7 +27,7 @@ public final class BatchWriteRead {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchWriteRead::run, args);
+        SampleMain.run(BatchWriteRead::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

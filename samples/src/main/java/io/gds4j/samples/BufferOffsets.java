@@ -27,7 +27,7 @@ public final class BufferOffsets {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BufferOffsets::run, args);
+        SampleMain.run(BufferOffsets::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -50,7 +50,7 @@ public final class CheckpointToArrays {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(CheckpointToArrays::run, args);
+        SampleMain.run(CheckpointToArrays::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

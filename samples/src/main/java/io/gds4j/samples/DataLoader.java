@@ -53,7 +53,7 @@ public final class DataLoader {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(DataLoader::run, args);
+        SampleMain.run(DataLoader::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {

@@ -24,7 +24,7 @@ public final class DriverSettings {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(DriverSettings::run, args);
+        SampleMain.run(DriverSettings::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

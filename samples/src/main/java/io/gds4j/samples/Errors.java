@@ -27,7 +27,7 @@ public final class Errors {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Errors::run, args);
+        SampleMain.run(Errors::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

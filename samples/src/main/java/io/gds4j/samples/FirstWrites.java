@@ -29,7 +29,7 @@ public final class FirstWrites {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(FirstWrites::run, args);
+        SampleMain.run(FirstWrites::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

@@ -23,7 +23,7 @@ public final class Futures {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Futures::run, args);
+        SampleMain.run(Futures::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

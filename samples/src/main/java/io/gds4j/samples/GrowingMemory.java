@@ -42,7 +42,7 @@ public final class GrowingMemory {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(GrowingMemory::run, args);
+        SampleMain.run(GrowingMemory::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -42,7 +42,7 @@ public final class Integrity {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Integrity::run, args);
+        SampleMain.run(Integrity::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

@@ -33,7 +33,7 @@ public final class ManyBuffers {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ManyBuffers::run, args);
+        SampleMain.run(ManyBuffers::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {

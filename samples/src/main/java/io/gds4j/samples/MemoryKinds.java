@@ -25,7 +25,7 @@ public final class MemoryKinds {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(MemoryKinds::run, args);
+        SampleMain.run(MemoryKinds::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

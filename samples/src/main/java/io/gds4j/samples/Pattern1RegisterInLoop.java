@@ -23,7 +23,7 @@ public final class Pattern1RegisterInLoop {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern1RegisterInLoop::run, args);
+        SampleMain.run(Pattern1RegisterInLoop::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -23,7 +23,7 @@ public final class Pattern2RegisterOnce {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern2RegisterOnce::run, args);
+        SampleMain.run(Pattern2RegisterOnce::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

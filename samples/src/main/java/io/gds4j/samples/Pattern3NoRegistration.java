@@ -22,7 +22,7 @@ public final class Pattern3NoRegistration {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern3NoRegistration::run, args);
+        SampleMain.run(Pattern3NoRegistration::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

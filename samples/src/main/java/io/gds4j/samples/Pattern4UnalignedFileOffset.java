@@ -27,7 +27,7 @@ public final class Pattern4UnalignedFileOffset {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern4UnalignedFileOffset::run, args);
+        SampleMain.run(Pattern4UnalignedFileOffset::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

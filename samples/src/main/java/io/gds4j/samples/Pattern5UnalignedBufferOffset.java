@@ -25,7 +25,7 @@ public final class Pattern5UnalignedBufferOffset {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern5UnalignedBufferOffset::run, args);
+        SampleMain.run(Pattern5UnalignedBufferOffset::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -30,7 +30,7 @@ public final class Pattern6Batch {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern6Batch::run, args);
+        SampleMain.run(Pattern6Batch::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

@@ -27,7 +27,7 @@ public final class Pattern7Stream {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern7Stream::run, args);
+        SampleMain.run(Pattern7Stream::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {

@@ -23,7 +23,7 @@ public final class PointerArithmetic {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(PointerArithmetic::run, args);
+        SampleMain.run(PointerArithmetic::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

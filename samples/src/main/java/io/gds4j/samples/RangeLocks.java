@@ -41,7 +41,7 @@ public final class RangeLocks {
                 write(driver, Path.of(args[0]), memory, 1);
             }
         } else {
-            Samples.main(RangeLocks::run, args);
+            SampleMain.run(RangeLocks::run, args);
         }
     }
 

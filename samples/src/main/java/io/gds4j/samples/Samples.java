@@ -1,17 +1,8 @@
 package io.gds4j.samples;
 
-import io.gds4j.statistics.IoPath;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
-/** All samples, and how a sample's {@code main} runs it. */
+/** The registry of all samples. It knows the samples; no sample knows it. */
 public final class Samples {
     private static final List<NamedSample> ALL = List.of(
             pattern(1, "register and deregister in each turn of the loop", Pattern1RegisterInLoop.class,
@@ -71,57 +62,5 @@ public final class Samples {
     /** {@return all samples, in the order in which to read them} */
     public static List<NamedSample> all() {
         return ALL;
-    }
-
-    /** Runs a sample with the options of a command line, in a folder of its own, and prints what it measured. */
-    static void main(Sample sample, String... options) throws IOException, InterruptedException {
-        Path folder = Files.createTempDirectory(Path.of(""), "gds-sample-");
-        try {
-            SampleResult result = sample.run(SampleArguments.read(folder, System.out::println, options));
-            lines(result).forEach(System.out::println);
-        } finally {
-            remove(folder);
-        }
-    }
-
-    /**
-     * What a sample measured, for people.
-     *
-     * @param result of a sample
-     * @return lines
-     */
-    public static List<String> lines(SampleResult result) {
-        return List.of(
-                String.format(Locale.ROOT, "%d bytes in %.4f s, %.2f GB/s, by %s",
-                        result.bytes(), result.seconds(), result.bytesPerSecond() / 1e9, paths(result.paths())),
-                result.verified() ? "verified: the bytes are right" : "VERIFICATION FAILED: bytes differ",
-                "lesson: " + result.lesson());
-    }
-
-    private static String paths(Map<IoPath, Long> paths) {
-        long all = paths.values().stream().mapToLong(Long::longValue).sum();
-        boolean several = paths.values().stream().filter(bytes -> bytes > 0).count() > 1;
-        String used = paths.entrySet().stream()
-                .filter(path -> path.getValue() > 0)
-                .sorted(Map.Entry.comparingByKey())
-                .map(path -> several
-                        ? String.format(Locale.ROOT, "%s (%.1f %%)", path.getKey(), 100.0 * path.getValue() / all)
-                        : path.getKey().toString())
-                .collect(Collectors.joining(", "));
-        return used.isEmpty() ? "a path that this backend does not count" : used;
-    }
-
-    /**
-     * Removes a folder and all in it.
-     *
-     * @param folder of a sample
-     * @throws IOException if something cannot be removed
-     */
-    public static void remove(Path folder) throws IOException {
-        try (Stream<Path> walk = Files.walk(folder)) {
-            for (Path path : walk.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        }
     }
 }

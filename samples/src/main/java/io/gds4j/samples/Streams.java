@@ -53,7 +53,7 @@ public final class Streams {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Streams::run, args);
+        SampleMain.run(Streams::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {

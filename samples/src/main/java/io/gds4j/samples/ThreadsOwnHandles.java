@@ -37,7 +37,7 @@ public final class ThreadsOwnHandles {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ThreadsOwnHandles::run, args);
+        SampleMain.run(ThreadsOwnHandles::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {

@@ -34,7 +34,7 @@ public final class ThreadsSharedHandle {
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ThreadsSharedHandle::run, args);
+        SampleMain.run(ThreadsSharedHandle::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
