@@ -1,4 +1,4 @@
-/** Model checkpoints into GPU or host memory. */
+/** Loads model checkpoints into GPU or host memory. */
 module io.gds4j.loader {
     requires transitive io.gds4j;
 

@@ -1,15 +1,15 @@
 package io.gds4j.loader;
 
 /**
- * How tensors reach aligned addresses.
+ * Describes how tensors reach aligned addresses.
  *
- * @param alignment bytes to whose multiples every tensor's address is placed
- * @param tensors tensors in the plan
- * @param alignedInFile those whose bytes begin at a multiple of it in their file
- * @param read those that are read straight to their place
- * @param gathered those that are read together with others into host memory and copied from there, because their residues
- *        differ and they are small
- * @param gatheredBytes bytes of these
+ * @param alignment alignment of every tensor's address, in bytes
+ * @param tensors number of tensors in the plan
+ * @param alignedInFile number of tensors that begin at a multiple of the alignment in their file
+ * @param read number of tensors that are read straight to their place
+ * @param gathered number of small tensors that are read into host memory together and copied from there, because their
+ *        offsets do not agree modulo the alignment
+ * @param gatheredBytes bytes of the gathered tensors
  * @since 0.1
  */
 public record AlignmentReport(

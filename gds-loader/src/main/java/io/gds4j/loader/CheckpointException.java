@@ -6,11 +6,11 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file that is no checkpoint, or a broken one: which rule, in which file, at which byte, about which tensor. The message
- * is a single line of bounded length, whatever the file contains.
+ * A file is no checkpoint, or breaks a rule. Names the rule, the file, the byte and the tensor. The message is a single line of
+ * bounded length, whatever the file contains.
  *
  * <pre>{@code
- * m.safetensors: InvalidOffset at byte 61: tensor 'b' begins at 12, but the tensor before it ends at 8
+ * m.safetensors: InvalidOffset at byte 61: tensor 'b' begins at 12, but the tensors before it end at 8
  * }</pre>
  *
  * @since 0.1
@@ -31,6 +31,8 @@ public final class CheckpointException extends CuFileException {
     }
 
     /**
+     * Creates the exception.
+     *
      * @param offset byte in the file, or -1
      * @param tensor name of the tensor concerned, or null
      * @param errno of the system call that failed, or 0
@@ -50,12 +52,23 @@ public final class CheckpointException extends CuFileException {
         return of(rule, file, -1, null, 0, detail);
     }
 
-    /** The broken rule. */
+    /** Returns the exception for a tensor that occurs in two files. */
+    static CheckpointException inTwoFiles(String tensor, Path file, Path other) {
+        return of(
+                CheckpointRule.TENSOR_IN_TWO_FILES,
+                file,
+                -1,
+                tensor,
+                0,
+                "tensor %s is also in %s".formatted(quote(tensor), other));
+    }
+
+    /** Returns the broken rule. */
     public CheckpointRule rule() {
         return rule;
     }
 
-    /** The tensor concerned, where it is one. */
+    /** Returns the tensor concerned; empty if the rule is not about one tensor. */
     public Optional<String> tensor() {
         return Optional.ofNullable(tensor);
     }
@@ -69,11 +82,12 @@ public final class CheckpointException extends CuFileException {
         return text.append(": ").append(detail()).toString();
     }
 
-    /** A name from a file, in quotes, fit for one line of a message. */
+    /** Returns a name from a file in quotes, safe for one line of a message. */
     static String quote(String name) {
         return "'" + oneLine(name, LONGEST_NAME) + "'";
     }
 
+    /** Returns the text with control characters escaped, cut after {@code longest} characters. */
     static String oneLine(String text, int longest) {
         StringBuilder line = new StringBuilder(Math.min(text.length(), longest) + 16);
         for (int i = 0; i < text.length();) {

@@ -7,13 +7,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One file of a checkpoint, as its header describes it.
+ * A file of a checkpoint, as its header describes it.
  *
- * @param path the file
- * @param size bytes in the file when its header was read
- * @param dataOffset first byte of tensor data
- * @param tensors its tensors, in the order of their data
- * @param metadata its {@code __metadata__}, empty where there is none
+ * @param path path of the file
+ * @param size size in bytes when the header was read
+ * @param dataOffset offset of the first byte of tensor data
+ * @param tensors the tensors in the order of their data
+ * @param metadata {@code __metadata__}; empty if the file has none
  * @since 0.1
  */
 public record CheckpointFile(

@@ -1,7 +1,7 @@
 package io.gds4j.loader;
 
 /**
- * Formats that {@link Checkpoint#open} reads.
+ * The formats that {@link Checkpoint#open} reads.
  *
  * @since 0.1
  */
@@ -15,7 +15,7 @@ public enum CheckpointFormat {
         this.id = id;
     }
 
-    /** The name in reports. */
+    /** Returns the name in reports. */
     public String id() {
         return id;
     }

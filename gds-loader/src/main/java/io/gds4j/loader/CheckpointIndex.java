@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.StrictJson.Malformed;
 import io.gds4j.loader.StrictJson.Token;
+import java.math.BigDecimal;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -9,25 +10,28 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** {@code model.safetensors.index.json}: which tensor is in which file. */
+/** The content of {@code model.safetensors.index.json}: which tensor is in which file. */
 final class CheckpointIndex {
+    private static final int LONGEST_NUMBER = 40;
+
     private final Path path;
     private final Map<String, String> fileOf = new LinkedHashMap<>();
-    private @Nullable Long totalSize;
+    /** {@code total_size} as written, or null. */
+    private @Nullable String totalSize;
 
     private CheckpointIndex(Path path) {
         this.path = path;
     }
 
+    /** Reads and parses an index. */
     static CheckpointIndex read(Path path) {
         return parse(path, HeaderFile.readIndex(path));
     }
 
-    static CheckpointIndex parse(Path path, byte[] json) {
+    private static CheckpointIndex parse(Path path, byte[] json) {
         int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
@@ -51,14 +55,14 @@ final class CheckpointIndex {
             switch (field) {
                 case "weight_map" -> {
                     if (mapSeen) {
-                        throw in.here("weight_map stands twice");
+                        throw in.here("weight_map occurs twice");
                     }
                     mapSeen = true;
                     weightMap(in);
                 }
                 case "metadata" -> {
                     if (metadataSeen) {
-                        throw in.here("metadata stands twice");
+                        throw in.here("metadata occurs twice");
                     }
                     metadataSeen = true;
                     metadata(in);
@@ -83,7 +87,7 @@ final class CheckpointIndex {
         while (in.next() == Token.NAME) {
             boolean total = in.text().equals("total_size");
             if (in.next() == Token.NUMBER && total) {
-                totalSize = in.unsigned("total_size");
+                totalSize = in.text();
             } else {
                 in.skip();
             }
@@ -102,11 +106,11 @@ final class CheckpointIndex {
                         in.mark(),
                         tensor,
                         0,
-                        "tensor %s is placed in %s; only names of files in the index's own folder are allowed"
+                        "the file of tensor %s is %s; only file names in the index's own folder are allowed"
                                 .formatted(CheckpointException.quote(tensor), CheckpointException.quote(file)));
             }
             if (fileOf.putIfAbsent(tensor, file) != null) {
-                throw in.here("tensor %s stands twice in weight_map".formatted(CheckpointException.quote(tensor)));
+                throw in.here("tensor %s occurs twice in weight_map".formatted(CheckpointException.quote(tensor)));
             }
         }
     }
@@ -120,23 +124,49 @@ final class CheckpointIndex {
                 && file.indexOf('\0') < 0;
     }
 
-    /** Names of the files, in the order of their first mention. */
+    /** Returns the names of the files in the order of their first occurrence. */
     Set<String> fileNames() {
         return new LinkedHashSet<>(fileOf.values());
     }
 
-    OptionalLong totalSize() {
-        return totalSize == null ? OptionalLong.empty() : OptionalLong.of(totalSize);
+    /**
+     * Compares {@code total_size} with the tensors. Writers disagree on what it counts and how to write it, and loading does
+     * not need it: a wrong value is only a warning.
+     */
+    List<String> warnings(List<CheckpointFile> files) {
+        long bytes = 0;
+        for (CheckpointFile file : files) {
+            for (TensorInfo tensor : file.tensors()) {
+                bytes += tensor.length();
+            }
+        }
+        if (totalSize == null || isNumber(totalSize, bytes)) {
+            return List.of();
+        }
+        return List.of("%s: total_size is %s, but the tensors have %d bytes"
+                .formatted(path, CheckpointException.oneLine(totalSize, LONGEST_NUMBER), bytes));
     }
 
-    /** Checks that files and map agree, in both directions. */
+    private static boolean isNumber(String text, long value) {
+        if (text.equals(Long.toString(value))) {
+            return true;
+        }
+        try {
+            // the limit keeps a hostile number of many digits from taking quadratic time
+            return text.length() <= LONGEST_NUMBER && new BigDecimal(text).compareTo(BigDecimal.valueOf(value)) == 0;
+        } catch (NumberFormatException e) {
+            return false; // an exponent beyond 32 bits
+        }
+    }
+
+    /** Checks that files and map agree in both directions. */
     void check(List<CheckpointFile> files) {
         Map<String, TensorInfo> found = new HashMap<>();
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
                 TensorInfo other = found.putIfAbsent(tensor.name(), tensor);
                 if (other != null) {
-                    throw inTwoFiles(tensor, other);
+                    throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
                 }
             }
         }
@@ -150,7 +180,7 @@ final class CheckpointIndex {
                         -1,
                         name,
                         0,
-                        "tensor %s is placed in %s, which does not hold it%s"
+                        "weight_map places tensor %s in %s, which does not contain it%s"
                                 .formatted(
                                         CheckpointException.quote(name),
                                         CheckpointException.quote(entry.getValue()),
@@ -167,20 +197,10 @@ final class CheckpointIndex {
                         -1,
                         tensor.name(),
                         0,
-                        "tensor %s is in %s, but not in weight_map"
+                        "tensor %s is in %s but not in weight_map"
                                 .formatted(CheckpointException.quote(tensor.name()), fileName(tensor)));
             }
         }
-    }
-
-    static CheckpointException inTwoFiles(TensorInfo tensor, TensorInfo other) {
-        return CheckpointException.of(
-                CheckpointRule.TENSOR_IN_TWO_FILES,
-                tensor.file(),
-                -1,
-                tensor.name(),
-                0,
-                "tensor %s is also in %s".formatted(CheckpointException.quote(tensor.name()), other.file()));
     }
 
     private static String fileName(TensorInfo tensor) {

@@ -17,8 +17,8 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Compares tensors as they stand in their target memory with their files, read by {@link FileChannel}: by another way than
- * they were loaded. On all cores, through a few MiB of memory for each.
+ * Compares tensors in their target memory with their files. Reads the files by {@link FileChannel}, independently of the load.
+ * Uses all cores, with a few MiB of memory for each.
  *
  * <pre>{@code
  * VerificationReport report = CheckpointVerifier.verify(tensors);
@@ -29,6 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CheckpointVerifier {
     private static final String FUNCTION = "CheckpointVerifier.verify";
+    /** Bytes that a thread compares at a time. */
     private static final long CHUNK = 4 << 20;
 
     /** A part of a tensor. */
@@ -56,16 +57,16 @@ public final class CheckpointVerifier {
         }
     }
 
-    /** Compares every tensor that is here. */
+    /** Compares every tensor that was not taken; see {@link #verify(LoadedTensors, LongConsumer)}. */
     public static VerificationReport verify(LoadedTensors loaded) {
         return verify(loaded, done -> {
         });
     }
 
     /**
-     * Compares every tensor that is here.
+     * Compares every tensor that was not taken.
      *
-     * @param progress told the bytes compared so far, on threads of the verifier, one call at a time
+     * @param progress receives the bytes compared so far, on threads of the verifier, one call at a time
      * @throws io.gds4j.error.CuFileException IO_ERROR if a file cannot be read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
@@ -82,8 +83,7 @@ public final class CheckpointVerifier {
                     channels.put(file, open(file));
                 }
             }
-            TensorDigest.runInterruptibly(
-                    new Workers("gds-verify-", Workers.cores(), parts.size(), Comparison::new), FUNCTION);
+            new Workers("gds-verify-", Workers.cores(), parts.size(), Comparison::new).run(FUNCTION);
         } finally {
             channels.values().forEach(CheckpointVerifier::closeQuietly);
         }
@@ -108,7 +108,7 @@ public final class CheckpointVerifier {
         try {
             channel.close();
         } catch (IOException e) {
-            // only read from: nothing is lost
+            // opened for reading: no data can be lost
         }
     }
 
@@ -121,7 +121,7 @@ public final class CheckpointVerifier {
         progress.accept(bytes);
     }
 
-    /** One thread's memory: what the file holds, and what the target holds. */
+    /** Compares parts on one thread, in its own memory for the bytes of the file and of the target. */
     private final class Comparison implements Workers.Worker {
         private final Arena arena = Arena.ofConfined();
         private final MemorySegment expected = arena.allocate(CHUNK, 4096);

@@ -5,14 +5,14 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Element types of tensors, named as safetensors names them, in the order by which its writer sorts tensors.
+ * Element types of tensors, with the names of safetensors, in the order by which its writer sorts tensors.
  *
  * @since 0.1
  */
 public enum DType {
     /** One byte, 0 or 1. */
     BOOL(8),
-    /** 4-bit float, two to a byte; shapes count single values. */
+    /** 4-bit float, two in a byte; shapes count single values. */
     F4(4),
     /** 6-bit float with 2 exponent bits. */
     F6_E2M3(6),
@@ -55,12 +55,12 @@ public enum DType {
         this.bits = bits;
     }
 
-    /** Bits of one element. */
+    /** Returns the bits of one element. */
     public int bits() {
         return bits;
     }
 
-    /** The type of this name, as files spell it; empty for a name that safetensors does not define. */
+    /** Returns the type with this name in files; empty for a name that safetensors does not define. */
     public static Optional<DType> of(String name) {
         return Optional.ofNullable(BY_NAME.get(name));
     }

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
@@ -16,16 +17,18 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 
-/** Reads the small parts of checkpoint files: headers and indexes. Turns every failure into one that names the rule. */
+/** Reads headers and indexes of checkpoints. Every failure names the broken rule. */
 final class HeaderFile {
     private static final int LENGTH_BYTES = 8;
+    /** Largest header of the reference implementation, in bytes. */
     private static final long MAX_HEADER = 100_000_000;
+    /** Largest index, in bytes; the same limit as for headers. */
     private static final long MAX_INDEX = 100_000_000;
 
     private HeaderFile() {
     }
 
-    /** Attributes of what a path leads to; anything but a regular file or a folder is refused, before it is opened. */
+    /** Returns the attributes of a file or folder; refuses anything else before opening it. */
     static BasicFileAttributes attributes(Path path) {
         BasicFileAttributes attributes;
         try {
@@ -37,15 +40,14 @@ final class HeaderFile {
             // opening a pipe would wait for a writer
             throw CheckpointException.of(
                     CheckpointRule.FILE_TYPE, path,
-                    "neither a regular file nor a folder, but a pipe, socket or device");
+                    "a pipe, socket or device, not a regular file or folder");
         }
         return attributes;
     }
 
-    /** Attributes of what has to be a regular file. */
-    static void requireRegular(Path path) {
+    private static void requireRegular(Path path) {
         if (attributes(path).isDirectory()) {
-            throw CheckpointException.of(CheckpointRule.FILE_TYPE, path, "a folder, where a file has to be");
+            throw CheckpointException.of(CheckpointRule.FILE_TYPE, path, "a folder instead of a file");
         }
     }
 
@@ -86,7 +88,7 @@ final class HeaderFile {
         }
     }
 
-    /** All of a small file. */
+    /** Reads a whole index. */
     static byte[] readIndex(Path path) {
         requireRegular(path);
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
@@ -114,7 +116,7 @@ final class HeaderFile {
                         end,
                         null,
                         0,
-                        "the file became shorter while its header was read");
+                        "the file shrank while its header was read");
             }
         }
         return buffer.array();
@@ -130,13 +132,13 @@ final class HeaderFile {
         return "";
     }
 
-    /** What an exception of java.nio means for whoever asked for a checkpoint. */
+    /** Returns the exception of the loader for an exception of java.nio. */
     static CuFileException failure(Path path, IOException e) {
         return switch (e) {
             case ClosedByInterruptException interrupted ->
                 // the JDK leaves the thread's flag set
                 CuFileException.builder("Checkpoint")
-                        .error(io.gds4j.error.CuFileError.IO_ERROR)
+                        .error(CuFileError.IO_ERROR)
                         .errno(Errno.EINTR)
                         .path(path)
                         .detail("interrupted while a header was read")

@@ -1,21 +1,25 @@
 package io.gds4j.loader;
 
 /**
- * How a writer ends the header: with spaces, which every reader passes over.
+ * How a writer pads the header with spaces, which every reader skips.
  *
  * @since 0.1
  */
 public enum HeaderPadding {
-    /** Data begins at a multiple of 4096: direct I/O needs no unaligned first block. */
+    /** Data begins at a multiple of 4096, so direct I/O needs no unaligned first block. */
     PAGE,
-    /** Data begins at a multiple of 8, as the reference writer does it. */
+    /** Data begins at a multiple of 8, as with the reference writer. */
     EIGHT,
-    /** No padding, as other writers do it: data begins anywhere. */
+    /** No padding, as with some other writers: data begins anywhere. */
     NONE,
-    /** Data begins at an odd byte: for tests. */
+    /** Data begins at an odd byte, for tests. */
     ODD;
 
-    /** Spaces to put behind so many bytes of JSON. */
+    /**
+     * Returns the number of spaces after the JSON text.
+     *
+     * @param json length of the JSON text in bytes
+     */
     int spaces(int json) {
         int end = Long.BYTES + json;
         return switch (this) {

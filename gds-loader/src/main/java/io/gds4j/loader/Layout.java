@@ -5,33 +5,36 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where every tensor of a plan goes and which reads bring it there.
+ * Where every tensor of a plan goes, and which reads bring it there.
  *
- * @param files files that are read
- * @param slabs destination memory
- * @param tensors placed tensors, file by file in the order of their data
- * @param works reads in the order of the files; each may run on its own
+ * @param files files to read
+ * @param blocks destination memory
+ * @param tensors tensors with their places, file by file in the order of their data
+ * @param works reads in the order of the files; they are independent of each other
  */
-record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> tensors, List<Work> works) {
+record Layout(List<CheckpointFile> files, List<BlockSpec> blocks, List<Placed> tensors, List<Work> works) {
     /**
-     * A piece of destination memory.
+     * A block of destination memory to allocate or to use.
      *
-     * @param bytes what it takes, with room to move its origin to a multiple of {@code alignment}
-     * @param alignment of the origin, from which offsets count
-     * @param foreign memory of the caller, or null where the loader allocates
+     * @param bytes size, with room to move the origin to a multiple of {@code alignment}
+     * @param alignment alignment of the origin in bytes; offsets count from the origin
+     * @param callerMemory memory of the caller, or null if the loader allocates
      */
-    record SlabSpec(long bytes, long alignment, @Nullable MemoryRange foreign) {
-        /** Bytes from an address to the first aligned one. */
+    record BlockSpec(long bytes, long alignment, @Nullable MemoryRange callerMemory) {
+        /** Returns the bytes from {@code address} to the first aligned address. */
         long originOffset(long address) {
             return -address & (alignment - 1);
         }
     }
 
-    /** A tensor and its place: bytes from a slab's origin. */
-    record Placed(TensorInfo tensor, int slab, long offset) {
+    /** A tensor and its place: a block and the bytes from that block's origin. */
+    record Placed(TensorInfo tensor, int block, long offset) {
     }
 
-    /** A unit of work for one thread. Told apart by instanceof: a pattern switch takes longer to link than a load has. */
+    /**
+     * A unit of work for one thread. Code distinguishes the kinds with instanceof: linking a pattern switch takes longer than
+     * a small load.
+     */
     sealed interface Work {
         /** Index into {@link Layout#files}. */
         int file();
@@ -39,10 +42,10 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
         /** First byte in the file. */
         long fileOffset();
 
-        /** Tensors that it brings bytes of. */
+        /** Number of tensors of which it brings bytes. */
         int tensorCount();
 
-        /** One of them: an index into {@link Layout#tensors}. */
+        /** The tensor with index {@code i} among them, as an index into {@link Layout#tensors}. */
         int tensor(int i);
 
         /** Tensor bytes that it brings. */
@@ -50,14 +53,14 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
     }
 
     /**
-     * One read straight to the destination; may begin or end within a tensor, and begin before the first one.
+     * One read straight to the destination. It may begin or end within a tensor, and begin before the first one.
      *
-     * @param last the last tensor it brings bytes of
-     * @param slab destination
-     * @param slabOffset where the first byte goes
+     * @param last the last tensor of which it brings bytes
+     * @param block destination
+     * @param blockOffset offset of the first byte from the block's origin
      */
     record Direct(
-            int file, long fileOffset, long length, int first, int last, long tensorBytes, int slab, long slabOffset)
+            int file, long fileOffset, long length, int first, int last, long tensorBytes, int block, long blockOffset)
             implements
                 Work {
         @Override
@@ -72,20 +75,20 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
     }
 
     /**
-     * Reads of small tensors into host memory, from where each is copied to its place.
+     * Reads of small tensors into host memory, from which each tensor is copied to its place.
      *
-     * @param extents what to read
-     * @param pieces tensors within what was read
-     * @param slab destination of the image, or -1 if each tensor goes to memory of its own
-     * @param imageOffset where the image of all pieces stands in the slab
-     * @param imageBytes its length
+     * @param extents ranges of the file to read
+     * @param pieces tensors within the extents
+     * @param block destination of the image, or -1 if each tensor has memory of its own
+     * @param imageOffset offset of the image from the block's origin; the image holds all pieces at their final distances
+     * @param imageBytes length of the image
      */
     record Gather(
             int file,
             List<Extent> extents,
             List<Piece> pieces,
             long tensorBytes,
-            int slab,
+            int block,
             long imageOffset,
             long imageBytes)
             implements
@@ -106,24 +109,24 @@ record Layout(List<CheckpointFile> files, List<SlabSpec> slabs, List<Placed> ten
         }
     }
 
-    /** A range of the file and where it goes in the staging memory. */
+    /** A range of the file and its offset in the staging memory. */
     record Extent(long fileOffset, long length, long stagingOffset) {
     }
 
-    /** A tensor (index into {@link Layout#tensors}) within the staging memory. */
+    /** A tensor (index into {@link Layout#tensors}) and its offset in the staging memory. */
     record Piece(int tensor, long stagingOffset) {
     }
 
-    /** Bytes of destination memory. */
+    /** Returns the bytes of destination memory. */
     long destinationBytes() {
         long sum = 0;
-        for (SlabSpec slab : slabs) {
-            sum += slab.bytes();
+        for (BlockSpec block : blocks) {
+            sum += block.bytes();
         }
         return sum;
     }
 
-    /** Tensor bytes. */
+    /** Returns the bytes of all tensors. */
     long tensorBytes() {
         long sum = 0;
         for (Work work : works) {

@@ -2,12 +2,12 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.Layout.Direct;
 import io.gds4j.loader.Layout.Extent;
 import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Piece;
 import io.gds4j.loader.Layout.Placed;
-import io.gds4j.loader.Layout.SlabSpec;
 import io.gds4j.loader.Layout.Work;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
@@ -20,29 +20,29 @@ import org.jspecify.annotations.Nullable;
  * Turns tensors into places and reads. Pure: no I/O.
  *
  * <p>
- * The tensors of a file fall into runs: consecutive, without a gap, all at the same residue modulo the alignment. A run
- * moves as one block to an address that aligns all of its tensors at once, so it is read straight to its place in large
- * requests that begin at a page boundary of the file; room for the bytes before the first tensor is left in the slab. In
- * most models a whole file is one run. Runs of less than a MiB whose neighbours have other residues are gathered: read
- * together into host memory, and copied from there to places of their own.
+ * The planner cuts the tensors of a file into runs: consecutive tensors without a gap whose offsets agree modulo the
+ * alignment. One address aligns all tensors of a run, so the planner reads a run straight to its place. These reads are large
+ * and begin at a page boundary of the file; the block has room for the bytes before the first tensor. In most models a whole
+ * file is one run. The planner gathers runs of less than a MiB between other runs: one read brings several of them into host
+ * memory, and each tensor is copied from there to its place.
  */
 final class LayoutPlanner {
     private static final long PAGE = 4096;
-    /** A run of this size is worth a request of its own. */
+    /** Smallest run, in bytes, that is read by a request of its own. */
     private static final long DIRECT_MINIMUM = 1 << 20;
-    /** Reading through a gap of this size costs less than another request. */
+    /** Largest gap, in bytes, that costs less to read than another request. */
     private static final long READ_THROUGH = 64 << 10;
 
     private final LoadOptions options;
     private final long directMinimum;
     private final List<CheckpointFile> files = new ArrayList<>();
-    private final List<SlabSpec> slabs = new ArrayList<>();
+    private final List<BlockSpec> blocks = new ArrayList<>();
     private final List<Placed> placed = new ArrayList<>();
     private final List<Work> works = new ArrayList<>();
 
-    /** Bytes given away of the caller's destination, if it is one for all. */
+    /** Bytes of the caller's destination that are assigned, if all tensors share one. */
     private long intoUsed;
-    /** Tensor bytes that no request brings yet. */
+    /** Tensor bytes that no request covers yet. */
     private long left;
 
     private LayoutPlanner(LoadOptions options, long bytes) {
@@ -51,10 +51,11 @@ final class LayoutPlanner {
         this.directMinimum = Math.min(DIRECT_MINIMUM, options.gatherBytes() / 2);
     }
 
-    static Layout plan(Checkpoint checkpoint, LoadOptions options) {
-        List<List<TensorInfo>> chosen = new ArrayList<>(checkpoint.files().size());
+    /** Plans the load of the tensors that pass the filter of the options. */
+    static Layout plan(List<CheckpointFile> files, LoadOptions options) {
+        List<List<TensorInfo>> chosen = new ArrayList<>(files.size());
         long bytes = 0;
-        for (CheckpointFile file : checkpoint.files()) {
+        for (CheckpointFile file : files) {
             List<TensorInfo> ofFile = new ArrayList<>(file.tensors().size());
             for (TensorInfo tensor : file.tensors()) {
                 if (options.filter().test(tensor)) {
@@ -67,17 +68,17 @@ final class LayoutPlanner {
         LayoutPlanner planner = new LayoutPlanner(options, bytes);
         for (int i = 0; i < chosen.size(); i++) {
             if (!chosen.get(i).isEmpty()) {
-                planner.file(checkpoint.files().get(i), chosen.get(i));
+                planner.file(files.get(i), chosen.get(i));
             }
         }
         return new Layout(
                 List.copyOf(planner.files),
-                List.copyOf(planner.slabs),
+                List.copyOf(planner.blocks),
                 List.copyOf(planner.placed),
                 List.copyOf(planner.works));
     }
 
-    /** Tensors {@code first} to {@code last} (indices into the whole plan), from {@code begin} to {@code end} in the file. */
+    /** Tensors {@code first} to {@code last} (indices into the whole plan), at {@code begin} to {@code end} of the file. */
     private record Run(int first, int last, long begin, long end) {
         long length() {
             return end - begin;
@@ -88,22 +89,22 @@ final class LayoutPlanner {
         int fileIndex = files.size();
         files.add(file);
         Function<TensorInfo, MemoryRange> destinations = options.destinations();
-        Slab slab = destinations == null ? new Slab(slabs.size()) : null;
+        Block block = destinations == null ? new Block(blocks.size()) : null;
         int base = placed.size();
         for (TensorInfo tensor : chosen) {
-            placed.add(slab == null ? foreign(tensor, destinations) : new Placed(tensor, slab.index, 0));
+            placed.add(block == null ? ofCaller(tensor, destinations) : new Placed(tensor, block.index, 0));
         }
-        List<Run> runs = runs(chosen, base, slab == null);
+        List<Run> runs = runs(chosen, base, block == null);
         List<Run> small = new ArrayList<>();
         List<Work> work = new ArrayList<>();
         for (Run run : runs) {
             if (run.length() >= directMinimum || runs.size() == 1) {
-                direct(fileIndex, run, slab, work);
+                direct(fileIndex, run, block, work);
             } else {
                 small.add(run);
             }
         }
-        Gathering gathering = new Gathering(fileIndex, slab, work);
+        Gathering gathering = new Gathering(fileIndex, block, work);
         for (Run run : small) {
             for (int i = run.first; i <= run.last; i++) {
                 if (placed.get(i).tensor().length() > 0) {
@@ -114,12 +115,12 @@ final class LayoutPlanner {
         gathering.flush();
         work.sort((one, other) -> Long.compare(one.fileOffset(), other.fileOffset()));
         works.addAll(work);
-        if (slab != null) {
-            slab.finish();
+        if (block != null) {
+            block.finish();
         }
     }
 
-    private Placed foreign(TensorInfo tensor, @Nullable Function<TensorInfo, MemoryRange> destinations) {
+    private Placed ofCaller(TensorInfo tensor, @Nullable Function<TensorInfo, MemoryRange> destinations) {
         MemoryRange range = Objects.requireNonNull(
                 Objects.requireNonNull(destinations).apply(tensor), "destination of " + tensor.name());
         if (range.length() < tensor.length()) {
@@ -129,11 +130,16 @@ final class LayoutPlanner {
                     "the destination of tensor %s has %d bytes, it needs %d"
                             .formatted(CheckpointException.quote(tensor.name()), range.length(), tensor.length()));
         }
-        slabs.add(new SlabSpec(range.length(), 1, range));
-        return new Placed(tensor, slabs.size() - 1, 0);
+        DestinationBlock.checkAccess(range);
+        blocks.add(new BlockSpec(range.length(), 1, range));
+        return new Placed(tensor, blocks.size() - 1, 0);
     }
 
-    /** Cuts the tensors that have bytes into runs. */
+    /**
+     * Cuts the tensors that have bytes into runs.
+     *
+     * @param single true to make each tensor a run of its own
+     */
     private List<Run> runs(List<TensorInfo> chosen, int base, boolean single) {
         List<Run> runs = new ArrayList<>();
         Run run = null;
@@ -156,28 +162,28 @@ final class LayoutPlanner {
         return runs;
     }
 
-    private void direct(int file, Run run, @Nullable Slab slab, List<Work> work) {
-        // memory of the caller has no room for the bytes that precede the tensor in its page
-        long head = slab == null ? 0 : run.begin & (PAGE - 1);
-        int slabIndex;
+    private void direct(int file, Run run, @Nullable Block block, List<Work> work) {
+        // memory of the caller has no room for the bytes before the tensor in its page
+        long head = block == null ? 0 : run.begin & (PAGE - 1);
+        int blockIndex;
         long start;
-        if (slab == null) {
-            slabIndex = placed.get(run.first).slab();
+        if (block == null) {
+            blockIndex = placed.get(run.first).block();
             start = 0;
         } else {
-            slabIndex = slab.index;
-            start = slab.reserve(run.begin, head, run.length());
+            blockIndex = block.index;
+            start = block.reserve(run.begin, head, run.length());
             for (int i = run.first; i <= run.last; i++) {
                 TensorInfo tensor = placed.get(i).tensor();
                 if (tensor.length() > 0) {
-                    placed.set(i, new Placed(tensor, slab.index, start + head + tensor.fileOffset() - run.begin));
+                    placed.set(i, new Placed(tensor, block.index, start + head + tensor.fileOffset() - run.begin));
                 }
             }
         }
         long begin = run.begin - head;
         int first = run.first;
         for (long at = begin; at < run.end;) {
-            // equal parts of what is left of the run; requests after the first begin at page boundaries of the file too
+            // equal parts of the rest of the run; all requests after the first begin at page boundaries of the file, too
             long length = run.end - at;
             long count = Math.ceilDiv(length, options.requestSize(left));
             long end = Math.min(run.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
@@ -189,7 +195,7 @@ final class LayoutPlanner {
                 last++;
             }
             long tensorBytes = end - Math.max(at, run.begin);
-            work.add(new Direct(file, at, end - at, first, last, tensorBytes, slabIndex, start + at - begin));
+            work.add(new Direct(file, at, end - at, first, last, tensorBytes, blockIndex, start + at - begin));
             left -= tensorBytes;
             at = end;
         }
@@ -198,7 +204,7 @@ final class LayoutPlanner {
     /** Collects small tensors of one file into reads of bounded size. */
     private final class Gathering {
         private final int file;
-        private final @Nullable Slab slab;
+        private final @Nullable Block block;
         private final List<Work> work;
         private final long limit = options.gatherBytes();
         private List<Extent> extents = new ArrayList<>();
@@ -207,9 +213,9 @@ final class LayoutPlanner {
         private long tensorBytes;
         private long imageBytes;
 
-        Gathering(int file, @Nullable Slab slab, List<Work> work) {
+        Gathering(int file, @Nullable Block block, List<Work> work) {
             this.file = file;
-            this.slab = slab;
+            this.block = block;
             this.work = work;
         }
 
@@ -242,7 +248,7 @@ final class LayoutPlanner {
             return tensor.fileOffset() - (last.fileOffset() + last.length()) <= READ_THROUGH;
         }
 
-        /** Staging memory keeps the file's offset within the page, so that direct I/O needs no copy of its own. */
+        /** Returns an offset that equals the file's modulo the page, so that direct I/O needs no extra copy. */
         private long stagingOffset(TensorInfo tensor) {
             long end = 0;
             if (!extents.isEmpty()) {
@@ -269,11 +275,11 @@ final class LayoutPlanner {
                 return;
             }
             long image = 0;
-            if (slab != null) {
-                image = slab.reserve(imageBytes);
+            if (block != null) {
+                image = block.reserve(imageBytes);
                 for (int i = 0; i < pieces.size(); i++) {
                     int index = pieces.get(i).tensor();
-                    placed.set(index, new Placed(placed.get(index).tensor(), slab.index, image + offsets.get(i)));
+                    placed.set(index, new Placed(placed.get(index).tensor(), block.index, image + offsets.get(i)));
                 }
             }
             work.add(new Gather(
@@ -281,7 +287,7 @@ final class LayoutPlanner {
                     List.copyOf(extents),
                     List.copyOf(pieces),
                     tensorBytes,
-                    slab == null ? -1 : slab.index,
+                    block == null ? -1 : block.index,
                     image,
                     imageBytes));
             extents = new ArrayList<>();
@@ -292,48 +298,50 @@ final class LayoutPlanner {
         }
     }
 
-    /** Destination memory of one file, filled from its origin on. */
-    private final class Slab {
+    /** Destination memory of one file, assigned from its origin upwards. */
+    private final class Block {
         private final int index;
         private final long originAlignment = Math.max(options.alignment(), PAGE);
         private long used;
 
-        Slab(int index) {
+        Block(int index) {
             this.index = index;
-            // holds the place: its size is known when the file is done
-            slabs.add(new SlabSpec(0, originAlignment, null));
+            // a placeholder: finish() knows the size
+            blocks.add(new BlockSpec(0, originAlignment, null));
         }
 
-        /** Room for a run behind {@code head} bytes of its page; the tensor after the head is aligned. Where the head begins. */
+        /** Reserves room for {@code head} bytes and an aligned run after them; returns the offset of the head. */
         long reserve(long fileOffset, long head, long length) {
             boolean congruent = fileOffset % options.alignment() == 0 && options.alignment() <= PAGE;
-            // when it costs nothing, file and memory agree modulo the page too
+            // where it costs no memory, file and memory agree modulo the page, too
             long at = congruent ? alignUp(used, PAGE) + head : alignUp(used + head, options.alignment());
             used = at + length;
             return at - head;
         }
 
+        /** Reserves aligned room and returns its offset. */
         long reserve(long length) {
             long at = alignUp(used, options.alignment());
             used = at + length;
             return at;
         }
 
+        /** Records the final size, and the part of the caller's memory if there is one. */
         void finish() {
             long bytes = used + originAlignment;
             MemoryRange into = options.into();
             if (into == null) {
-                slabs.set(index, new SlabSpec(bytes, originAlignment, null));
+                blocks.set(index, new BlockSpec(bytes, originAlignment, null));
                 return;
             }
             if (bytes > into.length() - intoUsed) {
                 throw CuFileException.of(
                         CuFileError.CUDA_POINTER_RANGE_ERROR,
                         "LoadPlan",
-                        "the destination has %d bytes; %d are used when %d more are needed for %s"
-                                .formatted(into.length(), intoUsed, bytes, files.getLast().path()));
+                        "the destination has %d bytes, of which %d are used; %s needs %d more"
+                                .formatted(into.length(), intoUsed, files.getLast().path(), bytes));
             }
-            slabs.set(index, new SlabSpec(bytes, originAlignment, into.slice(intoUsed, bytes)));
+            blocks.set(index, new BlockSpec(bytes, originAlignment, into.slice(intoUsed, bytes)));
             intoUsed += bytes;
         }
     }

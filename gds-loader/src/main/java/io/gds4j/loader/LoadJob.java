@@ -7,16 +7,15 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.Layout.Direct;
 import io.gds4j.loader.Layout.Extent;
 import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Placed;
-import io.gds4j.loader.Layout.SlabSpec;
 import io.gds4j.loader.Layout.Work;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
@@ -27,17 +26,17 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of a plan: opens files, allocates, lets worker threads take reads in order until none is left, and either hands
- * all tensors over or frees everything.
+ * One run of a plan: opens files, allocates memory, and lets worker threads take the reads in order. It either returns all
+ * tensors or frees everything and throws.
  */
-final class LoadJob {
+final class LoadJob implements LoadFuture.Job {
     private final LoadPlan plan;
     private final Layout layout;
     private final CuFileDriver driver;
     private final LoadListener listener;
 
     private final List<CuFileHandle> handles = new ArrayList<>();
-    private final List<Slab> slabs = new ArrayList<>();
+    private final List<DestinationBlock> blocks = new ArrayList<>();
     private final Workers workers;
     private final AtomicLong stagingBytes = new AtomicLong();
     private final AtomicInteger requests = new AtomicInteger();
@@ -55,8 +54,9 @@ final class LoadJob {
         this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
 
-    /** Loads; on the thread whose interrupt ends it. */
-    LoadedTensors run() {
+    /** Loads; an interrupt of the calling thread ends the load. */
+    @Override
+    public LoadedTensors run() {
         runner = Thread.currentThread();
         long start = System.nanoTime();
         boolean done = false;
@@ -75,19 +75,20 @@ final class LoadJob {
         } finally {
             if (!done) {
                 closeFiles();
-                slabs.forEach(Slab::letGo);
+                blocks.forEach(DestinationBlock::release);
             }
         }
     }
 
-    /** Ends the load: pieces in flight drain, then {@link #run} frees everything and throws. */
-    void cancel() {
+    /** Ends the load: pieces in flight end first, then {@link #run} frees everything and throws. */
+    @Override
+    public void cancel() {
         stopped = true;
         workers.stop();
     }
 
-    /** True on threads that this load waits for. */
-    boolean isOwnThread() {
+    @Override
+    public boolean isOwnThread() {
         return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
@@ -109,16 +110,16 @@ final class LoadJob {
     }
 
     private void allocate() {
-        for (SlabSpec spec : layout.slabs()) {
+        for (BlockSpec spec : layout.blocks()) {
             checkStopped();
-            MemoryRange foreign = spec.foreign();
-            if (foreign != null) {
-                slabs.add(new Slab(foreign, null, spec.originOffset(foreign.address())));
+            MemoryRange caller = spec.callerMemory();
+            if (caller != null) {
+                blocks.add(new DestinationBlock(caller, null, spec.originOffset(caller.address())));
             } else {
                 LoadOptions options = plan.options();
                 MemoryAllocation memory =
                         driver.allocator().allocate(options.kind(), spec.bytes(), options.device());
-                slabs.add(new Slab(
+                blocks.add(new DestinationBlock(
                         memory.range(),
                         memory,
                         spec.originOffset(memory.range().address())));
@@ -133,9 +134,8 @@ final class LoadJob {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw interrupted();
-        } catch (IOException e) {
-            throw new AssertionError("reads throw no checked exception", e);
         }
+        workers.<RuntimeException>throwFailure();
         if (!done) {
             throw interrupted();
         }
@@ -170,7 +170,7 @@ final class LoadJob {
                 .errno(Errno.EINTR)
                 .path(plan.checkpoint().path())
                 .transferred(progress.bytes())
-                .detail("the load was cancelled, everything it placed is freed")
+                .detail("the load was cancelled; its memory is freed")
                 .buildInterrupted();
     }
 
@@ -203,14 +203,14 @@ final class LoadJob {
     private LoadedTensors tensors(LoadReport report) {
         Map<String, LoadedTensors.Held> held = LinkedHashMap.newLinkedHashMap(layout.tensors().size());
         for (Placed placed : layout.tensors()) {
-            Slab slab = slabs.get(placed.slab());
-            MemoryRange range = slab.range(placed.offset(), placed.tensor().length());
-            held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), slab));
+            DestinationBlock block = blocks.get(placed.block());
+            MemoryRange range = block.range(placed.offset(), placed.tensor().length());
+            held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), block));
         }
-        return new LoadedTensors(held, slabs, driver.allocator(), report);
+        return new LoadedTensors(held, blocks, driver.allocator(), report);
     }
 
-    /** Takes reads; keeps host memory for gathered tensors from one to the next. */
+    /** Does the reads of one thread; reuses its staging memory from one gather to the next. */
     private final class Reader implements Workers.Worker {
         private @Nullable StagingMemory staging;
 
@@ -218,15 +218,15 @@ final class LoadJob {
         public void work(int number) {
             Work work = layout.works().get(number);
             if (work instanceof Direct direct) {
-                Slab slab = slabs.get(direct.slab());
-                long bufferOffset = slab.origin() + direct.slabOffset();
-                read(direct.file(), slab.memory(), direct.length(), direct.fileOffset(), bufferOffset);
+                DestinationBlock block = blocks.get(direct.block());
+                long bufferOffset = block.origin() + direct.blockOffset();
+                read(direct.file(), block.memory(), direct.length(), direct.fileOffset(), bufferOffset);
             } else if (work instanceof Gather gather) {
                 StagingMemory memory = staging();
                 for (Extent extent : gather.extents()) {
                     read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
                 }
-                memory.place(layout, gather, slabs);
+                memory.place(layout, gather, blocks);
             }
             progress.done(work);
         }

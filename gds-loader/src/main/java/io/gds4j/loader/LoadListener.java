@@ -3,22 +3,23 @@ package io.gds4j.loader;
 import java.nio.file.Path;
 
 /**
- * Follows a load. Called on the loader's threads, one call at a time; a slow listener slows the load down, an exception ends
- * it. Must not close the tensors' driver or wait for the load.
+ * Receives the events of a load. The loader calls it on its own threads, one call at a time, so a slow listener slows the
+ * load down. An exception ends the load, which throws it as it is. A listener must not close the driver of the load and must
+ * not wait for the load.
  *
  * @since 0.1
  */
 public interface LoadListener {
-    /** Listens to nothing. */
+    /** A listener that ignores all events. */
     LoadListener NONE = new LoadListener() {
     };
 
-    /** Headers, files and memory are ready; data comes now. */
+    /** Called once, after files are open and memory is allocated, before the first byte is read. */
     default void started(LoadPlan plan) {
     }
 
     /**
-     * A request is done.
+     * Called after each request.
      *
      * @param bytesDone tensor bytes in place so far
      * @param bytesTotal tensor bytes of the plan
@@ -27,7 +28,7 @@ public interface LoadListener {
     default void progress(long bytesDone, long bytesTotal, Path file) {
     }
 
-    /** All bytes of this tensor are in place. Tensors without bytes are not announced. */
+    /** Called when all bytes of a tensor are in place; never for a tensor without bytes. */
     default void tensorPlaced(TensorInfo tensor) {
     }
 }

@@ -6,7 +6,7 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** What a {@link LoadPlan} was asked for; its methods document and check the values. */
+/** The options of a {@link LoadPlan}, whose methods document and check the values. */
 record LoadOptions(
         Predicate<TensorInfo> filter,
         MemoryKind kind,
@@ -19,6 +19,7 @@ record LoadOptions(
         int requestsInFlight,
         boolean direct) {
 
+    /** Bounds, in bytes, of a request whose size the loader chooses. */
     private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
     private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 
@@ -110,10 +111,10 @@ record LoadOptions(
     }
 
     /**
-     * Bytes of the next request at most: as asked, or large while much is left and smaller towards the end, so that threads
-     * seldom pause between requests and still end together (guided self-scheduling).
+     * Returns the largest size of the next request, in bytes. Automatic sizes are large while much is left and shrink towards
+     * the end (guided self-scheduling), so that threads seldom change requests and still end together.
      *
-     * @param left bytes of the load that no request brings yet
+     * @param left bytes of the load that no request covers yet
      */
     long requestSize(long left) {
         if (requestSize > 0) {
@@ -122,7 +123,7 @@ record LoadOptions(
         return Math.clamp(left / (2L * requestsInFlight), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
     }
 
-    /** Bytes that one gathering read may hold in host memory, twice: as read, and as placed. */
+    /** Returns the bytes of one half of a worker's {@link StagingMemory}. */
     long gatherBytes() {
         return Math.min(16L << 20, stagingBudget / (2L * requestsInFlight)) & -4096L;
     }

@@ -16,8 +16,8 @@ import java.util.regex.PatternSyntaxException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which tensors of a checkpoint go where, and in which requests. Immutable: each method that changes something returns a
- * new plan; the others say what {@link #load} would do.
+ * Describes which tensors of a checkpoint to load, into which memory, and by which requests. Immutable: methods that change an
+ * option return a new plan; the other methods describe what {@link #load} would do.
  *
  * <pre>{@code
  * LoadPlan plan = checkpoint.plan().include("^model\\.layers\\.").to(MemoryKind.CUDA_DEVICE, 0);
@@ -28,9 +28,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * Unless told otherwise there is one allocation (a slab) for each file, in which every tensor stands at a multiple of
- * {@link #alignment(long)}. The bytes are read in few large requests that begin at page boundaries of the file, several of
- * them in flight. Thread-safe.
+ * By default the load makes one allocation for each file and places every tensor at a multiple of {@link #alignment(long)}. It
+ * reads the bytes by few large requests that begin at page boundaries of the file, several of them at a time. Thread-safe.
  *
  * @since 0.1
  */
@@ -56,14 +55,14 @@ public final class LoadPlan {
         return new LoadPlan(checkpoint, changed);
     }
 
-    /** The checkpoint to load from. */
+    /** Returns the checkpoint to load from. */
     public Checkpoint checkpoint() {
         return checkpoint;
     }
 
     /**
-     * Only tensors in whose name the expression is found ({@link java.util.regex.Matcher#find}); narrows what was chosen
-     * before.
+     * Keeps only tensors in whose name the expression is found ({@link java.util.regex.Matcher#find}). Narrows the current
+     * choice.
      *
      * @throws CuFileException INVALID_VALUE for a malformed expression
      */
@@ -78,21 +77,25 @@ public final class LoadPlan {
         return select(tensor -> pattern.matcher(tensor.name()).find());
     }
 
-    /** Only tensors that pass; narrows what was chosen before. May be called on any thread, more than once for a tensor. */
+    /**
+     * Keeps only tensors that the filter accepts. Narrows the current choice.
+     *
+     * @param filter called on any thread, possibly several times for a tensor
+     */
     public LoadPlan select(Predicate<TensorInfo> filter) {
         return with(options.withFilter(Objects.requireNonNull(filter, "filter")));
     }
 
-    /** Into memory of this kind, of GPU 0 or of the host. */
+    /** Loads into memory of this kind, of GPU 0 or of the host. */
     public LoadPlan to(MemoryKind kind) {
         return to(kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
     }
 
     /**
-     * Into memory of this kind, allocated by the load and owned by its {@link LoadedTensors}.
+     * Loads into memory of this kind. The load allocates it, and its {@link LoadedTensors} own it.
      *
      * @param device ordinal of the GPU; {@link MemoryRange#NO_DEVICE} for host kinds that need none
-     * @throws CuFileException INVALID_VALUE for a GPU's memory without a GPU
+     * @throws CuFileException INVALID_VALUE for a CUDA kind without a device
      */
     public LoadPlan to(MemoryKind kind, int device) {
         if (kind.isCuda() && device < 0) {
@@ -102,48 +105,53 @@ public final class LoadPlan {
     }
 
     /**
-     * Into one range of the caller's, file behind file; it has to hold {@link #destinationBytes}. The caller keeps it
-     * allocated while the tensors are in use, and frees it.
+     * Loads all files, one after the other, into memory of the caller. The caller keeps it allocated while the tensors are in
+     * use, and frees it. Threads of the loader write to it, so it must not be a segment of a confined arena.
      *
-     * @throws CuFileException PERMISSION_DENIED for a range over a read-only segment; {@link #load} and whatever inspects the
-     *         plan throw CUDA_POINTER_RANGE_ERROR if it is too small
+     * @param destination at least {@link #destinationBytes} bytes
+     * @throws CuFileException PERMISSION_DENIED for a read-only segment, CUDA_POINTER_INVALID for a segment of a confined
+     *         arena. If the range is too small, {@link #load} and the methods that inspect the plan throw
+     *         CUDA_POINTER_RANGE_ERROR
      */
     public LoadPlan into(MemoryRange destination) {
         if (!destination.isWritable()) {
             throw CuFileException.of(
                     CuFileError.PERMISSION_DENIED, FUNCTION, "the destination is a read-only segment");
         }
+        DestinationBlock.checkAccess(destination);
         return with(options.withInto(destination));
     }
 
     /**
-     * Each tensor into memory of the caller's, at whatever address that has: for runtimes that allocate their own arrays.
-     * {@link #alignment(long)} has no effect then.
+     * Loads each tensor into memory of the caller, at any address, for runtimes that allocate their own arrays.
+     * {@link #alignment(long)} has no effect then. {@link #load} and the methods that inspect the plan throw
+     * CUDA_POINTER_RANGE_ERROR for memory that is too small, and CUDA_POINTER_INVALID for a segment of a confined arena.
      *
-     * @param destinations gives each chosen tensor its memory, {@link TensorInfo#length} bytes or more; asked once a plan
+     * @param destinations returns the memory of a tensor, {@link TensorInfo#length} bytes or more; called once for each chosen
+     *        tensor
      */
     public LoadPlan destinations(Function<TensorInfo, MemoryRange> destinations) {
         return with(options.withDestinations(Objects.requireNonNull(destinations, "destinations")));
     }
 
     /**
-     * Addresses are multiples of this many bytes.
+     * Places tensors at addresses that are multiples of {@code bytes}.
      *
      * @param bytes a power of two, 256 (the default) to 2^30
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan alignment(long bytes) {
         if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
-            throw invalid("alignment has to be a power of two from %d to %d: %d"
+            throw invalid("alignment must be a power of two from %d to %d: %d"
                     .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
     }
 
     /**
-     * Host memory that the loader itself may take for tensors that are gathered; the driver's bounce buffers come on top.
+     * Limits the host memory of the loader for gathered tensors. The driver's bounce buffers are not included.
      *
-     * @param bytes 128 KiB for each request in flight, or more; 64 MiB by default
+     * @param bytes at least 128 KiB for each request in flight; 64 MiB by default
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan stagingBudget(long bytes) {
@@ -151,46 +159,50 @@ public final class LoadPlan {
     }
 
     /**
-     * Bytes of one read at most.
+     * Sets the largest size of a read.
      *
-     * @param bytes 1 MiB or more, rounded down to a multiple of 4096; by default what is left of the load divided by twice the
-     *        requests in flight, from 32 to 256 MiB: large while much is left, smaller towards the end
+     * @param bytes at least 1 MiB; rounded down to a multiple of 4096. By default the rest of the load divided by twice the
+     *        requests in flight, within 32 to 256 MiB, so sizes shrink towards the end
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan requestSize(long bytes) {
         if (bytes < LEAST_REQUEST) {
-            throw invalid("request size has to be %d bytes or more: %d".formatted(LEAST_REQUEST, bytes));
+            throw invalid("request size must be at least %d bytes: %d".formatted(LEAST_REQUEST, bytes));
         }
         return io(options.stagingBudget(), bytes & -PAGE, options.requestsInFlight(), options.direct());
     }
 
     /**
-     * Reads under way at a time, each on a thread of its own, so that the driver's pipeline never drains between two.
+     * Sets the number of simultaneous reads. Each runs on its own thread, so the driver's pipeline stays full between reads.
      *
      * @param count 1 to 64; 4 by default
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan requestsInFlight(int count) {
         if (count < 1 || count > MOST_IN_FLIGHT) {
-            throw invalid("requests in flight have to be 1 to %d: %d".formatted(MOST_IN_FLIGHT, count));
+            throw invalid("requests in flight must be 1 to %d: %d".formatted(MOST_IN_FLIGHT, count));
         }
         return io(options.stagingBudget(), options.requestSize(), count, options.direct());
     }
 
-    /** Whether files are opened with O_DIRECT, past the page cache; by default the driver decides by what is cached. */
+    /**
+     * Sets whether files are opened with O_DIRECT, which bypasses the page cache.
+     *
+     * @param direct false by default: the driver then decides by which bytes are cached
+     */
     public LoadPlan direct(boolean direct) {
         return io(options.stagingBudget(), options.requestSize(), options.requestsInFlight(), direct);
     }
 
     private LoadPlan io(long budget, long requestSize, int inFlight, boolean direct) {
         if (budget < LEAST_STAGING_PER_REQUEST * inFlight) {
-            throw invalid("staging budget has to be %d bytes or more for %d requests in flight: %d"
+            throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
                     .formatted(LEAST_STAGING_PER_REQUEST * inFlight, inFlight, budget));
         }
         return with(options.withIo(budget, requestSize, inFlight, direct));
     }
 
-    /** The chosen tensors, file by file in the order of their data. */
+    /** Returns the chosen tensors, file by file in the order of their data. */
     public List<TensorInfo> tensors() {
         List<TensorInfo> tensors = new ArrayList<>();
         for (Layout.Placed placed : layout().tensors()) {
@@ -199,40 +211,40 @@ public final class LoadPlan {
         return List.copyOf(tensors);
     }
 
-    /** Bytes of the chosen tensors. */
+    /** Returns the bytes of the chosen tensors. */
     public long bytes() {
         return layout().tensorBytes();
     }
 
-    /** Files with a chosen tensor. */
+    /** Returns the files that contain a chosen tensor. */
     public List<CheckpointFile> files() {
         return layout().files();
     }
 
     /**
-     * Bytes of destination memory: the tensors, gaps for alignment, and room to begin at an aligned address wherever the
-     * memory lies.
+     * Returns the bytes of destination memory: the tensors, gaps for alignment, and room to begin at an aligned address
+     * anywhere in memory.
      */
     public long destinationBytes() {
         return layout().destinationBytes();
     }
 
-    /** Kind of the destination memory; of no meaning where each tensor has its own. */
+    /** Returns the kind of the destination memory; meaningless after {@link #destinations}. */
     public MemoryKind kind() {
         return options.kind();
     }
 
-    /** GPU of the destination memory, or {@link MemoryRange#NO_DEVICE}. */
+    /** Returns the GPU of the destination memory, or {@link MemoryRange#NO_DEVICE}. */
     public int device() {
         return options.device();
     }
 
-    /** Bytes to whose multiples addresses are placed. */
+    /** Returns the alignment of tensor addresses in bytes. */
     public long alignment() {
         return options.alignment();
     }
 
-    /** The reads that {@link #load} will ask of the driver, in this order, several of them at a time. */
+    /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
         Layout plan = layout();
         List<LoadRequest> requests = new ArrayList<>(plan.works().size());
@@ -249,7 +261,7 @@ public final class LoadPlan {
         return List.copyOf(requests);
     }
 
-    /** How tensors reach aligned addresses. */
+    /** Returns how tensors reach aligned addresses. */
     public AlignmentReport alignmentReport() {
         Layout plan = layout();
         int gathered = 0;
@@ -268,19 +280,20 @@ public final class LoadPlan {
                 options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes);
     }
 
-    /** Loads; {@link #load(CuFileDriver, LoadListener)} without a listener. */
+    /** Loads without a listener; see {@link #load(CuFileDriver, LoadListener)}. */
     public LoadedTensors load(CuFileDriver driver) {
         return load(driver, LoadListener.NONE);
     }
 
     /**
-     * Loads the chosen tensors: all of them, or an exception and nothing. Reads run on threads of the loader; an interrupt
-     * of the calling thread lets the pieces in flight end, frees everything and throws.
+     * Loads all chosen tensors, or throws and leaves nothing allocated. Reads run on threads of the loader. After an
+     * interrupt of the calling thread the load waits for the pieces in flight, frees everything and throws.
      *
-     * @throws CheckpointException FILE_CHANGED if a file is no longer what its header said, or ends early
+     * @param listener receives progress; an exception of it ends the load and is thrown as it is
+     * @throws CheckpointException FILE_CHANGED if the size of a file changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
-     * @throws CuFileException NOMEM_ERROR and others of {@link io.gds4j.memory.MemoryAllocator#allocate} before anything is
-     *         read; those of {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#read}
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
+     *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#read}
      */
     public LoadedTensors load(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
@@ -288,15 +301,15 @@ public final class LoadPlan {
         return new LoadJob(this, layout(), driver, listener).run();
     }
 
-    /** {@link #loadAsync(CuFileDriver, LoadListener)} without a listener. */
+    /** Loads without a listener; see {@link #loadAsync(CuFileDriver, LoadListener)}. */
     public CompletableFuture<LoadedTensors> loadAsync(CuFileDriver driver) {
         return loadAsync(driver, LoadListener.NONE);
     }
 
     /**
-     * Loads on threads of the loader's own. {@code cancel} of the future itself (not of one that depends on it) lets the
-     * pieces in flight end and frees everything before it returns; whether it is told to interrupt makes no difference.
-     * Tensors of a load that nobody waits for any more, because the future was completed otherwise, are freed.
+     * Starts a load and returns its future. {@code cancel} of this future (not of a dependent one) waits for the pieces in
+     * flight and frees everything before it returns; its argument has no effect. If the program completes the future by other
+     * means, the load frees its tensors.
      */
     public CompletableFuture<LoadedTensors> loadAsync(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
@@ -314,7 +327,7 @@ public final class LoadPlan {
             synchronized (this) {
                 known = layout;
                 if (known == null) {
-                    known = LayoutPlanner.plan(checkpoint, options);
+                    known = LayoutPlanner.plan(checkpoint.files(), options);
                     layout = known;
                 }
             }

@@ -2,12 +2,12 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.Layout.Work;
 
-/** Counts what is in place and tells the listener, one call at a time. */
+/** Counts the bytes and tensors that are in place and tells the listener, one call at a time. Thread-safe. */
 final class LoadProgress {
     private final Layout layout;
     private final LoadListener listener;
     private final long total;
-    /** Reads that each tensor still waits for. */
+    /** For each tensor, the number of reads that are not done yet. */
     private final int[] outstanding;
 
     private long done;
@@ -24,11 +24,12 @@ final class LoadProgress {
         this.total = layout.tensorBytes();
     }
 
-    /** Tensor bytes in place. */
+    /** Returns the tensor bytes in place. */
     synchronized long bytes() {
         return done;
     }
 
+    /** Counts a unit of work whose bytes are in place. */
     synchronized void done(Work work) {
         done += work.tensorBytes();
         listener.progress(done, total, layout.files().get(work.file()).path());

@@ -4,18 +4,18 @@ import io.gds4j.statistics.IoPath;
 import java.util.Map;
 
 /**
- * What a load did.
+ * The result of a load.
  *
- * @param files files that were read
- * @param tensors tensors that were loaded
- * @param bytes their bytes
- * @param requests reads asked of the driver
- * @param seconds from the first header byte to the last tensor in place: the time that {@link Checkpoint#open} took, plus
- *        the load with opening of files and allocation of memory. What the program did in between does not count
- * @param headerSeconds the part of it that {@link Checkpoint#open} took
- * @param memorySeconds the part of it that allocating destination memory took
- * @param ioPaths bytes by the path they took; counts other I/O on the same driver in that time too
- * @param peakStagingBytes most host memory for staging at one time, the driver's and the loader's
+ * @param files number of files that were read
+ * @param tensors number of tensors that were loaded
+ * @param bytes bytes of these tensors
+ * @param requests number of reads by the driver
+ * @param seconds duration from the first header byte to the last tensor in place: {@link Checkpoint#open} plus the load,
+ *        including opening files and allocating memory, without the time in between
+ * @param headerSeconds the part of it for {@link Checkpoint#open}
+ * @param memorySeconds the part of it for allocating destination memory
+ * @param ioPaths bytes by I/O path; includes other I/O on the same driver during the load
+ * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
  * @since 0.1
  */
 public record LoadReport(
@@ -32,7 +32,7 @@ public record LoadReport(
         ioPaths = Map.copyOf(ioPaths);
     }
 
-    /** Bytes a second, of {@link #seconds}. */
+    /** Returns bytes per second, based on {@link #seconds}. */
     public double bytesPerSecond() {
         return seconds > 0 ? bytes / seconds : 0;
     }

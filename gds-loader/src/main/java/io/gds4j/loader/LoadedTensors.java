@@ -13,17 +13,18 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Tensors in memory, and the owner of that memory. {@link #close} frees all of it except tensors that were taken.
+ * Owns tensors in memory. {@link #close} frees all of them except those that were taken.
  *
  * <pre>{@code
  * try (LoadedTensors tensors = plan.load(driver)) {
- *     MemoryAllocation mine = tensors.take("lm_head.weight");   // lives on after close, until mine.close()
+ *     MemoryAllocation mine = tensors.take("lm_head.weight");   // survives close; the program closes it
  * }
  * }</pre>
  *
  * <p>
- * Tensors of one file share one allocation (a slab): it is freed once {@code close} was called and every tensor taken from it
- * is closed. So one small tensor that is taken keeps the memory of its file; copy it if that is too much. Thread-safe.
+ * Tensors of one file share one allocation. It is freed after {@code close} was called and every tensor taken from it is
+ * closed. A small tensor that is taken therefore keeps the memory of its whole file; copy the tensor to avoid that.
+ * Thread-safe.
  *
  * @since 0.1
  */
@@ -31,56 +32,61 @@ public final class LoadedTensors implements AutoCloseable {
     private static final String FUNCTION = "LoadedTensors";
 
     private final Map<String, Held> held;
-    private final List<Slab> slabs;
+    private final List<DestinationBlock> blocks;
     private final MemoryAllocator allocator;
     private final LoadReport report;
     private boolean closed;
 
-    /** A tensor and the slab it stands in. */
-    record Held(LoadedTensor tensor, Slab slab) {
+    /** A tensor and the block that contains it. */
+    record Held(LoadedTensor tensor, DestinationBlock block) {
     }
 
-    LoadedTensors(Map<String, Held> held, List<Slab> slabs, MemoryAllocator allocator, LoadReport report) {
+    LoadedTensors(
+            Map<String, Held> held, List<DestinationBlock> blocks, MemoryAllocator allocator, LoadReport report) {
         this.held = held;
-        this.slabs = new ArrayList<>(slabs);
+        this.blocks = new ArrayList<>(blocks);
         this.allocator = allocator;
         this.report = report;
     }
 
-    /** Names of the tensors that are here, file by file in the order of their data. */
+    /** Returns the names of the tensors that were not taken, file by file in the order of their data. */
     public synchronized Set<String> names() {
         return new LinkedHashSet<>(held.keySet());
     }
 
-    /** The tensors that are here, in the order of {@link #names}. */
+    /**
+     * Returns the tensors that were not taken, in the order of {@link #names}.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID after close
+     */
     public synchronized List<LoadedTensor> tensors() {
         checkOpen();
         return held.values().stream().map(Held::tensor).toList();
     }
 
     /**
-     * A tensor by name.
+     * Returns a tensor by name.
      *
-     * @throws CuFileException INVALID_VALUE if there is none of that name or it was taken, CUDA_POINTER_INVALID after close
+     * @throws CuFileException INVALID_VALUE if there is no such tensor or it was taken, CUDA_POINTER_INVALID after close
      */
     public synchronized LoadedTensor get(String name) {
         return held(name).tensor();
     }
 
-    /** Address of a tensor; {@link #get} says what is thrown. */
+    /** Returns the address of a tensor; throws as {@link #get} does. */
     public long address(String name) {
         return get(name).address();
     }
 
-    /** Memory of a tensor; {@link #get} says what is thrown. I/O may use it until close. */
+    /** Returns the memory of a tensor, which I/O may use until close; throws as {@link #get} does. */
     public MemoryRange range(String name) {
         return get(name).range();
     }
 
     /**
-     * A tensor in host memory as a segment; accessible until close.
+     * Returns a tensor in host memory as a segment, which is accessible until close.
      *
-     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of a GPU, which the host cannot address; others as
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of a GPU, which the host cannot address; otherwise as
      *         {@link #get}
      */
     public MemorySegment segment(String name) {
@@ -95,7 +101,7 @@ public final class LoadedTensors implements AutoCloseable {
     /**
      * Copies a tensor to the start of host memory, native or array.
      *
-     * @throws CuFileException INVALID_VALUE if {@code to} is shorter than the tensor; others as {@link #get}
+     * @throws CuFileException INVALID_VALUE if {@code to} is shorter than the tensor; otherwise as {@link #get}
      */
     public void copyToHost(String name, MemorySegment to) {
         MemoryRange range = range(name);
@@ -111,46 +117,45 @@ public final class LoadedTensors implements AutoCloseable {
         }
     }
 
-    /** Copies {@code to.byteSize()} bytes of a tensor, from {@code offset} on. */
+    /** Copies {@code to.byteSize()} bytes of a tensor, beginning at {@code offset}. */
     void copyToHost(MemoryRange range, long offset, MemorySegment to) {
         allocator.copyToHost(range.slice(offset, to.byteSize()), to);
     }
 
     /**
-     * Hands a tensor's memory over: it is no longer among these tensors, and the caller closes it. The memory of its file
-     * lives until then.
+     * Transfers a tensor to the caller, who must close it. The memory of its file stays allocated until then.
      *
-     * @throws CuFileException INVALID_VALUE if the memory is the caller's already ({@link LoadPlan#into},
-     *         {@link LoadPlan#destinations}); others as {@link #get}
+     * @throws CuFileException INVALID_VALUE if the memory already belongs to the caller ({@link LoadPlan#into},
+     *         {@link LoadPlan#destinations}); otherwise as {@link #get}
      */
     public synchronized MemoryAllocation take(String name) {
         Held one = held(name);
-        if (one.slab.isForeign()) {
+        if (one.block.isCallerOwned()) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, FUNCTION, "the memory of these tensors is the caller's own already");
+                    CuFileError.INVALID_VALUE, FUNCTION, "the memory of these tensors already belongs to the caller");
         }
         MemoryRange range = one.tensor.range();
-        one.slab.hold();
-        MemoryAllocation taken = MemoryAllocation.of(range, one.slab::letGo);
+        one.block.hold();
+        MemoryAllocation taken = MemoryAllocation.of(range, one.block::release);
         held.remove(name);
         return taken;
     }
 
-    /** What the load did. */
+    /** Returns what the load did. */
     public LoadReport report() {
         return report;
     }
 
-    /** True until {@link #close}. */
+    /** Returns true until {@link #close}. */
     public synchronized boolean isOpen() {
         return !closed;
     }
 
     /**
-     * Waits for I/O on the tensors, then frees all that was not taken. Idempotent.
+     * Waits for I/O on the tensors, then frees the tensors that were not taken. Idempotent.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while memory of them is registered with a driver: to be called again
-     *         after that
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while their memory is registered with a driver; call it again after
+     *         the registration is closed
      */
     @Override
     public void close() {
@@ -158,10 +163,10 @@ public final class LoadedTensors implements AutoCloseable {
             closed = true;
             held.clear();
         }
-        synchronized (slabs) {
-            while (!slabs.isEmpty()) {
-                slabs.getLast().letGo();
-                slabs.removeLast();
+        synchronized (blocks) {
+            while (!blocks.isEmpty()) {
+                blocks.getLast().release();
+                blocks.removeLast();
             }
         }
     }

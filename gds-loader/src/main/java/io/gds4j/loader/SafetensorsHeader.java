@@ -11,12 +11,13 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The JSON header of a safetensors file: parsing, and the rules that its tensors must keep. Pure: bytes in, tensors out. */
+/** Parses the JSON header of a safetensors file and checks the rules for its tensors. Pure: bytes in, tensors out. */
 final class SafetensorsHeader {
     private static final String METADATA = "__metadata__";
+    /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
 
-    /** A tensor as written, offsets unsigned and relative to the data section. */
+    /** A tensor as the header describes it; offsets are unsigned and relative to the data section. */
     private record Entry(String name, DType dtype, long[] shape, long begin, long end, int mark)
             implements
                 Comparable<Entry> {
@@ -35,7 +36,7 @@ final class SafetensorsHeader {
         this.path = path;
     }
 
-    /** Parses; everything up to the reference's InvalidHeaderDeserialization is checked here. */
+    /** Parses the header and checks the rules up to the reference's InvalidHeaderDeserialization. */
     static SafetensorsHeader parse(Path path, byte[] json) {
         int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
@@ -60,7 +61,7 @@ final class SafetensorsHeader {
             if (!name.equals(METADATA)) {
                 tensor(in, name, mark);
             } else if (metadataSeen) {
-                throw in.here(METADATA + " stands twice");
+                throw in.here(METADATA + " occurs twice");
             } else {
                 metadataSeen = true;
                 metadata(in);
@@ -75,7 +76,7 @@ final class SafetensorsHeader {
             return;
         }
         if (token != Token.START_OBJECT) {
-            throw in.here(METADATA + " has to be an object of strings or null, found " + in.found());
+            throw in.here(METADATA + " must be an object of strings or null, found " + in.found());
         }
         while (in.next() == Token.NAME) {
             String key = in.text();
@@ -86,7 +87,7 @@ final class SafetensorsHeader {
                         CheckpointRule.DUPLICATE_METADATA_KEY,
                         mark,
                         null,
-                        "key %s stands twice in %s".formatted(CheckpointException.quote(key), METADATA));
+                        "key %s occurs twice in %s".formatted(CheckpointException.quote(key), METADATA));
             }
         }
     }
@@ -99,11 +100,11 @@ final class SafetensorsHeader {
                         CheckpointRule.TENSOR_NOT_AN_OBJECT,
                         mark,
                         name,
-                        "tensor %s is described by an array, not by an object"
+                        "tensor %s is described by an array instead of an object"
                                 .formatted(CheckpointException.quote(name)));
             }
             if (token != Token.START_OBJECT) {
-                throw in.here("has to be an object, found " + in.found());
+                throw in.here("must be an object, found " + in.found());
             }
             Entry entry = entry(in, name, mark);
             if (entries.putIfAbsent(name, entry) != null) {
@@ -111,7 +112,7 @@ final class SafetensorsHeader {
                         CheckpointRule.DUPLICATE_TENSOR,
                         mark,
                         name,
-                        "tensor %s stands twice in the header".formatted(CheckpointException.quote(name)));
+                        "tensor %s occurs twice in the header".formatted(CheckpointException.quote(name)));
             }
         } catch (Malformed e) {
             throw deserialization(e, name);
@@ -130,7 +131,7 @@ final class SafetensorsHeader {
                     String text = in.string("dtype");
                     dtype = DType.of(text).orElse(null);
                     if (dtype == null) {
-                        throw in.here("dtype %s is not known; allowed are %s"
+                        throw in.here("unknown dtype %s; known are %s"
                                 .formatted(CheckpointException.quote(text), Arrays.toString(DType.values())));
                     }
                 }
@@ -143,7 +144,7 @@ final class SafetensorsHeader {
                     offsets = numbers(in, field, 2);
                 }
                 default -> {
-                    // the reference passes over fields it does not know
+                    // the reference ignores unknown fields
                     in.next();
                     in.skip();
                 }
@@ -159,14 +160,14 @@ final class SafetensorsHeader {
             throw in.here("field 'data_offsets' is missing");
         }
         if (offsets.length != 2) {
-            throw in.here("data_offsets has to be two numbers, found " + offsets.length);
+            throw in.here("data_offsets must be two numbers, found " + offsets.length);
         }
         return new Entry(name, dtype, shape, offsets[0], offsets[1], mark);
     }
 
     private static void once(StrictJson in, @Nullable Object seen, String field) throws Malformed {
         if (seen != null) {
-            throw in.here("field '%s' stands twice".formatted(field));
+            throw in.here("field '%s' occurs twice".formatted(field));
         }
     }
 
@@ -176,7 +177,7 @@ final class SafetensorsHeader {
         int count = 0;
         while (in.next() != Token.END_ARRAY) {
             if (count == most) {
-                throw in.here(field + " has to be two numbers, found more");
+                throw in.here(field + " must be two numbers, found more");
             }
             if (count == values.length) {
                 values = Arrays.copyOf(values, count * 2);
@@ -187,10 +188,10 @@ final class SafetensorsHeader {
     }
 
     /**
-     * Checks the tensors against each other and against the file.
+     * Checks the tensors against each other and against the size of the file.
      *
-     * @param dataOffset first byte after the header
-     * @param fileSize bytes of the file
+     * @param dataOffset offset of the first byte after the header
+     * @param fileSize size of the file in bytes
      */
     CheckpointFile validate(long dataOffset, long fileSize) {
         List<Entry> sorted = new ArrayList<>(entries.values());

@@ -25,7 +25,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes a safetensors file: into a temporary file beside it, which takes its name when it is complete.
+ * Writes a safetensors file. Writes to a temporary file in the same folder and renames it when it is complete.
  *
  * <pre>{@code
  * new SafetensorsWriter(path)
@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * Bytes come from a {@link TensorContent} on several threads, through a few MiB of memory for each. Not thread-safe.
+ * Several threads get the bytes from a {@link TensorContent}, with a few MiB of memory for each. Not thread-safe.
  *
  * @since 0.1
  */
@@ -43,6 +43,7 @@ public final class SafetensorsWriter {
     private static final String FUNCTION = "SafetensorsWriter";
     private static final String METADATA = "__metadata__";
     private static final int LARGEST_HEADER = 100_000_000;
+    /** Bytes that a thread writes at a time. */
     private static final int CHUNK = 4 << 20;
 
     private record Tensor(String name, DType dtype, long[] shape, long bytes) {
@@ -55,7 +56,7 @@ public final class SafetensorsWriter {
     private boolean sorted = true;
     private boolean durable = true;
 
-    /** A writer of this file, which is replaced if it is there. */
+    /** Creates a writer of this file; an existing file is replaced. */
     public SafetensorsWriter(Path path) {
         this.path = Objects.requireNonNull(path, "path");
     }
@@ -63,7 +64,7 @@ public final class SafetensorsWriter {
     /**
      * Adds an entry of {@code __metadata__}.
      *
-     * @throws CuFileException INVALID_VALUE for half of a surrogate pair
+     * @throws CuFileException INVALID_VALUE for an unpaired surrogate
      */
     public SafetensorsWriter metadata(String key, String value) {
         requireEncodable(key);
@@ -76,14 +77,14 @@ public final class SafetensorsWriter {
      * Adds a tensor.
      *
      * @param shape dimensions, 0 or more each; none for a scalar
-     * @throws CuFileException INVALID_VALUE for a name that is there already or {@code __metadata__}, half of a
-     *         surrogate pair in the name, a negative dimension, a size beyond 2^63 bytes, or elements of less than a byte that do not fill the last one
+     * @throws CuFileException INVALID_VALUE for a name that exists already or is {@code __metadata__}, an unpaired surrogate in
+     *         the name, a negative dimension, a size beyond 2^63 bytes, or sub-byte elements that do not fill the last byte
      */
     public SafetensorsWriter tensor(String name, DType dtype, long... shape) {
         requireEncodable(name);
         String who = "tensor " + CheckpointException.quote(name);
         if (name.equals(METADATA) || tensors.containsKey(name)) {
-            throw invalid(who + " is there already");
+            throw invalid(who + " exists already");
         }
         long bits = dtype.bits();
         for (long dimension : shape) {
@@ -99,25 +100,25 @@ public final class SafetensorsWriter {
         return this;
     }
 
-    /** How the header ends; {@link HeaderPadding#PAGE} by default. */
+    /** Sets how the header ends; {@link HeaderPadding#PAGE} by default. */
     public SafetensorsWriter padding(HeaderPadding padding) {
         this.padding = Objects.requireNonNull(padding, "padding");
         return this;
     }
 
-    /** Whether tensors are sorted as the reference writer does it (widest type first, then by name), or stay as added. */
+    /** Sets whether tensors are sorted as by the reference writer (widest type first, then by name); true by default. */
     public SafetensorsWriter sorted(boolean sorted) {
         this.sorted = sorted;
         return this;
     }
 
-    /** Whether the file is forced to the disk before it takes its name; true by default. */
+    /** Sets whether the file is forced to the disk before it is renamed; true by default. */
     public SafetensorsWriter durable(boolean durable) {
         this.durable = durable;
         return this;
     }
 
-    /** Bytes of all tensors together. */
+    /** Returns the bytes of all tensors. */
     public long bytes() {
         return tensors.values().stream().mapToLong(Tensor::bytes).sum();
     }
@@ -125,14 +126,16 @@ public final class SafetensorsWriter {
     /**
      * Writes the file.
      *
-     * @throws CuFileException IO_ERROR with the errno if it cannot be written (ENOSPC on a full disk); nothing is left then
-     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set, nothing is left
+     * @throws CuFileException IO_ERROR with the errno if the file cannot be written (ENOSPC on a full disk); no temporary file
+     *         remains
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set and no temporary file
+     *         remains
      */
     public void write(TensorContent content) {
         writeFile(Objects.requireNonNull(content, "content"));
     }
 
-    /** Writes the header and leaves the data a hole, which reads as zeros and takes no space. */
+    /** Writes the header and leaves the data as a hole, which reads as zeros and takes no space. */
     public void writeSparse() {
         writeFile(null);
     }
@@ -185,7 +188,7 @@ public final class SafetensorsWriter {
             Files.deleteIfExists(temporary);
         } catch (IOException e) {
             System.getLogger("io.gds4j.loader")
-                    .log(System.Logger.Level.WARNING, "a temporary file is left: {0}", temporary);
+                    .log(System.Logger.Level.WARNING, "cannot delete the temporary file {0}", temporary);
         }
     }
 
@@ -239,10 +242,10 @@ public final class SafetensorsWriter {
         return text.append('"');
     }
 
-    /** Half of a surrogate pair has no UTF-8. */
+    /** UTF-8 cannot encode an unpaired surrogate. */
     private static void requireEncodable(String text) {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
-            throw invalid("%s holds half of a surrogate pair".formatted(CheckpointException.quote(text)));
+            throw invalid("%s contains an unpaired surrogate".formatted(CheckpointException.quote(text)));
         }
     }
 
@@ -256,7 +259,7 @@ public final class SafetensorsWriter {
         }
         long size = end;
         int chunks = Math.toIntExact(Math.ceilDiv(size, CHUNK));
-        new Workers("gds-write-", Workers.cores(), chunks, () -> new ChunkWriter() {
+        Workers workers = new Workers("gds-write-", Workers.cores(), chunks, () -> new ChunkWriter() {
             @Override
             public void work(int number) throws IOException {
                 long begin = (long) number * CHUNK;
@@ -264,8 +267,9 @@ public final class SafetensorsWriter {
                 fill(order, ends, begin, chunk, content);
                 writeAll(channel, chunk.asByteBuffer(), dataOffset + begin);
             }
-        })
-                .run();
+        });
+        workers.run();
+        workers.<IOException>throwFailure();
     }
 
     private abstract static class ChunkWriter implements Workers.Worker {

@@ -11,8 +11,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Host memory of one worker for gathered tensors: one half takes what is read, in the other the tensors are set at their
- * distances, so that a single copy takes all of them to a GPU. Not thread-safe.
+ * Host memory of one worker for gathered tensors. Reads fill one half. The other half holds an image of the tensors at their
+ * final distances, so that a single copy moves all of them to a GPU. Not thread-safe.
  */
 final class StagingMemory implements AutoCloseable {
     private final MemoryAllocator allocator;
@@ -21,6 +21,11 @@ final class StagingMemory implements AutoCloseable {
     private final MemorySegment read;
     private final MemorySegment image;
 
+    /**
+     * Allocates both halves.
+     *
+     * @param bytes size of one half
+     */
     StagingMemory(MemoryAllocator allocator, long bytes) {
         this.allocator = allocator;
         this.allocation = allocator.allocate(MemoryKind.HOST, 2 * bytes);
@@ -33,22 +38,22 @@ final class StagingMemory implements AutoCloseable {
         this.image = all.asSlice(bytes, bytes);
     }
 
-    /** Where the file's bytes go. */
+    /** Returns the half that reads fill. */
     MemoryRange files() {
         return files;
     }
 
-    /** Copies what was read to the places of its tensors. */
-    void place(Layout layout, Gather gather, List<Slab> slabs) {
-        boolean oneByOne = gather.slab() < 0
-                || slabs.get(gather.slab()).memory().segment().isPresent();
+    /** Copies the tensors from the bytes that were read to their places. */
+    void place(Layout layout, Gather gather, List<DestinationBlock> blocks) {
+        boolean oneByOne = gather.block() < 0
+                || blocks.get(gather.block()).memory().segment().isPresent();
         long end = 0;
         for (Piece piece : gather.pieces()) {
             Placed placed = layout.tensors().get(piece.tensor());
             long length = placed.tensor().length();
             MemorySegment from = read.asSlice(piece.stagingOffset(), length);
             if (oneByOne) {
-                allocator.copyFromHost(from, slabs.get(placed.slab()).range(placed.offset(), length));
+                allocator.copyFromHost(from, blocks.get(placed.block()).range(placed.offset(), length));
             } else {
                 long offset = placed.offset() - gather.imageOffset();
                 image.asSlice(end, offset - end).fill((byte) 0);
@@ -57,7 +62,7 @@ final class StagingMemory implements AutoCloseable {
             }
         }
         if (!oneByOne) {
-            MemoryRange to = slabs.get(gather.slab()).range(gather.imageOffset(), gather.imageBytes());
+            MemoryRange to = blocks.get(gather.block()).range(gather.imageOffset(), gather.imageBytes());
             allocator.copyFromHost(image.asSlice(0, gather.imageBytes()), to);
         }
     }

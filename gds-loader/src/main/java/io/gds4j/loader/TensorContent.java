@@ -3,15 +3,15 @@ package io.gds4j.loader;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Where a writer gets the bytes of tensors from. Called on several threads at once, in no particular order, each byte of
- * each tensor once.
+ * Supplies the bytes of tensors to a writer. Several threads call it at the same time, in any order, once for each byte of each
+ * tensor.
  *
  * @since 0.1
  */
 @FunctionalInterface
 public interface TensorContent {
     /**
-     * Fills {@code to} with the tensor's bytes from {@code offset} on.
+     * Fills {@code to} with bytes of the tensor, beginning at {@code offset}.
      *
      * @param name name of the tensor
      * @param offset first byte within the tensor

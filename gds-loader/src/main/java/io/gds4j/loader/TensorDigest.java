@@ -1,10 +1,6 @@
 package io.gds4j.loader;
 
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryRange;
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -16,29 +12,35 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * SHA-256 of tensors as they stand in their target memory, which is copied back in pieces of a MiB.
+ * Computes SHA-256 of tensors in their target memory, copied to the host in pieces of a MiB.
  *
  * @since 0.1
  */
 public final class TensorDigest {
+    private static final String FUNCTION = "TensorDigest.sha256";
+    /** Bytes that are copied to the host at a time. */
     private static final int PIECE = 1 << 20;
 
     private TensorDigest() {
     }
 
-    /** Digest of one tensor in lower-case hex; thrown as {@link LoadedTensors#get} does. */
+    /**
+     * Returns the digest of one tensor in lower-case hex.
+     *
+     * @throws io.gds4j.error.CuFileException as {@link LoadedTensors#get}
+     */
     public static String sha256(LoadedTensors tensors, String name) {
         return digest(tensors, tensors.range(name), new byte[PIECE]);
     }
 
     /**
-     * Digests of all tensors, by name in their order, on all cores.
+     * Returns the digests of all tensors by name, in the order of the tensors; uses all cores.
      *
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static Map<String, String> sha256(LoadedTensors tensors) {
         List<LoadedTensor> all = tensors.tensors();
-        // the longest first, lest one thread ends with it alone
+        // longest first, so that no thread ends with a long tensor while the others are idle
         List<LoadedTensor> order = all.stream()
                 .sorted(Comparator.comparingLong(LoadedTensor::length).reversed())
                 .toList();
@@ -50,7 +52,7 @@ public final class TensorDigest {
                 digests.put(tensor.info().name(), digest(tensors, tensor.range(), piece));
             };
         });
-        runInterruptibly(workers, "TensorDigest.sha256");
+        workers.run(FUNCTION);
         Map<String, String> sorted = LinkedHashMap.newLinkedHashMap(all.size());
         all.forEach(tensor -> {
             String name = tensor.info().name();
@@ -77,32 +79,7 @@ public final class TensorDigest {
 
     private static void checkInterrupt() {
         if (Thread.currentThread().isInterrupted()) {
-            throw interrupted("TensorDigest.sha256");
+            throw Workers.interrupted(FUNCTION);
         }
-    }
-
-    static void runInterruptibly(Workers workers, String function) {
-        try {
-            workers.run();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw interrupted(function);
-        } catch (IOException e) {
-            throw CuFileException.builder(function)
-                    .error(CuFileError.IO_ERROR)
-                    .errno(Errno.EIO)
-                    .detail("a file cannot be read: "
-                            + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200))
-                    .cause(e)
-                    .build();
-        }
-    }
-
-    static CuFileException interrupted(String function) {
-        return CuFileException.builder(function)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.EINTR)
-                .detail("interrupted")
-                .buildInterrupted();
     }
 }

@@ -9,11 +9,11 @@ import java.util.stream.Collectors;
  *
  * @param name name in the checkpoint
  * @param dtype element type
- * @param shape dimensions, slowest first; empty for a scalar. Unsigned: only in a tensor without elements can one of them
- *        exceed 2^63-1
- * @param file file that holds it
- * @param fileOffset its first byte in that file
- * @param length bytes, 0 for a tensor without elements
+ * @param shape dimensions, slowest first; empty for a scalar. Unsigned: in a tensor without elements a dimension may exceed
+ *        2^63-1
+ * @param file file that contains the tensor
+ * @param fileOffset offset of its first byte in the file
+ * @param length length in bytes; 0 for a tensor without elements
  * @since 0.1
  */
 public record TensorInfo(String name, DType dtype, List<Long> shape, Path file, long fileOffset, long length) {
@@ -21,7 +21,7 @@ public record TensorInfo(String name, DType dtype, List<Long> shape, Path file, 
         shape = List.copyOf(shape);
     }
 
-    /** The byte after its last one in the file. */
+    /** Returns the offset after the last byte in the file. */
     public long fileEnd() {
         return fileOffset + length;
     }

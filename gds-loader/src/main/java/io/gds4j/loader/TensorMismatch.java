@@ -1,10 +1,10 @@
 package io.gds4j.loader;
 
 /**
- * A tensor whose bytes in memory are not those in its file.
+ * A tensor whose bytes in memory differ from its file.
  *
  * @param tensor the tensor
- * @param offset first byte that differs, counted from the tensor's first
+ * @param offset offset of the first differing byte within the tensor
  * @param expected the byte in the file, 0 to 255, or -1 if the file ends before it
  * @param actual the byte in memory, 0 to 255
  * @since 0.1
@@ -13,9 +13,9 @@ public record TensorMismatch(TensorInfo tensor, long offset, int expected, int a
     @Override
     public String toString() {
         return expected < 0
-                ? "tensor %s: the file ends before its byte %d"
+                ? "tensor %s: the file ends before byte %d of it"
                         .formatted(CheckpointException.quote(tensor.name()), offset)
-                : "tensor %s differs from byte %d on: 0x%02x in the file, 0x%02x in memory"
+                : "tensor %s differs at byte %d: 0x%02x in the file, 0x%02x in memory"
                         .formatted(CheckpointException.quote(tensor.name()), offset, expected, actual);
     }
 }

@@ -6,8 +6,8 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Pseudo-random bytes that depend on a tensor's name and a seed alone: every byte of a checkpoint can be checked without a
- * copy of it. No two 64 KiB blocks of a tensor are the same, so misplaced pieces show.
+ * Generates pseudo-random bytes from a tensor's name and a seed, so that every byte of a checkpoint can be checked without a copy.
+ * All 64 KiB blocks of a tensor differ, so a misplaced piece is detected.
  *
  * <p>
  * Block {@code k} of a tensor holds the words {@code splitmix64(base ^ k)}, then {@code splitmix64(base + j)} for j from 1
@@ -22,7 +22,7 @@ public final class TensorPattern implements TensorContent {
 
     private final long seed;
 
-    /** Another seed makes another checkpoint of the same shape. */
+    /** Creates a pattern; different seeds give different bytes. */
     public TensorPattern(long seed) {
         this.seed = seed;
     }
@@ -41,7 +41,12 @@ public final class TensorPattern implements TensorContent {
         }
     }
 
-    /** Offset within {@code actual} of the first byte that is not the tensor's from {@code offset} on, or -1. */
+    /**
+     * Compares bytes with the pattern of a tensor.
+     *
+     * @param offset offset of {@code actual} within the tensor
+     * @return offset within {@code actual} of the first byte that differs, or -1
+     */
     public long mismatch(String name, long offset, MemorySegment actual) {
         long base = base(name);
         MemorySegment block = block(base);

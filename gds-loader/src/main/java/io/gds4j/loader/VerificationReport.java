@@ -3,12 +3,12 @@ package io.gds4j.loader;
 import java.util.List;
 
 /**
- * What a verification found.
+ * The result of a verification.
  *
- * @param tensors tensors compared
+ * @param tensors number of tensors compared
  * @param bytes bytes compared
- * @param seconds time it took
- * @param mismatches one entry, the first difference, for each tensor that differs, in the tensors' order
+ * @param seconds duration in seconds
+ * @param mismatches the first difference of each tensor that differs, in the order of the tensors
  * @since 0.1
  */
 public record VerificationReport(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {
@@ -16,7 +16,7 @@ public record VerificationReport(int tensors, long bytes, double seconds, List<T
         mismatches = List.copyOf(mismatches);
     }
 
-    /** True if nothing differs. */
+    /** Returns true if nothing differs. */
     public boolean verified() {
         return mismatches.isEmpty();
     }

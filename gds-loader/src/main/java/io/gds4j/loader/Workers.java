@@ -1,30 +1,35 @@
 package io.gds4j.loader;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Platform threads that take numbered work in order until none is left, one of them fails, or they are stopped. Used once.
+ * Daemon threads that take numbered work items in order until none is left, one fails, or {@link #stop} is called. An
+ * instance runs once.
  */
 final class Workers {
     /** The state of one thread. */
     interface Worker extends AutoCloseable {
-        /** Does the work of this number. */
-        void work(int number) throws IOException;
+        /** Does the work item of this number. */
+        void work(int number) throws Exception;
 
         @Override
         default void close() {
         }
     }
 
-    private final String prefix;
-    private final int works;
+    private final ThreadFactory factory;
+    private final int items;
     private final Supplier<? extends Worker> worker;
     private final CountDownLatch ended;
     private final AtomicInteger next = new AtomicInteger();
@@ -33,24 +38,31 @@ final class Workers {
     private volatile boolean stopped;
 
     /**
-     * @param prefix what the threads' names begin with
+     * @param prefix prefix of the threads' names
+     * @param threads number of threads; fewer start if there are fewer items
+     * @param items number of work items
      * @param worker called once on each thread
      */
-    Workers(String prefix, int threads, int works, Supplier<? extends Worker> worker) {
-        this.prefix = prefix;
-        this.works = works;
+    Workers(String prefix, int threads, int items, Supplier<? extends Worker> worker) {
+        this(Thread.ofPlatform().name(prefix, 0).daemon().factory(), threads, items, worker);
+    }
+
+    /** With a factory, for tests. */
+    Workers(ThreadFactory factory, int threads, int items, Supplier<? extends Worker> worker) {
+        this.factory = factory;
+        this.items = items;
         this.worker = worker;
-        this.ended = new CountDownLatch(Math.min(threads, works));
+        this.ended = new CountDownLatch(Math.min(threads, items));
     }
 
     /**
-     * Starts the threads and waits until all of them have ended, whatever happens.
+     * Starts the threads and waits until all of them have ended, even after an interrupt or a failed start. If it returns
+     * false, {@link #throwFailure} throws the failure, if any.
      *
-     * @return false if they were stopped before the work was done
+     * @return true if all items are done; false after a failure or {@link #stop}
      * @throws InterruptedException if the calling thread was interrupted; its flag is cleared
-     * @throws IOException the first failure, as are unchecked ones; further ones are attached to it
      */
-    boolean run() throws InterruptedException, IOException {
+    boolean run() throws InterruptedException {
         start();
         try {
             ended.await();
@@ -59,31 +71,74 @@ final class Workers {
             awaitUninterruptibly(ended);
             throw e;
         }
-        synchronized (this) {
-            if (failure == null) {
-                return !stopped;
-            }
-            switch (failure) {
-                case IOException e -> throw e;
-                case RuntimeException e -> throw e;
-                case Error e -> throw e;
-                default -> throw new AssertionError(failure);
-            }
+        return !stopped;
+    }
+
+    /**
+     * Throws the first failure as it is, with later ones attached; returns if there is none.
+     *
+     * @param <E> the checked exception that work items throw. Code of a program, such as a listener, may throw others
+     *        unchecked, as other JVM languages allow; they pass, too
+     */
+    @SuppressWarnings("unchecked")
+    synchronized <E extends Throwable> void throwFailure() throws E {
+        if (failure != null) {
+            throw (E) failure;
         }
+    }
+
+    /**
+     * Runs as {@link #run()} and throws what went wrong, under the name of the public function.
+     *
+     * @throws CuFileException IO_ERROR if a file cannot be read; CuFileInterruptedException if the calling thread was
+     *         interrupted, whose flag stays set
+     */
+    void run(String function) {
+        try {
+            run();
+            this.<IOException>throwFailure();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw interrupted(function);
+        } catch (IOException e) {
+            throw CuFileException.builder(function)
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.EIO)
+                    .detail("a file cannot be read: "
+                            + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200))
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    /** Returns the exception for an interrupt of the thread that called the function. */
+    static CuFileException interrupted(String function) {
+        return CuFileException.builder(function)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EINTR)
+                .detail("interrupted")
+                .buildInterrupted();
     }
 
     private synchronized void start() {
-        long count = ended.getCount();
-        for (int i = 0; i < count; i++) {
-            Thread thread = Thread.ofPlatform().name(prefix, i).daemon().unstarted(this::takeWork);
-            threads.add(thread);
-            thread.start();
+        for (long i = ended.getCount(); i > 0; i--) {
+            try {
+                Thread thread = factory.newThread(this::takeItems);
+                threads.add(thread);
+                thread.start();
+            } catch (Throwable e) {
+                // out of threads: those that run stop and are waited for; the others never count down themselves
+                fail(e);
+                for (; i > 0; i--) {
+                    ended.countDown();
+                }
+            }
         }
     }
 
-    private void takeWork() {
+    private void takeItems() {
         try (Worker mine = worker.get()) {
-            for (int i = next.getAndIncrement(); i < works && !stopped; i = next.getAndIncrement()) {
+            for (int i = next.getAndIncrement(); i < items && !stopped; i = next.getAndIncrement()) {
                 mine.work(i);
             }
         } catch (Throwable e) {
@@ -94,17 +149,17 @@ final class Workers {
     }
 
     private synchronized void fail(Throwable e) {
-        // one that was told to stop says so by an exception of its own, which is no cause
-        boolean told = stopped && e instanceof CuFileInterruptedException;
-        if (!told && failure == null) {
+        // a worker that stop() interrupted reports the interrupt, which is no failure of its own
+        boolean interrupted = stopped && (e instanceof CuFileInterruptedException || e instanceof InterruptedException);
+        if (!interrupted && failure == null) {
             failure = e;
-        } else if (!told && failure != e) {
+        } else if (!interrupted && failure != e) {
             failure.addSuppressed(e);
         }
         stop();
     }
 
-    /** Threads end after what they cannot leave; returns at once. */
+    /** Interrupts the threads and returns at once; each thread ends when its current item does. */
     synchronized void stop() {
         stopped = true;
         for (Thread thread : threads) {
@@ -114,11 +169,12 @@ final class Workers {
         }
     }
 
-    /** True on one of the threads. */
+    /** Returns true on one of the threads. */
     synchronized boolean isOwnThread() {
         return threads.contains(Thread.currentThread());
     }
 
+    /** Waits for the latch; an interrupt is restored afterwards. */
     static void awaitUninterruptibly(CountDownLatch latch) {
         boolean interrupted = false;
         while (true) {
@@ -134,7 +190,7 @@ final class Workers {
         }
     }
 
-    /** Threads for work that keeps a core busy. */
+    /** Returns the number of threads for work that keeps a core busy. */
     static int cores() {
         return Runtime.getRuntime().availableProcessors();
     }

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a path may lead to: files, folders and indexes. */
+/** {@link Checkpoint#open} with files, folders and indexes. */
 class CheckpointFilesTest {
     private static final String INDEX = "model.safetensors.index.json";
 
@@ -62,7 +62,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aFolderIsReadByItsIndex() {
+    void folderIsReadByItsIndex() {
         tensors("b.safetensors", "b1", "b2");
         tensors("a.safetensors", "a1");
         tensors("unmentioned.safetensors", "a1");
@@ -81,14 +81,14 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aFolderWithoutIndexIsItsSingleFile() {
+    void folderWithoutIndexIsItsModelFile() {
         tensors("model.safetensors", "a");
         tensors("another.safetensors", "a");
         assertThat(Checkpoint.open(model).files()).hasSize(1);
     }
 
     @Test
-    void aFolderWithoutEitherIsAllItsFiles() throws IOException {
+    void folderWithoutModelFileIsAllItsFiles() throws IOException {
         tensors("y.safetensors", "a");
         tensors("x.safetensors", "b");
         Files.writeString(model.resolve(".hidden.safetensors"), "no checkpoint");
@@ -103,7 +103,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void anIndexOfAnotherNameCountsIfItIsTheOnlyOne() throws IOException {
+    void onlyIndexOfAFolderMayHaveAnyName() throws IOException {
         tensors("a.safetensors", "a");
         index("{\"weight_map\":{\"a\":\"a.safetensors\"}}");
         Files.move(model.resolve(INDEX), model.resolve("diffusion.safetensors.index.json"));
@@ -115,7 +115,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aSymbolicLinkLeadsToItsFile() throws IOException {
+    void symbolicLinkIsFollowed() throws IOException {
         Path file = tensors("blob", "a");
         Files.createSymbolicLink(model.resolve("model.safetensors"), file);
         assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a");
@@ -134,7 +134,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void anotherTotalSizeIsAWarning() {
+    void differentTotalSizeIsAWarning() {
         tensors("a.safetensors", "a");
         index("{\"metadata\":{\"total_size\":3},\"weight_map\":{\"a\":\"a.safetensors\"}}");
         assertThat(Checkpoint.open(model).warnings())
@@ -143,23 +143,47 @@ class CheckpointFilesTest {
                 .contains(INDEX, "total_size is 3", "2 bytes");
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"2", "2.0", "2e0", "20E-1", "\"2\"", "null", "[2]"})
+    void totalSizeIsReadInAnyNotation(String total) {
+        tensors("a.safetensors", "a");
+        index("{\"metadata\":{\"total_size\":" + total + "},\"weight_map\":{\"a\":\"a.safetensors\"}}");
+        assertThat(Checkpoint.open(model).warnings()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"16.0", "-5", "16e0", "1180591620717411303424", "1e400", "1e-400", "1e99999999999"})
+    void wrongTotalSizeIsOnlyAWarning(String total) {
+        tensors("a.safetensors", "a");
+        index("{\"metadata\":{\"total_size\":" + total + "},\"weight_map\":{\"a\":\"a.safetensors\"}}");
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString().contains("total_size is " + total);
+    }
+
+    @Test
+    @Timeout(60)
+    void totalSizeOfAMillionDigitsIsOnlyAShortWarning() {
+        tensors("a.safetensors", "a");
+        index("{\"metadata\":{\"total_size\":" + "9".repeat(1_000_000)
+                + "},\"weight_map\":{\"a\":\"a.safetensors\"}}");
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString()
+                .hasSizeLessThan(200 + model.toString().length());
+    }
+
     static Stream<Arguments> brokenIndexes() {
         return Stream.of(
                 arguments("", CheckpointRule.INVALID_INDEX, "ends early"),
                 arguments("[]", CheckpointRule.INVALID_INDEX, "one JSON object"),
                 arguments("{}", CheckpointRule.INVALID_INDEX, "weight_map is missing"),
-                arguments("{\"weight_map\":[]}", CheckpointRule.INVALID_INDEX, "has to be an object"),
+                arguments("{\"weight_map\":[]}", CheckpointRule.INVALID_INDEX, "must be an object"),
                 arguments("{\"weight_map\":{\"a\":1}}", CheckpointRule.INVALID_INDEX,
-                        "the file of a tensor in weight_map has to be a string"),
-                arguments("{\"weight_map\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "stands twice"),
+                        "the file of a tensor in weight_map must be a string"),
+                arguments("{\"weight_map\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "occurs twice"),
                 arguments("{\"metadata\":{},\"metadata\":{},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "twice"),
-                arguments("{\"weight_map\":{}} x", CheckpointRule.INVALID_INDEX, "more follows"),
-                arguments("{\"metadata\":{\"total_size\":-1},\"weight_map\":{}}", CheckpointRule.INVALID_INDEX,
-                        "found -1"),
+                arguments("{\"weight_map\":{}} x", CheckpointRule.INVALID_INDEX, "more text follows"),
                 arguments(
                         "{\"weight_map\":{\"a\":\"a.safetensors\",\"a\":\"a.safetensors\"}}",
                         CheckpointRule.INVALID_INDEX,
-                        "'a' stands twice"),
+                        "'a' occurs twice"),
                 arguments("{\"weight_map\":{\"a\":\"../a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "../a"),
                 arguments("{\"weight_map\":{\"a\":\"/a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "own folder"),
                 arguments("{\"weight_map\":{\"a\":\"sub/a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "sub/a"),
@@ -172,7 +196,7 @@ class CheckpointFilesTest {
                 arguments(
                         "{\"weight_map\":{\"a\":\"a.safetensors\",\"q\":\"a.safetensors\"}}",
                         CheckpointRule.TENSOR_NOT_IN_SHARD,
-                        "'q' is placed in 'a.safetensors', which does not hold it"),
+                        "places tensor 'q' in 'a.safetensors', which does not contain it"),
                 arguments(
                         "{\"weight_map\":{\"a\":\"b.safetensors\",\"b\":\"a.safetensors\"}}",
                         CheckpointRule.TENSOR_NOT_IN_SHARD,
@@ -189,7 +213,7 @@ class CheckpointFilesTest {
 
     @ParameterizedTest(name = "[{index}] {0}")
     @MethodSource("brokenIndexes")
-    void anIndexThatDoesNotFitIsRefused(String json, CheckpointRule rule, String message) {
+    void brokenIndexIsRefused(String json, CheckpointRule rule, String message) {
         tensors("a.safetensors", "a");
         tensors("b.safetensors", "b");
         tensors("two.safetensors", "a", "a2");
@@ -200,7 +224,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void anIndexThatIsNotUtf8IsRefused() {
+    void indexThatIsNotUtf8IsRefused() {
         HeaderText.write(model.resolve(INDEX), new byte[]{'{', (byte) 0xfe});
         CheckpointException e = failure(model);
         assertThat(e.rule()).isEqualTo(CheckpointRule.INVALID_INDEX);
@@ -208,7 +232,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void anIndexOfManyGigabytesIsNotRead() throws IOException {
+    void hugeIndexIsRefusedUnread() throws IOException {
         try (RandomAccessFile file = new RandomAccessFile(model.resolve(INDEX).toFile(), "rw")) {
             file.setLength(1L << 40);
         }
@@ -216,7 +240,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aShardThatIsBrokenIsNamed() throws IOException {
+    void brokenShardIsNamed() throws IOException {
         Path shard = Files.writeString(model.resolve("a.safetensors"), "short");
         index("{\"weight_map\":{\"a\":\"a.safetensors\"}}");
         CheckpointException e = failure(model);
@@ -225,7 +249,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aShardThatIsAFolderIsRefused() throws IOException {
+    void shardThatIsAFolderIsRefused() throws IOException {
         Files.createDirectory(model.resolve("a.safetensors"));
         index("{\"weight_map\":{\"a\":\"a.safetensors\"}}");
         CheckpointException e = failure(model);
@@ -234,7 +258,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aMissingPathIsSaidToBeMissing() {
+    void missingPathIsReported() {
         CheckpointException e = failure(folder.resolve("nothing"));
         assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_NOT_FOUND);
         assertThat(e.errno()).hasValue(Errno.ENOENT);
@@ -242,19 +266,19 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void aDanglingLinkIsSaidToBeMissing() throws IOException {
+    void danglingLinkIsReportedAsMissing() throws IOException {
         Path link = Files.createSymbolicLink(folder.resolve("m.safetensors"), folder.resolve("gone"));
         assertThat(failure(link).rule()).isEqualTo(CheckpointRule.FILE_NOT_FOUND);
     }
 
     @Test
-    void aFileInThePlaceOfAFolderIsSaidSo() throws IOException {
+    void fileInsteadOfAFolderIsReported() throws IOException {
         Path file = Files.writeString(folder.resolve("file"), "x");
         assertThat(failure(file.resolve("m.safetensors")).errno()).isPresent();
     }
 
     @Test
-    void anEmptyFolderIsNoCheckpoint() {
+    void emptyFolderIsNoCheckpoint() {
         CheckpointException e = failure(model);
         assertThat(e.rule()).isEqualTo(CheckpointRule.NO_CHECKPOINT);
         assertThat(e.getMessage()).contains(INDEX, "*.safetensors");
@@ -262,25 +286,25 @@ class CheckpointFilesTest {
 
     @Test
     @Timeout(60)
-    void aPipeIsNotWaitedFor() throws Exception {
+    void pipeIsRefusedWithoutOpeningIt() throws Exception {
         Path pipe = folder.resolve("pipe.safetensors");
         int status = new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor();
-        assumeTrue(status == 0, "this machine makes no pipes");
+        assumeTrue(status == 0, "mkfifo failed");
         assertThat(failure(pipe).rule()).isEqualTo(CheckpointRule.FILE_TYPE);
     }
 
     @Test
-    void aDeviceIsNoCheckpoint() {
+    void deviceIsRefused() {
         assertThat(failure(Path.of("/dev/zero")).rule()).isEqualTo(CheckpointRule.FILE_TYPE);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"file", "folder"})
-    void whatMayNotBeReadIsSaidSo(String what) throws IOException {
+    void missingPermissionIsReported(String what) throws IOException {
         Path path = what.equals("file") ? tensors("m.safetensors", "a") : model;
         Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("---------"));
         try {
-            assumeFalse(Files.isReadable(path), "root may read everything");
+            assumeFalse(Files.isReadable(path), "root can read every file");
             CheckpointException e = failure(path);
             assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_NOT_READABLE);
             assertThat(e.errno()).hasValue(Errno.EACCES);
@@ -290,7 +314,7 @@ class CheckpointFilesTest {
     }
 
     @Test
-    void anInterruptedThreadReadsNoHeaderAndKeepsItsFlag() {
+    void interruptedThreadReadsNothingAndKeepsItsFlag() {
         Path file = tensors("m.safetensors", "a");
         Thread.currentThread().interrupt();
         try {

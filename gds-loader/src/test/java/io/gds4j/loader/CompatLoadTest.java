@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Loads through the POSIX engine into host memory. */
+/** Loads with the POSIX engine into host memory. */
 @Timeout(120)
 class CompatLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(11);
@@ -72,7 +72,7 @@ class CompatLoadTest {
 
     @ParameterizedTest
     @EnumSource(HeaderPadding.class)
-    void everyTensorIsInPlaceAndVerified(HeaderPadding padding) {
+    void tensorsAreInPlaceAndVerified(HeaderPadding padding) {
         try (LoadedTensors tensors = mixed(padding).plan().requestSize(1 << 20).load(driver)) {
             check(tensors);
             assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
@@ -84,7 +84,7 @@ class CompatLoadTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void pastThePageCacheOrThroughIt(boolean direct) {
+    void tensorsAreLoadedDirectAndBuffered(boolean direct) {
         try (LoadedTensors tensors = mixed(HeaderPadding.ODD).plan().direct(direct).load(driver)) {
             check(tensors);
         }
@@ -92,14 +92,14 @@ class CompatLoadTest {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "HOST_HUGEPAGE"})
-    void hostMemoryOfEveryKind(MemoryKind kind) {
+    void tensorsAreLoadedIntoEveryHostKind(MemoryKind kind) {
         try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().to(kind).load(driver)) {
             check(tensors);
         }
     }
 
     @Test
-    void memoryOfTheCallers() {
+    void tensorsAreLoadedIntoMemoryOfTheCaller() {
         LoadPlan plan = mixed(HeaderPadding.EIGHT).plan();
         try (var memory = driver.allocator().allocate(MemoryKind.HOST, plan.destinationBytes());
                 LoadedTensors tensors = plan.into(memory.range()).load(driver)) {
@@ -111,7 +111,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void eighteenThousandTensors() {
+    void modelOf18000TensorsIsLoaded() {
         Path file = folder.resolve("moe.safetensors");
         SafetensorsWriter writer = new SafetensorsWriter(file).durable(false).padding(HeaderPadding.EIGHT);
         for (int i = 0; i < 18_000; i++) {
@@ -132,7 +132,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void aTensorBeyondFourGigabytesBehindOneThatIsLarger() throws IOException {
+    void tensorBeyondFiveGigabytesIsLoaded() throws IOException {
         Path file = folder.resolve("sparse.safetensors");
         new SafetensorsWriter(file)
                 .padding(HeaderPadding.ODD)
@@ -159,7 +159,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void shardsInAFolder() throws IOException {
+    void shardsOfAFolderAreLoaded() throws IOException {
         for (int i = 1; i <= 3; i++) {
             new SafetensorsWriter(folder.resolve("model-%05d-of-00003.safetensors".formatted(i)))
                     .padding(HeaderPadding.NONE)
@@ -185,7 +185,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void takenTensorsOutliveDriverAndOthers() {
+    void takenTensorOutlivesItsDriver() {
         MemoryAllocation taken;
         try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
                 LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(own)) {
@@ -198,7 +198,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void aFileThatShrinksWhileItIsReadIsNamedWithTheByteWhereItEnds() {
+    void shrinkingFileIsReportedWithItsNewEnd() {
         Checkpoint checkpoint = mixed(HeaderPadding.ODD);
         long shorter = checkpoint.files().getFirst().size() / 2 + 1;
         AtomicBoolean cut = new AtomicBoolean();
@@ -223,7 +223,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void tensorsThatAreRegisteredAreFreedAfterThat() {
+    void registeredTensorsAreFreedAfterDeregistration() {
         LoadedTensors tensors = mixed(HeaderPadding.EIGHT).plan().load(driver);
         MemorySegment bytes = tensors.segment("q3");
         CuFileBuffer registered = driver.registerBuffer(tensors.range("q3"));
@@ -235,7 +235,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void flightRecorderSeesEachRequest() throws IOException {
+    void flightRecorderRecordsEachRequest() throws IOException {
         LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().requestSize(1 << 20);
         Path dump = folder.resolve("load.jfr");
         try (Recording recording = new Recording()) {
@@ -255,7 +255,7 @@ class CompatLoadTest {
     }
 
     @Test
-    void aCancelledLoadLeavesTheDriverUsable() {
+    void cancelledLoadLeavesTheDriverUsable() {
         LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().requestSize(1 << 20);
         Thread caller = Thread.currentThread();
         AtomicBoolean once = new AtomicBoolean();

@@ -24,15 +24,15 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Reads by FileChannel, notes what it is asked, counts what is not closed, and lets a test step in before each piece. */
+/** Reads by FileChannel. Records the reads, counts open files, and calls a hook of the test before each piece. */
 final class FileChannelBackend implements CuFileBackend {
     private static final int PIECE = 256 << 10;
 
-    /** A read as it was asked. */
+    /** A read as requested. */
     record Read(Path path, long fileOffset, long size, long address) {
     }
 
-    /** What a test does before a piece is read. */
+    /** Called before each piece is read. */
     interface Hook {
         void before(Path path, long fileOffset) throws IOException, InterruptedException;
     }
@@ -120,7 +120,7 @@ final class FileChannelBackend implements CuFileBackend {
                 hook.before(source.name, fileOffset + done);
                 piece.clear().limit((int) Math.min(PIECE, size - done));
                 int count;
-                // a channel of its own: an interrupt closes it
+                // a new channel, because an interrupt closes it
                 try (FileChannel channel = FileChannel.open(source.name, StandardOpenOption.READ)) {
                     count = channel.read(piece, fileOffset + done);
                 }

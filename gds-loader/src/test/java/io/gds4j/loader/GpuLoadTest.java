@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Loads into the memory of a GPU. */
+/** Loads into GPU memory. */
 @Tag("gpu")
 @Tag("alone")
 @Timeout(180)
@@ -69,7 +69,7 @@ class GpuLoadTest {
 
     @ParameterizedTest
     @EnumSource(HeaderPadding.class)
-    void digestsInDeviceMemoryAreThoseOfTheFile(HeaderPadding padding) throws Exception {
+    void digestsInGpuMemoryEqualThoseOfTheFile(HeaderPadding padding) throws Exception {
         Checkpoint checkpoint = mixed(padding);
         byte[] file = Files.readAllBytes(checkpoint.path());
         try (LoadedTensors tensors =
@@ -90,7 +90,7 @@ class GpuLoadTest {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
-    void everyKindOfMemoryThatTheMachineHas(MemoryKind kind) {
+    void tensorsAreLoadedIntoEverySupportedKind(MemoryKind kind) {
         assumeTrue(driver.allocator().supports(kind), "this machine has no " + kind);
         try (LoadedTensors tensors = mixed(HeaderPadding.ODD).plan().to(kind).load(driver)) {
             check(tensors);
@@ -98,7 +98,7 @@ class GpuLoadTest {
     }
 
     @Test
-    void pastThePageCache() {
+    void tensorsAreLoadedDirect() {
         try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT)
                 .plan()
                 .direct(true)
@@ -109,7 +109,7 @@ class GpuLoadTest {
     }
 
     @Test
-    void memoryOfTheCallersAtAnOddAddress() {
+    void tensorsAreLoadedToAnOddAddressOfTheCaller() {
         LoadPlan plan = mixed(HeaderPadding.ODD).plan().to(MemoryKind.CUDA_DEVICE);
         long bytes = plan.destinationBytes();
         try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, bytes + 1);
@@ -120,7 +120,7 @@ class GpuLoadTest {
     }
 
     @Test
-    void eachTensorBehindTheHeaderOfAnArray() {
+    void tensorsAreLoadedAfterArrayHeaders() {
         Checkpoint checkpoint = mixed(HeaderPadding.EIGHT);
         long payload = 16;
         long each = 160 << 20;
@@ -139,7 +139,7 @@ class GpuLoadTest {
     }
 
     @Test
-    void aTakenTensorOutlivesTheDriver() {
+    void takenTensorOutlivesItsDriver() {
         MemoryAllocation taken;
         try (CuFileDriver own = CuFileDriver.open(CuFileConfig.defaults(), "compat");
                 LoadedTensors tensors =
@@ -153,7 +153,7 @@ class GpuLoadTest {
     }
 
     @Test
-    void aCancelledLoadGivesItsMemoryBack() {
+    void cancelledLoadFreesItsMemory() {
         LoadPlan plan = mixed(HeaderPadding.EIGHT).plan().to(MemoryKind.CUDA_DEVICE).requestSize(1 << 20);
         plan.load(driver).close();
         long before = driver.allocator().available(MemoryKind.CUDA_DEVICE, 0);
@@ -172,7 +172,7 @@ class GpuLoadTest {
         } finally {
             assertThat(Thread.interrupted()).isTrue();
         }
-        // another process may use the same GPU: as much as the load had is back, give or take a little
+        // half of the load's memory as tolerance: another process may use the same GPU
         assertThat(driver.allocator().available(MemoryKind.CUDA_DEVICE, 0))
                 .isGreaterThan(before - plan.destinationBytes() / 2);
         try (LoadedTensors tensors = plan.load(driver)) {

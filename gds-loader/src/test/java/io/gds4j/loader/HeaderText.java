@@ -8,12 +8,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** safetensors files from a header as text, right or wrong. */
+/** Makes safetensors files from headers as text, valid or not. */
 final class HeaderText {
     private HeaderText() {
     }
 
-    /** Header length, header, and so many bytes of data. */
+    /** Returns header length, header, and {@code data} bytes of data. */
     static byte[] file(String header, int data) {
         return file(header.getBytes(StandardCharsets.UTF_8), data);
     }
@@ -26,7 +26,7 @@ final class HeaderText {
                 .array();
     }
 
-    /** A file with this header length, whatever follows. */
+    /** Returns a file that claims a header of {@code length} bytes and has {@code rest} bytes after the length. */
     static byte[] claiming(long length, int rest) {
         return ByteBuffer.allocate(8 + rest)
                 .order(ByteOrder.LITTLE_ENDIAN)

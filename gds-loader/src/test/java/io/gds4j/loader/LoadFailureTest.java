@@ -19,6 +19,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Loads that end early: what is thrown, and that nothing is left of them. */
+/** Loads that fail or are cancelled: the exception, and that files and memory are released. */
 @Timeout(120)
 class LoadFailureTest {
     @TempDir
@@ -52,15 +53,15 @@ class LoadFailureTest {
     }
 
     @AfterEach
-    void nothingIsLeft() {
-        assertThat(backend.reading()).as("reads under way").isZero();
+    void everythingIsReleased() {
+        assertThat(backend.reading()).as("reads in flight").isZero();
         assertThat(backend.openFiles()).as("open files").isZero();
         assertThat(backend.allocator().open()).as("allocations").isZero();
         driver.close();
     }
 
     @Test
-    void aFileThatShrinksWhileItIsReadIsNamedWithTheByteWhereItEnds() {
+    void shrinkingFileIsReportedWithItsNewEnd() {
         AtomicBoolean cut = new AtomicBoolean();
         long shorter = plan.checkpoint().files().getFirst().size() / 2;
         backend.hook((path, offset) -> {
@@ -78,7 +79,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aFileThatChangedAfterItsHeaderWasReadIsRefusedBeforeAnythingIsAllocated() throws IOException {
+    void fileOfAnotherSizeIsRefusedBeforeAllocation() throws IOException {
         try (RandomAccessFile longer = new RandomAccessFile(file.toFile(), "rw")) {
             longer.setLength(longer.length() + 1);
         }
@@ -90,7 +91,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void tooLittleMemoryIsSaidBeforeAnythingIsRead() {
+    void missingMemoryIsReportedBeforeTheFirstRead() {
         HeaderText.write(
                 folder.resolve("o.safetensors"),
                 HeaderText.file("{\"x\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 9));
@@ -103,7 +104,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aReadErrorEndsTheLoadAndIsThrownAsItIs() {
+    void readErrorEndsTheLoad() {
         AtomicInteger pieces = new AtomicInteger();
         backend.hook((path, offset) -> {
             if (pieces.incrementAndGet() == 5) {
@@ -116,7 +117,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void anExceptionOfTheListenerEndsTheLoad() {
+    void exceptionOfTheListenerEndsTheLoad() {
         LoadListener listener = new LoadListener() {
             @Override
             public void progress(long bytesDone, long bytesTotal, Path where) {
@@ -127,7 +128,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void anExceptionOfTheListenerAtTheStartEndsTheLoad() {
+    void exceptionInStartedEndsTheLoad() {
         LoadListener listener = new LoadListener() {
             @Override
             public void started(LoadPlan started) {
@@ -138,8 +139,35 @@ class LoadFailureTest {
         assertThat(backend.reads()).isEmpty();
     }
 
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> void sneakyThrow(Throwable e) throws E {
+        throw (E) e; // as listeners in other JVM languages can
+    }
+
     @Test
-    void anInterruptEndsTheLoadAndTheFlagStays() throws InterruptedException {
+    void checkedExceptionOfTheListenerIsThrownAsItIs() {
+        IOException progress = new IOException("no room for the log");
+        LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal, Path where) {
+                LoadFailureTest.<RuntimeException>sneakyThrow(progress);
+            }
+        };
+        assertThatThrownBy(() -> plan.load(driver, listener)).isSameAs(progress);
+
+        TimeoutException placed = new TimeoutException("the consumer is too slow");
+        LoadListener other = new LoadListener() {
+            @Override
+            public void tensorPlaced(TensorInfo tensor) {
+                LoadFailureTest.<RuntimeException>sneakyThrow(placed);
+            }
+        };
+        assertThatThrownBy(() -> plan.load(driver, other)).isSameAs(placed);
+        assertThatThrownBy(() -> plan.loadAsync(driver, other).join()).hasCause(placed);
+    }
+
+    @Test
+    void interruptEndsTheLoadAndKeepsTheFlag() throws InterruptedException {
         CountDownLatch reading = new CountDownLatch(2);
         backend.hook((path, offset) -> {
             reading.countDown();
@@ -163,11 +191,11 @@ class LoadFailureTest {
         loading.join();
         assertThat(thrown.get()).isInstanceOf(CuFileInterruptedException.class);
         assertThat(flag).isTrue();
-        assertThat(left).as("what was left when the exception was caught").hasValue(0);
+        assertThat(left).as("files and allocations when the exception was caught").hasValue(0);
     }
 
     @Test
-    void aThreadThatIsInterruptedAlreadyLoadsNothing() {
+    void interruptedThreadLoadsNothing() {
         Thread.currentThread().interrupt();
         try {
             assertThatThrownBy(() -> plan.load(driver)).isInstanceOf(CuFileInterruptedException.class);
@@ -178,7 +206,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void cancellingTheFutureFreesEverythingBeforeItReturns() throws InterruptedException {
+    void cancelFreesEverythingBeforeItReturns() throws InterruptedException {
         CountDownLatch reading = new CountDownLatch(1);
         backend.hook((path, offset) -> {
             reading.countDown();
@@ -195,7 +223,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aListenerMayCancelTheLoadThatCallsIt() throws InterruptedException {
+    void listenerMayCancelItsOwnLoad() throws InterruptedException {
         AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();
         CountDownLatch known = new CountDownLatch(1);
         LoadListener listener = new LoadListener() {
@@ -212,12 +240,12 @@ class LoadFailureTest {
         future.set(plan.loadAsync(driver, listener));
         known.countDown();
         assertThatThrownBy(() -> future.get().join()).isInstanceOf(CancellationException.class);
-        // a second cancel, of a thread that may wait, returns when all is freed
+        // a second cancel, on a thread that the load does not wait for, returns when everything is freed
         assertThat(future.get().cancel(true)).isTrue();
     }
 
     @Test
-    void cancellingAfterTheEndLeavesTheTensorsAlone() {
+    void cancelAfterTheEndKeepsTheTensors() {
         CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);
         try (LoadedTensors tensors = future.join()) {
             assertThat(future.cancel(true)).isFalse();
@@ -227,7 +255,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aFutureThatWasCompletedOtherwiseCanStillEndItsLoad() throws InterruptedException {
+    void cancelEndsTheLoadOfACompletedFuture() throws InterruptedException {
         CountDownLatch reading = new CountDownLatch(1);
         backend.hook((path, offset) -> {
             reading.countDown();
@@ -241,7 +269,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void tensorsThatNobodyWaitsForAnyMoreAreFreed() throws InterruptedException {
+    void tensorsOfACompletedFutureAreFreed() throws InterruptedException {
         CountDownLatch ended = new CountDownLatch(1);
         AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();
         CountDownLatch abandoned = new CountDownLatch(1);
@@ -264,7 +292,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aFailureIsTheFuturesFailure() {
+    void failureCompletesTheFuture() {
         backend.hook((path, offset) -> {
             throw new IOException("a bad sector");
         });
@@ -272,7 +300,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aClosedDriverIsRefused() {
+    void closedDriverIsRefused() {
         CuFileDriver closed = CuFileDriver.open(new FileChannelBackend());
         closed.close();
         assertThatThrownBy(() -> plan.load(closed))
@@ -282,7 +310,7 @@ class LoadFailureTest {
     }
 
     @Test
-    void aFileThatIsGoneIsNamed() throws IOException {
+    void deletedFileIsNamed() throws IOException {
         Files.delete(file);
         assertThatThrownBy(() -> plan.load(driver)).hasMessageContaining("m.safetensors");
     }

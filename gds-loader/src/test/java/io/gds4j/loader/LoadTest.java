@@ -37,7 +37,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Where tensors end up, and with which bytes. */
+/** Loads: the places of the tensors and their bytes. */
 class LoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(42);
 
@@ -48,7 +48,7 @@ class LoadTest {
     private final CuFileDriver driver = CuFileDriver.open(backend);
 
     @AfterEach
-    void nothingIsLeft() {
+    void everythingIsReleased() {
         driver.close();
         assertThat(backend.openFiles()).as("open files").isZero();
         assertThat(backend.allocator().open()).as("allocations").isZero();
@@ -58,7 +58,7 @@ class LoadTest {
         return new SafetensorsWriter(folder.resolve(name)).durable(false);
     }
 
-    /** A dense model as they are: every tensor a multiple of 256 bytes, the data section anywhere. */
+    /** A typical dense model: every tensor is a multiple of 256 bytes long. */
     private Checkpoint dense(HeaderPadding padding) {
         SafetensorsWriter writer = writer("dense.safetensors").padding(padding);
         writer.tensor("model.embed_tokens.weight", DType.BF16, 2048, 512);
@@ -72,7 +72,7 @@ class LoadTest {
         return Checkpoint.open(folder.resolve("dense.safetensors"));
     }
 
-    /** A model whose tensors agree in no residue. */
+    /** A model whose tensor offsets do not agree modulo the alignment. */
     private Checkpoint odd() {
         SafetensorsWriter writer = writer("odd.safetensors").padding(HeaderPadding.ODD);
         writer.tensor("z.scalar", DType.I64)
@@ -99,7 +99,7 @@ class LoadTest {
 
     @ParameterizedTest
     @EnumSource(HeaderPadding.class)
-    void aDenseModelIsReadStraightToItsPlaceWhereverItsDataBegins(HeaderPadding padding) {
+    void denseModelIsReadStraightToItsPlace(HeaderPadding padding) {
         Checkpoint checkpoint = dense(padding);
         try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
             check(tensors, 256);
@@ -113,7 +113,7 @@ class LoadTest {
     }
 
     @Test
-    void requestsBeginAtPageBoundariesAndNoneIsLargerThanAsked() {
+    void requestsBeginAtPagesAndKeepTheirSizeLimit() {
         LoadPlan plan = dense(HeaderPadding.ODD).plan().requestSize(1 << 20);
         try (LoadedTensors tensors = plan.load(driver)) {
             check(tensors, 256);
@@ -126,7 +126,7 @@ class LoadTest {
     }
 
     @Test
-    void whereHeadersArePaddedMemoryAndFileAgreeModuloThePage() {
+    void pageAlignedDataIsReadToPageAlignedMemory() {
         try (LoadedTensors tensors = dense(HeaderPadding.PAGE).plan().load(driver)) {
             check(tensors, 256);
         }
@@ -135,7 +135,7 @@ class LoadTest {
 
     @ParameterizedTest
     @CsvSource({"HOST, 256", "HOST, 4096", "HOST, 65536", "CUDA_DEVICE, 256", "CUDA_DEVICE, 4096"})
-    void tensorsThatAgreeInNoResidueAreAlignedAllTheSame(MemoryKind kind, long alignment) {
+    void tensorsAtOddOffsetsAreAligned(MemoryKind kind, long alignment) {
         LoadPlan plan = odd().plan().to(kind).alignment(alignment);
         try (LoadedTensors tensors = plan.load(driver)) {
             check(tensors, alignment);
@@ -148,7 +148,7 @@ class LoadTest {
     }
 
     @Test
-    void gatheredTensorsReachAGpuInOneCopy() {
+    void gatheredTensorsReachTheGpuInOneCopy() {
         SafetensorsWriter writer = writer("scales.safetensors");
         for (int i = 0; i < 300; i++) {
             writer.tensor("scale." + i, DType.F32);
@@ -165,7 +165,7 @@ class LoadTest {
     }
 
     @Test
-    void scatteredSmallTensorsDoNotDragInWhatLiesBetween() {
+    void scatteredTensorsAreReadWithoutTheirGaps() {
         SafetensorsWriter writer = writer("bnb.safetensors").sorted(false);
         for (int i = 0; i < 5; i++) {
             writer.tensor("w" + i, DType.U8, 2 << 20);
@@ -186,7 +186,7 @@ class LoadTest {
     }
 
     @Test
-    void everyByteOfEveryRandomCheckpointIsInPlace() {
+    void randomCheckpointsAreLoadedCompletely() {
         long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
         RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
         long end = System.nanoTime() + Long.getLong("gds4j.test.seconds", 3) * 1_000_000_000;
@@ -251,7 +251,7 @@ class LoadTest {
     }
 
     @Test
-    void severalFilesAreLoadedEachIntoASlabOfItsOwn() {
+    void eachFileHasOneAllocation() {
         writer("model-00001-of-00002.safetensors").tensor("a", DType.F32, 1000).write(PATTERN);
         writer("model-00002-of-00002.safetensors").tensor("b", DType.F32, 3000).write(PATTERN);
         HeaderText.write(
@@ -277,7 +277,7 @@ class LoadTest {
                 try {
                     three.await(60, TimeUnit.SECONDS);
                 } catch (BrokenBarrierException | TimeoutException e) {
-                    throw new IOException("three reads were never under way at a time", e);
+                    throw new IOException("three reads were never in flight at the same time", e);
                 }
             }
         });
@@ -288,7 +288,7 @@ class LoadTest {
     }
 
     @Test
-    void theListenerHearsOfEveryTensorOnceAndOfAllBytes() {
+    void listenerReceivesEveryTensorOnceAndAllBytes() {
         List<String> placed = new CopyOnWriteArrayList<>();
         List<Long> done = new CopyOnWriteArrayList<>();
         Checkpoint checkpoint = odd();
@@ -320,7 +320,7 @@ class LoadTest {
     }
 
     @Test
-    void aTensorThatWasTakenOutlivesTheOthers() {
+    void takenTensorOutlivesTheOthers() {
         LoadedTensors tensors = odd().plan().load(driver);
         MemoryAllocation flags = tensors.take("z.flags");
         MemoryAllocation empty = tensors.take("z.empty");
@@ -339,7 +339,7 @@ class LoadTest {
     }
 
     @Test
-    void afterCloseNothingIsHandedOut() {
+    void closedTensorsAreInaccessible() {
         LoadedTensors tensors = odd().plan().load(driver);
         MemoryRange range = tensors.range("z.flags");
         tensors.close();
@@ -353,7 +353,7 @@ class LoadTest {
     }
 
     @Test
-    void copiesATensorToTheHost() {
+    void tensorIsCopiedToTheHost() {
         try (LoadedTensors tensors = odd().plan().to(MemoryKind.CUDA_DEVICE).load(driver)) {
             byte[] bytes = new byte[20];
             tensors.copyToHost("z.flags", MemorySegment.ofArray(bytes));
@@ -367,7 +367,7 @@ class LoadTest {
     }
 
     @Test
-    void memoryOfTheCallersIsFilledAndStaysTheCallers() {
+    void memoryOfTheCallerIsFilledAndNotFreed() {
         LoadPlan plan = odd().plan();
         try (Arena arena = Arena.ofShared()) {
             long bytes = plan.destinationBytes();
@@ -377,9 +377,9 @@ class LoadTest {
                 check(tensors, 256);
                 assertThat(tensors.tensors()).allSatisfy(tensor -> assertThat(tensor.address())
                         .isBetween(inner.address(), inner.address() + bytes - tensor.length()));
-                assertThatThrownBy(() -> tensors.take("z.flags")).hasMessageContaining("the caller's own");
+                assertThatThrownBy(() -> tensors.take("z.flags")).hasMessageContaining("already belongs to the caller");
             }
-            assertThat(backend.allocator().made()).as("staging alone").isLessThanOrEqualTo(4);
+            assertThat(backend.allocator().made()).as("allocations for staging").isLessThanOrEqualTo(4);
             assertThat(memory.get(ValueLayout.JAVA_BYTE, 0)).isZero();
             assertThat(memory.get(ValueLayout.JAVA_BYTE, bytes + 1)).isZero();
             LoadPlan tooSmall = plan.into(MemoryRange.ofSegment(inner.asSlice(0, bytes - 1)));
@@ -391,9 +391,27 @@ class LoadTest {
         }
     }
 
+    @Test
+    void memoryOfAConfinedArenaIsRefused() {
+        LoadPlan plan = odd().plan();
+        try (Arena arena = Arena.ofConfined()) {
+            MemoryRange confined = MemoryRange.ofSegment(arena.allocate(plan.destinationBytes(), 1));
+            assertThatThrownBy(() -> plan.into(confined)).satisfies(LoadTest::isConfined);
+            LoadPlan perTensor = plan.destinations(tensor -> confined);
+            assertThatThrownBy(() -> perTensor.load(driver)).satisfies(LoadTest::isConfined);
+        }
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    private static void isConfined(Throwable thrown) {
+        assertThat(thrown).isInstanceOfSatisfying(CuFileException.class,
+                e -> assertThat(e.error()).isEqualTo(CuFileError.CUDA_POINTER_INVALID))
+                .hasMessageContaining("belongs to a confined arena");
+    }
+
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
-    void eachTensorMayGoToMemoryOfItsOwnAtAnyAddress(MemoryKind kind) {
+    void eachTensorMayHaveMemoryOfTheCaller(MemoryKind kind) {
         Checkpoint checkpoint = odd();
         try (Arena arena = Arena.ofShared()) {
             Map<String, MemoryRange> places = new HashMap<>();
@@ -414,13 +432,13 @@ class LoadTest {
             places.forEach((name, range) -> assertThat(TrackingAllocator.raw(range)
                     .asSlice(checkpoint.tensors().get(name).length())
                     .toArray(ValueLayout.JAVA_BYTE))
-                    .as("behind " + name)
+                    .as("after " + name)
                     .containsOnly(0));
         }
     }
 
     @Test
-    void aDestinationThatIsTooSmallIsRefusedBeforeAnythingIsRead() {
+    void shortDestinationIsRefusedBeforeTheFirstRead() {
         LoadPlan plan = odd().plan()
                 .include("z.flags")
                 .destinations(tensor -> MemoryRange.ofAddress(4096, 12, MemoryKind.HOST));
@@ -429,7 +447,7 @@ class LoadTest {
     }
 
     @Test
-    void thePlanSaysWhatTheLoadWillDo() {
+    void planDescribesTheLoad() {
         Checkpoint checkpoint = dense(HeaderPadding.EIGHT);
         LoadPlan plan = checkpoint.plan().include("layers\\.[01]\\.").include("proj");
         assertThat(plan.tensors()).extracting(TensorInfo::name).containsExactly(
@@ -468,13 +486,13 @@ class LoadTest {
         assertThat(planned).extracting(LoadRequest::length).isSortedAccordingTo(LoadTest::largerFirstButForAPage);
     }
 
-    /** Parts of equal length differ by their rounding to pages, at both ends. */
+    /** Parts of equal length differ by the rounding to pages at both ends. */
     private static int largerFirstButForAPage(long one, long other) {
         return Math.abs(one - other) <= 8192 ? 0 : Long.compare(other, one);
     }
 
     @Test
-    void aFilterThatNothingPassesLoadsNothing() {
+    void filterWithoutMatchLoadsNothing() {
         try (LoadedTensors tensors = dense(HeaderPadding.EIGHT).plan().include("nothing").load(driver)) {
             assertThat(tensors.names()).isEmpty();
             assertThat(tensors.report().bytes()).isZero();
@@ -495,7 +513,7 @@ class LoadTest {
     }
 
     @Test
-    void aLoadOfItsOwnThreadsCompletesItsFuture() {
+    void loadAsyncCompletesItsFuture() {
         try (LoadedTensors tensors = odd().plan().loadAsync(driver).join()) {
             check(tensors, 256);
         }

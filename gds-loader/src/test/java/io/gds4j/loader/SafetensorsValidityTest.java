@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Which files are safetensors, and what is said of those that are not. */
+/** Valid and broken safetensors files, with the rule and message for each broken one. */
 class SafetensorsValidityTest {
     @TempDir
     Path folder;
@@ -55,7 +55,7 @@ class SafetensorsValidityTest {
         return header(what, json, 1, CheckpointRule.INVALID_HEADER_DESERIALIZATION, all);
     }
 
-    /** A tensor 'a' with one field written so. */
+    /** A tensor 'a' with this shape. */
     private static Arguments shape(String what, String shape, String... message) {
         return json(what, "{" + tensor("a", "U8", shape, "0", "1") + "}", message);
     }
@@ -138,7 +138,7 @@ class SafetensorsValidityTest {
                 json("null", "null", "one JSON object"),
                 json("no end", "{" + fine),
                 json("a trailing comma", "{" + fine + ",}"),
-                json("a second object", "{" + fine + "}{}", "more follows"),
+                json("a second object", "{" + fine + "}{}", "more text follows"),
                 json("a trailing word", "{" + fine + "} x"),
                 json("a trailing NUL", "{" + fine + "}\0"),
                 json("a comment", "/* */{" + fine + "}"),
@@ -153,7 +153,7 @@ class SafetensorsValidityTest {
                 json("no colon", "{\"a\" {}}"),
                 json("depth 128", nested(128), "127 levels"),
                 json("a deep header", "{\"a\":{\"x\":" + "[".repeat(100_000), "127 levels"),
-                json("a tensor that is a number", "{\"a\":1}", "'a'", "has to be an object", "found 1"),
+                json("a tensor that is a number", "{\"a\":1}", "'a'", "must be an object", "found 1"),
                 json("a tensor that is null", "{\"a\":null}", "found null"),
                 json("a tensor that is a string", "{\"a\":\"U8\"}", "found the string 'U8'"),
                 json("no dtype", "{\"a\":{\"shape\":[1],\"data_offsets\":[0,1]}}", "'dtype' is missing"),
@@ -165,19 +165,19 @@ class SafetensorsValidityTest {
                 json(
                         "a dtype that is a number",
                         "{\"a\":{\"dtype\":8,\"shape\":[1],\"data_offsets\":[0,1]}}",
-                        "has to be a string"),
+                        "must be a string"),
                 json(
                         "dtype twice",
                         "{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
-                        "'dtype' stands twice"),
+                        "'dtype' occurs twice"),
                 json(
                         "shape twice",
                         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,1]}}",
-                        "'shape' stands twice"),
+                        "'shape' occurs twice"),
                 json(
                         "offsets twice",
                         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],\"data_offsets\":[0,1]}}",
-                        "'data_offsets' stands twice"),
+                        "'data_offsets' occurs twice"),
                 shape("a shape that is null", "null"),
                 shape("a shape that is a number", "1", "array of numbers"),
                 shape("a shape that is an object", "{}"),
@@ -208,14 +208,14 @@ class SafetensorsValidityTest {
                         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1,2]}}",
                         "two numbers, found more"),
                 json(
-                        "a number out of range in a field nobody knows",
+                        "a number out of range in an unknown field",
                         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],\"x\":1e999}}",
                         "out of range"),
                 json("metadata that is a string", "{\"__metadata__\":\"x\"," + fine + "}", "__metadata__"),
                 json("metadata that is an array", "{\"__metadata__\":[]," + fine + "}", "found an array"),
                 json("a metadata value that is a number", "{\"__metadata__\":{\"k\":1}," + fine + "}", "string"),
                 json("a metadata value that is null", "{\"__metadata__\":{\"k\":null}," + fine + "}", "found null"),
-                json("metadata twice", "{\"__metadata__\":{}," + fine + ",\"__metadata__\":{}}", "stands twice"),
+                json("metadata twice", "{\"__metadata__\":{}," + fine + ",\"__metadata__\":{}}", "occurs twice"),
                 header(
                         "a metadata key twice",
                         "{\"__metadata__\":{\"k\":\"1\",\"k\":\"1\"}," + fine + "}",
@@ -339,7 +339,7 @@ class SafetensorsValidityTest {
                         "10 bytes of data",
                         "9 follow"),
                 header(
-                        "a byte behind the last tensor",
+                        "a byte after the last tensor",
                         "{" + fine + "}",
                         2,
                         CheckpointRule.METADATA_INCOMPLETE_BUFFER,
@@ -355,7 +355,7 @@ class SafetensorsValidityTest {
 
     @ParameterizedTest(name = "[{index}] {0}")
     @MethodSource("brokenFiles")
-    void namesTheBrokenRuleInOneLine(String what, byte[] bytes, CheckpointRule rule, List<String> message) {
+    void brokenRuleIsNamedInOneLine(String what, byte[] bytes, CheckpointRule rule, List<String> message) {
         Path file = file(bytes);
         CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(file));
         assertThat(e).as(what).isNotNull();
@@ -369,7 +369,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void namesTheTensorAndTheByteOfItsEntry() {
+    void failureNamesTheTensorAndItsOffset() {
         String json =
                 "{\"é\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}," + tensor("b", "U8", "[2]", "0", "1")
                         + "}";
@@ -382,7 +382,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void aHostileNameNeitherBreaksTheLineNorFloodsIt() {
+    void hostileNameIsEscapedAndCut() {
         String name = "x\\n\\u001b[31m\\u2028" + "y".repeat(1_000_000);
         Path file = file(HeaderText.file("{" + tensor(name, "U8", "[2]", "0", "1") + "}", 1));
         CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(file));
@@ -404,11 +404,11 @@ class SafetensorsValidityTest {
                 good("metadata that is null", "{\"__metadata__\":null," + fine + "}", 1, "a"),
                 good("metadata at the end", "{" + fine + ",\"__metadata__\":{\"k\":\"v\"}}", 1, "a"),
                 good("white space before", " \t\r\n{" + fine + "}", 1, "a"),
-                good("white space behind", "{" + fine + "} \t\r\n", 1, "a"),
+                good("white space after", "{" + fine + "} \t\r\n", 1, "a"),
                 good("fields in another order", "{\"a\":{\"data_offsets\":[0,1],\"dtype\":\"U8\",\"shape\":[1]}}", 1,
                         "a"),
                 good(
-                        "fields nobody knows",
+                        "unknown fields",
                         "{\"a\":{\"dtype\":\"U8\",\"x\":{\"y\":[1.5,null,\"z\",true]},\"x\":-1,\"shape\":[1],"
                                 + "\"data_offsets\":[0,1]}}",
                         1,
@@ -433,7 +433,7 @@ class SafetensorsValidityTest {
                         "e",
                         "b"),
                 good(
-                        "a header out of the data's order",
+                        "a header not in the order of the data",
                         "{" + tensor("b", "U8", "[1]", "1", "2") + "," + fine + "}",
                         2,
                         "a",
@@ -444,7 +444,7 @@ class SafetensorsValidityTest {
 
     @ParameterizedTest(name = "[{index}] {0}")
     @MethodSource("goodFiles")
-    void acceptsWhatTheReferenceAccepts(String what, String json, int data, List<String> names) {
+    void validFileIsAccepted(String what, String json, int data, List<String> names) {
         Checkpoint checkpoint = Checkpoint.open(file(HeaderText.file(json, data)));
         assertThat(checkpoint.tensors().keySet()).as(what).containsExactlyElementsOf(names);
         assertThat(checkpoint.bytes()).isEqualTo(data);
@@ -453,7 +453,7 @@ class SafetensorsValidityTest {
 
     @ParameterizedTest
     @EnumSource(DType.class)
-    void readsEveryDtype(DType dtype) {
+    void everyDtypeIsRead(DType dtype) {
         int bytes = dtype.bits() * 8 / 8;
         Checkpoint checkpoint = Checkpoint.open(
                 file(HeaderText.file("{" + tensor("t", dtype.name(), "[2,4]", "0", "" + bytes) + "}", bytes)));
@@ -464,7 +464,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void knowsEveryDtypeOfTheFormat() {
+    void dtypesAreThoseOfTheFormat() {
         assertThat(Arrays.stream(DType.values()).map(d -> d + ":" + d.bits()))
                 .containsExactly(
                         "BOOL:8", "F4:4", "F6_E2M3:6", "F6_E3M2:6", "U8:8", "I8:8", "F8_E5M2:8", "F8_E4M3:8",
@@ -473,7 +473,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void saysWhereEachTensorIs() {
+    void tensorsAndMetadataAreDescribed() {
         String json =
                 "{\"__metadata__\":{\"format\":\"pt\",\"b\":\"ü\"}," + tensor("b", "F32", "[2,3]", "4", "28") + ","
                         + tensor("a", "I16", "[2]", "0", "4") + "}   ";
@@ -491,7 +491,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void aHeaderOfTwoMegabytesIsRead() {
+    void headerOfTwoMegabytesIsRead() {
         List<String> entries = new ArrayList<>();
         for (int i = 0; i < 18_000; i++) {
             entries.add(
@@ -512,7 +512,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void aFileThatWasCutAnywhereIsRefused() {
+    void truncatedFileIsRefused() {
         byte[] whole = typical();
         for (int length = 0; length < whole.length; length++) {
             Path file = file(Arrays.copyOf(whole, length));
@@ -523,7 +523,7 @@ class SafetensorsValidityTest {
     }
 
     @Test
-    void aFileWithDamagedBytesIsRefusedOrDescribesItsDataCompletely() {
+    void damagedFileIsRefusedOrConsistent() {
         long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
         RandomGenerator random =
                 RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Files that are written, and the bytes in them. */
+/** {@link SafetensorsWriter}, and the bytes of {@link TensorPattern}. */
 class SafetensorsWriterTest {
     @TempDir
     Path folder;
@@ -41,7 +41,7 @@ class SafetensorsWriterTest {
 
     @ParameterizedTest
     @CsvSource({"PAGE, 4096, 0", "EIGHT, 8, 0", "ODD, 2, 1"})
-    void dataBeginsWhereThePaddingSays(HeaderPadding padding, long modulus, long residue) {
+    void paddingDecidesWhereDataBegins(HeaderPadding padding, long modulus, long residue) {
         for (String name : List.of("a", "ab", "abc", "abcd", "é")) {
             writer().padding(padding).tensor(name, DType.U8, 3).write(new TensorPattern(1));
             assertThat(written().files().getFirst().dataOffset() % modulus).as(name).isEqualTo(residue);
@@ -49,7 +49,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void withoutPaddingTheHeaderEndsWithItsBrace() throws IOException {
+    void headerWithoutPaddingEndsWithItsBrace() throws IOException {
         writer().padding(HeaderPadding.NONE)
                 .metadata("format", "pt")
                 .tensor("a\"", DType.F32, 1, 2)
@@ -64,7 +64,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void namesOfAnyKindAreReadBackAsTheyWere() {
+    void unusualNamesAreReadBack() {
         List<String> names = List.of("", " ", "a\"b\\c", "\0\n\t\u001f\u007f", "é😀\u2028", "__meta__", "{}[],:");
         SafetensorsWriter writer = writer();
         names.forEach(name -> writer.tensor(name, DType.U8, 1).metadata(name, name));
@@ -74,7 +74,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void tensorsAreSortedAsTheReferenceWriterDoesIt() {
+    void tensorsAreSortedAsByTheReferenceWriter() {
         writer().tensor("b", DType.U8, 1)
                 .tensor("layers.2", DType.BF16, 1)
                 .tensor("layers.10", DType.BF16, 1)
@@ -86,13 +86,13 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void tensorsMayStayInTheirOrder() {
+    void unsortedTensorsKeepTheirOrder() {
         writer().sorted(false).tensor("b", DType.U8, 1).tensor("a", DType.F32, 1).write(new TensorPattern(1));
         assertThat(written().tensors().keySet()).containsExactly("b", "a");
     }
 
     @Test
-    void thePatternIsThatOfTheGeneratorOfOtherCheckpoints() {
+    void patternHasKnownFirstBytes() {
         TensorPattern pattern = new TensorPattern(0);
         assertThat(first(pattern, "z.flags")).isEqualTo("fbb6b12a2bdb07ef");
         assertThat(first(pattern, "blk.39.w")).isEqualTo("0e2085a6d9ff9ac5");
@@ -106,7 +106,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void thePatternIsTheSameInOnePieceAndInMany() {
+    void patternDoesNotDependOnPieces() {
         TensorPattern pattern = new TensorPattern(5);
         byte[] whole = new byte[300_000];
         pattern.fill("t", 0, MemorySegment.ofArray(whole));
@@ -124,7 +124,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void everyByteIsWrittenOnceWhateverTheSizes() throws IOException {
+    void everyByteIsWrittenForAllSizes() throws IOException {
         SafetensorsWriter writer = writer().sorted(false).padding(HeaderPadding.ODD);
         List<Long> sizes = List.of(0L, 1L, (4L << 20) - 1, 0L, 1L, 0L, (4L << 20) + 5, 100_000L, 12L << 20, 0L, 3L);
         for (int i = 0; i < sizes.size(); i++) {
@@ -141,7 +141,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void anExistingFileIsReplacedAndNoTemporaryFileStays() throws IOException {
+    void existingFileIsReplaced() throws IOException {
         Files.writeString(folder.resolve("w.safetensors"), "old");
         new SafetensorsWriter(folder.resolve("w.safetensors")).tensor("a", DType.U8, 1).write(new TensorPattern(1));
         assertThat(files()).containsExactly("w.safetensors");
@@ -149,7 +149,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void afterAFailureNothingIsLeft() throws IOException {
+    void failureLeavesNoFile() throws IOException {
         SafetensorsWriter writer = writer().tensor("a", DType.U8, 40 << 20);
         assertThatThrownBy(() -> writer.write((name, offset, to) -> {
             if (offset > 0) {
@@ -161,7 +161,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void anInterruptLeavesNothing() throws IOException {
+    void interruptLeavesNoFile() throws IOException {
         SafetensorsWriter writer = writer().tensor("a", DType.U8, 40 << 20);
         Thread caller = Thread.currentThread();
         try {
@@ -174,7 +174,7 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void aFolderThatIsNotThereIsNamed() {
+    void missingFolderIsNamed() {
         SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("no/w.safetensors")).tensor("a", DType.U8, 1);
         assertThatThrownBy(writer::writeSparse)
                 .isInstanceOfSatisfying(CuFileException.class, e -> {
@@ -184,13 +184,13 @@ class SafetensorsWriterTest {
     }
 
     @Test
-    void aSparseFileTakesNoSpace() throws IOException {
+    void sparseFileTakesNoSpace() throws IOException {
         writer().tensor("a", DType.F32, 1L << 40).writeSparse();
         assertThat(written().bytes()).isEqualTo(4L << 40);
     }
 
     @Test
-    void tensorsThatNoFileCouldHoldAreRefused() {
+    void invalidTensorsAreRefused() {
         SafetensorsWriter writer = writer().tensor("a", DType.U8, 1);
         List<Runnable> refused = new ArrayList<>();
         refused.add(() -> writer.tensor("a", DType.U8, 1));

@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The parser against another one, and where the two differ. */
+/** {@link StrictJson} compared with Jackson, and the rules in which the two differ. */
 class StrictJsonTest {
-    private static final JsonFactory OTHER = JsonFactory.builder()
+    private static final JsonFactory JACKSON = JsonFactory.builder()
             .streamReadConstraints(
                     StreamReadConstraints.builder().maxNestingDepth(127).build())
             .build();
@@ -40,9 +40,9 @@ class StrictJsonTest {
         return true;
     }
 
-    private static boolean otherAccepts(String text) {
+    private static boolean jacksonAccepts(String text) {
         try (Reader reader = new StringReader(text);
-                JsonParser parser = OTHER.createParser(reader)) {
+                JsonParser parser = JACKSON.createParser(reader)) {
             if (parser.nextToken() == null) {
                 return false;
             }
@@ -54,7 +54,7 @@ class StrictJsonTest {
     }
 
     @Test
-    void acceptsWhatAnotherStrictParserAccepts() {
+    void agreesWithJacksonOnMutatedTexts() {
         long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
         RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
         int accepted = 0;
@@ -62,16 +62,16 @@ class StrictJsonTest {
         for (int round = 0; round < rounds; round++) {
             String text = mutate(random, SEEDS.get(random.nextInt(SEEDS.size())));
             String what = "-Dgds4j.test.seed=" + seed + ", round " + round + ": " + text;
-            boolean other = otherAccepts(text);
+            boolean jackson = jacksonAccepts(text);
             try {
                 assertThat(accepts(text)).isTrue();
-                assertThat(other).as(what).isTrue();
+                assertThat(jackson).as(what).isTrue();
                 accepted++;
             } catch (Malformed e) {
                 boolean stricter = e.detail().contains("surrogate")
                         || e.detail().contains("out of range")
                         || e.detail().contains("byte-order mark");
-                assertThat(other && !stricter).as(what + ": " + e.detail()).isFalse();
+                assertThat(jackson && !stricter).as(what + ": " + e.detail()).isFalse();
                 assertThat(e.offset()).as(what).isBetween(0, text.getBytes(StandardCharsets.UTF_8).length);
             }
         }
@@ -94,7 +94,7 @@ class StrictJsonTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"0", "1", "9", "10", "9223372036854775807", "9223372036854775808", "18446744073709551615"})
-    void readsUnsignedNumbersOf64Bits(String digits) throws Malformed {
+    void unsignedNumbersOf64BitsAreRead(String digits) throws Malformed {
         StrictJson json = new StrictJson(digits.getBytes(StandardCharsets.US_ASCII));
         json.next();
         assertThat(Long.toUnsignedString(json.unsigned("it"))).isEqualTo(digits);
@@ -103,20 +103,20 @@ class StrictJsonTest {
     @ParameterizedTest
     @ValueSource(strings = {"18446744073709551616", "18446744073709551620", "99999999999999999999999", "-1", "-0",
             "1.0", "1e0"})
-    void refusesOtherNumbers(String digits) throws Malformed {
+    void otherNumbersAreRefused(String digits) throws Malformed {
         StrictJson json = new StrictJson(digits.getBytes(StandardCharsets.US_ASCII));
         json.next();
         try {
             json.unsigned("it");
         } catch (Malformed e) {
-            assertThat(e.detail()).isEqualTo("it has to be a whole number from 0 to 2^64-1, found " + digits);
+            assertThat(e.detail()).isEqualTo("it must be a whole number from 0 to 2^64-1, found " + digits);
             return;
         }
         throw new AssertionError(digits + " was read");
     }
 
     @Test
-    void findsTheFirstByteThatIsNotUtf8() {
+    void firstByteThatIsNotUtf8IsFound() {
         byte[] bytes = "abcé😀xyz".getBytes(StandardCharsets.UTF_8);
         assertThat(StrictJson.checkUtf8(bytes)).isEqualTo(-1);
         assertThat(StrictJson.checkUtf8(new byte[0])).isEqualTo(-1);

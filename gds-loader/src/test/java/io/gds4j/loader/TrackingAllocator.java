@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Allocates host memory, some of which it passes off as a GPU's: without a segment, and on a 256-byte boundary that is no
- * page's. Counts what is not freed, and can run out.
+ * Allocates host memory and pretends that part of it is GPU memory: without a segment, and aligned to 256 bytes instead of a
+ * page. Counts allocations and can simulate exhausted memory.
  */
 final class TrackingAllocator implements MemoryAllocator {
     private static final long PAGE = 4096;
@@ -24,27 +24,27 @@ final class TrackingAllocator implements MemoryAllocator {
     private final AtomicLong bytes = new AtomicLong();
     private volatile int limit = Integer.MAX_VALUE;
 
-    /** Allocations that are not freed yet. */
+    /** Returns the number of open allocations. */
     int open() {
         return open.get();
     }
 
-    /** Allocations so far. */
+    /** Returns the number of allocations so far. */
     int made() {
         return made.get();
     }
 
-    /** Copies into memory so far. */
+    /** Returns the number of copies into memory so far. */
     int copies() {
         return copies.get();
     }
 
-    /** Bytes that are not freed yet. */
+    /** Returns the bytes of open allocations. */
     long bytes() {
         return bytes.get();
     }
 
-    /** Fails after so many allocations. */
+    /** Makes allocations fail after this number of them. */
     void failAfter(int allocations) {
         limit = allocations;
     }
@@ -57,7 +57,7 @@ final class TrackingAllocator implements MemoryAllocator {
     @Override
     public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         if (!supports(kind)) {
-            throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, "allocate", "no " + kind + " here");
+            throw CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, "allocate", kind + " is not supported");
         }
         if (made.getAndIncrement() >= limit) {
             throw CuFileException.of(CuFileError.NOMEM_ERROR, "allocate", "no " + size + " bytes left");
@@ -77,7 +77,7 @@ final class TrackingAllocator implements MemoryAllocator {
         });
     }
 
-    /** The bytes behind a range, whatever it claims to be. */
+    /** Returns the bytes of a range of any kind. */
     static MemorySegment raw(MemoryRange range) {
         return MemorySegment.ofAddress(range.address()).reinterpret(range.length());
     }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Digests of tensors in memory, and their comparison with the file. */
+/** Digests of tensors in memory and their comparison with the file. */
 class VerificationTest {
     @TempDir
     Path folder;
@@ -59,7 +59,7 @@ class VerificationTest {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
-    void theDigestOfATensorIsThatOfItsBytesInTheFile(MemoryKind kind) throws Exception {
+    void digestEqualsTheDigestOfTheFile(MemoryKind kind) throws Exception {
         byte[] bytes = Files.readAllBytes(file);
         try (LoadedTensors tensors = load(kind)) {
             Map<String, String> digests = TensorDigest.sha256(tensors);
@@ -76,7 +76,7 @@ class VerificationTest {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
-    void whatWasLoadedIsVerified(MemoryKind kind) {
+    void loadedTensorsAreVerified(MemoryKind kind) {
         List<Long> progress = new CopyOnWriteArrayList<>();
         try (LoadedTensors tensors = load(kind)) {
             VerificationReport report = CheckpointVerifier.verify(tensors, progress::add);
@@ -89,7 +89,7 @@ class VerificationTest {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
-    void theFirstDifferenceOfEachTensorIsFound(MemoryKind kind) {
+    void firstDifferenceOfEachTensorIsFound(MemoryKind kind) {
         try (LoadedTensors tensors = load(kind)) {
             MemorySegment big = TrackingAllocator.raw(tensors.range("big"));
             MemorySegment flags = TrackingAllocator.raw(tensors.range("flags"));
@@ -103,13 +103,13 @@ class VerificationTest {
             assertThat(report.mismatches()).extracting(TensorMismatch::offset).containsExactly(4_999_999L, 12L);
             TensorMismatch last = report.mismatches().getLast();
             assertThat(last).isEqualTo(new TensorMismatch(tensors.get("flags").info(), 12, was, was ^ 1));
-            assertThat(last).hasToString("tensor 'flags' differs from byte 12 on: 0x%02x in the file, 0x%02x in memory"
+            assertThat(last).hasToString("tensor 'flags' differs at byte 12: 0x%02x in the file, 0x%02x in memory"
                     .formatted(was, was ^ 1));
         }
     }
 
     @Test
-    void aFileThatEndsEarlyDiffers() throws IOException {
+    void truncatedFileDiffers() throws IOException {
         try (LoadedTensors tensors = load(MemoryKind.HOST)) {
             TensorInfo flags = tensors.get("flags").info();
             try (RandomAccessFile shorter = new RandomAccessFile(file.toFile(), "rw")) {
@@ -119,12 +119,12 @@ class VerificationTest {
             assertThat(found.tensor()).isEqualTo(flags);
             assertThat(found.offset()).isEqualTo(5);
             assertThat(found.expected()).isEqualTo(-1);
-            assertThat(found).hasToString("tensor 'flags': the file ends before its byte 5");
+            assertThat(found).hasToString("tensor 'flags': the file ends before byte 5 of it");
         }
     }
 
     @Test
-    void aFileThatIsGoneIsNamed() throws IOException {
+    void deletedFileIsNamed() throws IOException {
         try (LoadedTensors tensors = load(MemoryKind.HOST)) {
             Files.delete(file);
             assertThatThrownBy(() -> CheckpointVerifier.verify(tensors))
@@ -134,7 +134,7 @@ class VerificationTest {
     }
 
     @Test
-    void anInterruptEndsBoth() {
+    void interruptEndsDigestAndVerification() {
         try (LoadedTensors tensors = load(MemoryKind.HOST)) {
             Thread.currentThread().interrupt();
             assertThatThrownBy(() -> CheckpointVerifier.verify(tensors)).isInstanceOf(CuFileInterruptedException.class);

@@ -17,19 +17,19 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/** A batch that is cancelled right after its submission, and what became of each of its entries (topic 21). */
+/** Cancels a batch right after its submission and counts the results of its entries (topic 21). */
 public final class BatchCancel {
     private static final int ENTRIES = 64;
     private static final int PAGE = 4096;
     private static final String LESSON =
-            "Cancelling stops what has not begun; every entry still answers, complete or cancelled, and has to be taken.";
+            "Cancelling stops entries that have not begun; every entry still has a completion, which must be taken.";
 
     private BatchCancel() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchCancel::run, args);
+        SampleMain.run(BatchCancel::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -57,7 +57,7 @@ public final class BatchCancel {
             List<CuFileBatch.Completion> some = batch.await(1, Duration.ofSeconds(10));
             while (!some.isEmpty()) {
                 all.addAll(some);
-                some = batch.await(1, Duration.ofSeconds(10)); // none once all are there
+                some = batch.await(1, Duration.ofSeconds(10)); // empty when no entry is left
             }
             seconds += (System.nanoTime() - start) / 1e9;
 
@@ -66,7 +66,7 @@ public final class BatchCancel {
             boolean verified = all.size() == ENTRIES;
             for (CuFileBatch.Completion completion : all) {
                 counts.merge(completion.status(), 1, Integer::sum);
-                if (completion.isComplete()) { // what says that it is complete has its bytes
+                if (completion.isComplete()) { // a complete entry has its bytes
                     bytes += completion.bytes();
                     int from = (int) completion.request().bufferOffset();
                     verified &= Arrays.equals(arrived, from, from + each, data, from, from + each);

@@ -19,8 +19,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * One batch over memory of the GPU, pinned, mapped and plain memory of the host, each registered and not registered (topic
- * 30): written, read back, compared.
+ * One batch over GPU memory and over pinned, huge-page and plain host memory, each registered and unregistered (topic 30).
+ * Writes, reads back and compares.
  */
 public final class BatchMemoryKinds {
     private static final int EACH = 64 << 10;
@@ -32,9 +32,9 @@ public final class BatchMemoryKinds {
     private BatchMemoryKinds() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchMemoryKinds::run, args);
+        SampleMain.run(BatchMemoryKinds::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -59,7 +59,7 @@ public final class BatchMemoryKinds {
                     memories.add(register ? registered.getLast() : memory.range());
                 }
             }
-            // The arena is automatic: a batch takes no memory that could be closed meanwhile.
+            // An automatic arena: a batch refuses memory that the program could close during I/O.
             memories.add(MemoryRange.ofSegment(Arena.ofAuto().allocate(EACH, 4096)));
             return transfer(arguments, driver, file, memories);
         } finally {

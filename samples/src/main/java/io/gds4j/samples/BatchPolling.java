@@ -15,20 +15,20 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 
-/** A program that does something else and looks now and then what of its batch is done (topic 22). */
+/** Does other work and polls a batch for completions in between (topic 22). */
 public final class BatchPolling {
     private static final int ENTRIES = 64;
     private static final int EACH = 64 << 10;
     private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final String LESSON =
-            "A minimum of 0 polls and never waits; each completion is given once, so whoever polls has to keep it.";
+            "A minimum of 0 polls without waiting; each completion is returned once, so the caller must keep it.";
 
     private BatchPolling() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchPolling::run, args);
+        SampleMain.run(BatchPolling::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -56,11 +56,11 @@ public final class BatchPolling {
                 }
                 most = Math.max(most, done.size());
                 polls++;
-                own.update(data, 0, EACH); // meanwhile the program works on something of its own
+                own.update(data, 0, EACH); // stands for other work
             }
             double seconds = (System.nanoTime() - start) / 1e9;
             arguments.say(
-                    "%d polls, at most %d completions in one; in between the program checked sums of its own (%x)",
+                    "%d polls, at most %d completions in one; a checksum of the other work is %x",
                     polls, most, own.getValue());
 
             driver.allocator().fill(memory.range(), (byte) 0);

@@ -18,20 +18,20 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * A batch of writes off the grid, of 6144 bytes (topic 27) and of 4 bytes (topic 29): half of them from registered memory,
- * half by a handle with O_DIRECT and half by one without.
+ * Batches of unaligned writes of 6144 bytes (topic 27) and of 4 bytes (topic 29). Half of them come from registered memory, and
+ * every second one uses a handle with O_DIRECT.
  */
 public final class BatchUnaligned {
     private static final int ENTRIES = 32;
     private static final String LESSON =
-            "Entries of a batch may be of any size, registered or not, and of files opened either way: all keep their bytes.";
+            "Entries of one batch may differ in size, registration and O_DIRECT.";
 
     private BatchUnaligned() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchUnaligned::run, args);
+        SampleMain.run(BatchUnaligned::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

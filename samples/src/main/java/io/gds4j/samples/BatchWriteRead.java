@@ -15,19 +15,19 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A batch of writes (topic 19) and a batch of reads (topic 20), submitted and waited for. */
+/** Submits a batch of writes (topic 19) and a batch of reads (topic 20), and waits for them. */
 public final class BatchWriteRead {
     private static final int ENTRIES = 32;
     private static final int EACH = 64 << 10;
     private static final String LESSON =
-            "A batch is set up once and used again; each entry completes for itself, in any order.";
+            "A batch is created once and used many times; its entries complete independently, in any order.";
 
     private BatchWriteRead() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BatchWriteRead::run, args);
+        SampleMain.run(BatchWriteRead::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -12,22 +12,22 @@ import io.gds4j.memory.MemoryAllocation;
 import java.util.Arrays;
 
 /**
- * Parts of one registered buffer: a write from an offset in it (topic 5), and a loop of writes and reads that each use the
- * next 64 KiB (topic 14).
+ * Uses parts of one registered buffer: a write from an offset (topic 5), and loops of writes and reads in steps of 64 KiB
+ * (topic 14).
  */
 public final class BufferOffsets {
     private static final int BUFFER = 1 << 20;
     private static final int OFFSET = 128 << 10;
     private static final int STEP = 64 << 10;
     private static final String LESSON =
-            "The base of a registered buffer stays the same; offsets choose the part of it.";
+            "The base of a registered buffer stays the same; offsets select a part of it.";
 
     private BufferOffsets() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(BufferOffsets::run, args);
+        SampleMain.run(BufferOffsets::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -41,9 +41,9 @@ public final class BufferOffsets {
             long start = System.nanoTime();
             long bytes = file.write(buffer, BUFFER - OFFSET, 0, OFFSET);
             double seconds = (System.nanoTime() - start) / 1e9;
-            arguments.say("wrote %d KiB from %d KiB into the buffer on", (BUFFER - OFFSET) >> 10, OFFSET >> 10);
+            arguments.say("wrote %d KiB from buffer offset %d KiB", (BUFFER - OFFSET) >> 10, OFFSET >> 10);
 
-            // Read back to the buffer's beginning: what was at OFFSET now stands at 0.
+            // reads to the beginning of the buffer: the bytes from OFFSET are now at 0
             start = System.nanoTime();
             bytes += file.read(buffer, BUFFER - OFFSET, 0, 0);
             seconds += (System.nanoTime() - start) / 1e9;

@@ -4,19 +4,19 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 
-/** Memory of any kind as an array of Java's, and back. */
+/** Copies between memory of any kind and Java arrays. */
 final class Bytes {
     private Bytes() {
     }
 
-    /** What stands in the memory. */
+    /** Returns the content of the memory. */
     static byte[] in(CuFileDriver driver, MemoryRange range) {
         byte[] bytes = new byte[Math.toIntExact(range.length())];
         driver.allocator().copyToHost(range, MemorySegment.ofArray(bytes));
         return bytes;
     }
 
-    /** Fills the memory. */
+    /** Copies the bytes to the memory. */
     static void put(CuFileDriver driver, byte[] bytes, MemoryRange range) {
         driver.allocator().copyFromHost(MemorySegment.ofArray(bytes), range);
     }

@@ -23,8 +23,8 @@ import jcuda.driver.CUdeviceptr;
 import jcuda.driver.JCudaDriver;
 
 /**
- * A checkpoint into memory that others made: arrays in foreign memory with a header before the numbers, as TornadoVM lays its
- * arrays out, and on a GPU arrays of {@code cuMemAlloc} that JCuda's kernels take. Nothing is copied in between.
+ * Loads a checkpoint into arrays of other libraries without a copy: into foreign memory with a header before the numbers, the
+ * layout of TornadoVM, and on a GPU into arrays of {@code cuMemAlloc} for kernels of JCuda.
  */
 public final class CheckpointToArrays {
     private static final int LAYERS = 4;
@@ -32,7 +32,7 @@ public final class CheckpointToArrays {
     private static final ValueLayout.OfFloat FLOAT =
             ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final String LESSON =
-            "A plan takes a destination for each tensor: the loader fills arrays of other libraries in place.";
+            "A plan accepts a destination for each tensor, so the loader fills arrays of other libraries in place.";
 
     private final SampleArguments arguments;
     private final CuFileDriver driver;
@@ -48,9 +48,9 @@ public final class CheckpointToArrays {
         this.width = Math.max(1, arguments.size() / (LAYERS * 64 * Float.BYTES));
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(CheckpointToArrays::run, args);
+        SampleMain.run(CheckpointToArrays::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -122,7 +122,7 @@ public final class CheckpointToArrays {
 
     private void load(String what, Function<TensorInfo, MemoryRange> destinations) {
         LoadPlan plan = Checkpoint.open(path).plan().destinations(destinations);
-        try (LoadedTensors tensors = plan.load(driver)) { // closing frees nothing: the arrays are ours
+        try (LoadedTensors tensors = plan.load(driver)) { // close frees nothing: the arrays belong to this program
             LoadReport report = tensors.report();
             bytes += report.bytes();
             seconds += report.seconds();

@@ -20,17 +20,17 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * What feeds a training loop: records of many shard files in random order, read ahead into a few slots of memory while a
- * kernel (or a loop on the host) works on the ones that are there. The same loop without reading ahead shows what that saves.
+ * Feeds a training loop with records of many shard files in random order. Reads ahead into a few slots of memory while a kernel
+ * (or a loop on the host) processes earlier records. The same loop without reading ahead shows the difference.
  */
 public final class DataLoader {
     private static final int SHARDS = 8;
     private static final int RECORDS = 16;
     private static final int AHEAD = 8;
     private static final String LESSON =
-            "A few slots and reads that are ahead hide the storage behind the work; more memory than that buys nothing.";
+            "Reading ahead into a few slots hides the storage behind the work; more slots gain nothing.";
 
-    /** A record that is being read into a slot. */
+    /** A record in the process of being read into a slot. */
     private record Pending(int slot, CompletableFuture<Long> read) {
     }
 
@@ -45,15 +45,15 @@ public final class DataLoader {
     private DataLoader(SampleArguments arguments, CuFileDriver driver) {
         this.arguments = arguments;
         this.driver = driver;
-        // Sixteen records a shard, of whole pages.
+        // 16 records per shard or more, of whole pages
         int most = Math.max(1, arguments.size() / (RECORDS * SHARDS * 4096)) * 4096;
         this.record = Math.min(most, Math.max(1, arguments.ioSize() / 4096) * 4096);
         this.perShard = Math.max(RECORDS, arguments.size() / (SHARDS * record));
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(DataLoader::run, args);
+        SampleMain.run(DataLoader::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
@@ -71,7 +71,7 @@ public final class DataLoader {
                 arguments.say("%d shards of %d records of %d KiB in random order, through %d slots (%d KiB)",
                         SHARDS, loader.perShard, loader.record >> 10, AHEAD, (AHEAD * loader.record) >> 10);
                 arguments.say(
-                        "one after the other %.3f s; read ahead %.3f s, of which %.3f s at work: %.2f times as fast",
+                        "one at a time %.3f s; read ahead %.3f s, of which %.3f s for the work: %.2f times as fast",
                         alone, seconds, step.seconds(), alone / seconds);
                 loader.shards.forEach(CuFileHandle::close);
                 return new SampleResult(loader.bytes, seconds, verified, driver.bytesByPath(), LESSON);
@@ -97,7 +97,7 @@ public final class DataLoader {
         }
     }
 
-    /** All records once in an order of their own, so many ahead of the work; seconds. */
+    /** Processes all records once in random order, reading {@code ahead} records in advance; returns the seconds. */
     private double epoch(MemoryAllocation slots, int ahead, TrainingStep step, long seed) throws InterruptedException {
         List<Integer> order = new ArrayList<>();
         for (int i = 0; i < SHARDS * perShard; i++) {
@@ -113,7 +113,7 @@ public final class DataLoader {
             }
             Pending oldest = pending.remove();
             bytes += oldest.read().join();
-            step.work(slot(slots, oldest.slot())); // meanwhile the others are being read
+            step.work(slot(slots, oldest.slot())); // the reads of the other slots continue
         }
         return (System.nanoTime() - start) / 1e9;
     }

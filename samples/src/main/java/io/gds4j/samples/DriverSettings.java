@@ -13,18 +13,18 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
 import java.util.Arrays;
 
-/** What a driver says of itself, and what may be changed while it is open (topic 7). */
+/** Queries the properties of a driver and changes its limits while it is open (topic 7). */
 public final class DriverSettings {
     private static final int SIZE = 1 << 20;
     private static final String LESSON =
-            "Limits are set on the open driver, everything else in the configuration before; each value knows its source.";
+            "An open driver accepts new limits; all other settings are configuration, where each value knows its source.";
 
     private DriverSettings() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(DriverSettings::run, args);
+        SampleMain.run(DriverSettings::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

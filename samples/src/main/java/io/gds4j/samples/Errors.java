@@ -12,11 +12,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What failures look like: cuFile's codes and their texts, and exceptions that say where and how far (topic 8). */
+/** Error codes with their texts, and exceptions with the place and progress of the failure (topic 8). */
 public final class Errors {
     private static final int SIZE = 4096;
     private static final String LESSON =
-            "A CuFileException names function, file, range, cuFile's code and errno: no status has to be checked by hand.";
+            "A CuFileException has function, file, range, cuFile code and errno; no call returns a status to check.";
 
     private final SampleArguments arguments;
     private int asExpected;
@@ -25,14 +25,14 @@ public final class Errors {
         this.arguments = arguments;
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Errors::run, args);
+        SampleMain.run(Errors::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {
         for (CuFileError error : CuFileError.values()) {
-            if (error.ordinal() % 8 == 1) { // a few of them
+            if (error.ordinal() % 8 == 1) { // a selection
                 arguments.say("%d %s: %s", error.code(), error, error.text());
             }
         }

@@ -14,22 +14,22 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * The smallest writes: from registered memory (topic 1), from memory that is not registered (2), and without O_DIRECT (28). C
- * opens the driver at the first call; here it is an object that somebody opens and closes.
+ * The smallest writes: from registered memory (topic 1), from unregistered memory (2), and without O_DIRECT (28). In C the
+ * first call opens the driver; in Java the program opens and closes a driver object.
  */
 public final class FirstWrites {
     private static final int SMALL = 128 << 10;
     private static final int LARGE = 1 << 20;
     private static final byte VALUE = (byte) 0xab;
     private static final String LESSON =
-            "One call writes memory to a file; registration and O_DIRECT change the way the bytes go, not the bytes.";
+            "One call writes memory to a file; registration and O_DIRECT change the I/O path, not the bytes.";
 
     private FirstWrites() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(FirstWrites::run, args);
+        SampleMain.run(FirstWrites::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

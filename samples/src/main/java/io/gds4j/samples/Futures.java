@@ -13,17 +13,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** Reads and writes that answer with a future, for programs that wait for many things at once. */
+/** Reads and writes that return a future, for programs that wait for many operations. */
 public final class Futures {
     private static final String LESSON =
-            "Start all, then join: the reads overlap, and what follows a read can hang on its future.";
+            "Start all reads, then join: the reads overlap, and later steps can depend on a future.";
 
     private Futures() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Futures::run, args);
+        SampleMain.run(Futures::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -42,7 +42,7 @@ public final class Futures {
                 reads.add(file.readAsync(memory.range(), part, offset, offset));
             }
             for (CompletableFuture<Long> read : reads) {
-                bytes += read.join(); // throws what the read threw
+                bytes += read.join(); // throws the exception of the read
             }
             double seconds = (System.nanoTime() - start) / 1e9;
             arguments.say("%d reads in flight at once", reads.size());

@@ -8,7 +8,7 @@ import jcuda.driver.CUdevice;
 import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
 
-/** JCuda in the primary context of a GPU, which is the one that gds4j uses; current on this thread until it is closed. */
+/** Makes the primary context of a GPU, which gds4j uses, too, current for JCuda on this thread until it is closed. */
 final class GpuContext implements AutoCloseable {
     private final CUdevice device;
 
@@ -18,7 +18,7 @@ final class GpuContext implements AutoCloseable {
 
     /** Loads JCuda and makes the context current. */
     static GpuContext enter(int gpu) {
-        JCudaNatives.loadDriver(); // safer than JCuda's own way, which unpacks its library to a name that others know
+        JCudaNatives.loadDriver(); // JCuda itself would unpack its library to a predictable file name
         check("cuInit", JCudaDriver.cuInit(0));
         CUdevice device = new CUdevice();
         check("cuDeviceGet", JCudaDriver.cuDeviceGet(device, gpu));
@@ -28,7 +28,7 @@ final class GpuContext implements AutoCloseable {
         return new GpuContext(device);
     }
 
-    /** JCuda answers with codes. */
+    /** Throws for a result code other than CUDA_SUCCESS. */
     static void check(String function, int result) {
         if (result != CUresult.CUDA_SUCCESS) {
             throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, function, CUresult.stringFor(result));

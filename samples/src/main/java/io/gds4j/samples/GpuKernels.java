@@ -8,12 +8,12 @@ import jcuda.driver.CUmodule;
 import jcuda.driver.CUstream;
 import jcuda.driver.JCudaDriver;
 
-/** Two small kernels, as PTX text that the driver compiles when it loads them; for the current context. */
+/** Two small kernels for the current context, as PTX text that the driver compiles when it loads them. */
 final class GpuKernels implements AutoCloseable {
     private static final int BLOCK = 256;
     private static final int BLOCKS = 512;
 
-    /** {@code increment} adds 1 to each byte; {@code sum_words} adds all 32-bit words, so many times, to a 64-bit sum. */
+    /** {@code increment} adds 1 to each byte; {@code sum_words} adds all 32-bit words {@code p_rounds} times to a 64-bit sum. */
     private static final String PTX =
             """
             .version 6.3
@@ -100,13 +100,13 @@ final class GpuKernels implements AutoCloseable {
         GpuContext.check("cuModuleGetFunction", JCudaDriver.cuModuleGetFunction(sumWords, module, "sum_words"));
     }
 
-    /** Starts to add 1 to each byte. */
+    /** Launches the kernel that adds 1 to each byte. */
     void increment(MemoryRange bytes, CUstream stream) {
         launch(increment, stream, Pointer.to(
                 Pointer.to(new long[]{bytes.address()}), Pointer.to(new long[]{bytes.length()})));
     }
 
-    /** Starts to add the 32-bit words to the 64-bit sum, each as often as there are rounds. */
+    /** Launches the kernel that adds each 32-bit word {@code rounds} times to the 64-bit sum. */
     void sum(MemoryRange words, MemoryRange sum, int rounds, CUstream stream) {
         launch(sumWords, stream, Pointer.to(
                 Pointer.to(new long[]{words.address()}),

@@ -7,21 +7,21 @@ import jcuda.driver.CUstream;
 import jcuda.driver.CUstream_flags;
 import jcuda.driver.JCudaDriver;
 
-/** A CUDA stream of JCuda's; its GPU's context is current on the thread that opened it until that closes it. */
+/** A CUDA stream of JCuda. The thread that opens it has the GPU's context current, until it closes the stream. */
 final class GpuStream implements SampleStream {
     private final GpuContext context;
     private final GpuKernels kernels;
     private final CUstream stream;
-    private final boolean made;
+    private final boolean owned;
 
-    private GpuStream(GpuContext context, CUstream stream, boolean made) {
+    private GpuStream(GpuContext context, CUstream stream, boolean owned) {
         this.context = context;
         this.stream = stream;
-        this.made = made;
+        this.owned = owned;
         this.kernels = new GpuKernels();
     }
 
-    /** A new stream that does not wait for the default one. */
+    /** Creates a stream that does not wait for the default stream. */
     static GpuStream open(int gpu) {
         GpuContext context = GpuContext.enter(gpu);
         CUstream stream = new CUstream();
@@ -30,12 +30,12 @@ final class GpuStream implements SampleStream {
         return new GpuStream(context, stream, true).warmedUp();
     }
 
-    /** The default stream, which is always there. */
+    /** Returns the default stream of the GPU. */
     static GpuStream openDefault(int gpu) {
         return new GpuStream(GpuContext.enter(gpu), new CUstream(), false).warmedUp();
     }
 
-    /** A kernel's code is loaded by its first launch, which would wait for reads that are queued in a stream. */
+    /** Launches each kernel once: a first launch loads code, and that would wait for reads queued in a stream. */
     private GpuStream warmedUp() {
         CUdeviceptr eight = new CUdeviceptr();
         GpuContext.check("cuMemAlloc", JCudaDriver.cuMemAlloc(eight, Long.BYTES));
@@ -47,12 +47,12 @@ final class GpuStream implements SampleStream {
         return this;
     }
 
-    /** JCuda's object. */
+    /** Returns the stream as JCuda's object. */
     CUstream stream() {
         return stream;
     }
 
-    /** Kernels to launch in it. */
+    /** Returns the kernels of the stream's context. */
     GpuKernels kernels() {
         return kernels;
     }
@@ -74,7 +74,7 @@ final class GpuStream implements SampleStream {
 
     @Override
     public void close() {
-        if (made) {
+        if (owned) {
             JCudaDriver.cuStreamDestroy(stream);
         }
         kernels.close();

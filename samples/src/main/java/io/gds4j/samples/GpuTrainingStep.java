@@ -8,9 +8,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Adds up the words by a kernel. */
+/** Sums the words with a kernel. */
 final class GpuTrainingStep implements TrainingStep {
-    /** A GPU looks at its memory much faster than a disk fills it: as much work as a model has for a record. */
+    /** A GPU reads its memory much faster than a disk fills it; many rounds take as long as a model's work on a record. */
     private static final int ROUNDS = 1024;
 
     private final CuFileDriver driver;

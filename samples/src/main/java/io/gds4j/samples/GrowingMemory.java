@@ -16,15 +16,14 @@ import io.gds4j.memory.MemoryRange;
 import java.util.Arrays;
 
 /**
- * Memory that grows while a file is read into it: registered anew after each step (topic 23), as a vector that grows in place
- * on a GPU (24), with its whole future range registered in advance (25), and grown step by step with each step registered once
- * (26).
+ * Memory that grows while a file is read into it: registered again after each step (topic 23), as a vector that grows in place
+ * on a GPU (24), with its whole future range registered in advance (25), and with each step registered once (26).
  */
 public final class GrowingMemory {
     private static final int STEPS = 4;
     private static final int STEP = 2 << 20;
     private static final String LESSON =
-            "A registration covers the memory that was there: after growing, register anew, or each step for itself.";
+            "A registration does not cover later growth: register again after each step, or register each step.";
 
     private final SampleArguments arguments;
     private final CuFileDriver driver;
@@ -40,9 +39,9 @@ public final class GrowingMemory {
         this.data = data;
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(GrowingMemory::run, args);
+        SampleMain.run(GrowingMemory::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -60,14 +59,14 @@ public final class GrowingMemory {
             if (arguments.kind(driver).isCuda()) {
                 program.inPlace();
             } else {
-                arguments.say("growing in place needs a GPU's virtual memory management: left out");
+                arguments.say("growing in place needs the virtual memory management of a GPU: left out");
             }
             double seconds = (System.nanoTime() - start) / 1e9;
             return new SampleResult(program.bytes, seconds, program.verified, driver.bytesByPath(), LESSON);
         }
     }
 
-    /** Any memory can grow by moving to a larger place. */
+    /** Grows memory of any kind by copying it to a larger allocation. */
     private void byCopying() {
         MemoryAllocation memory = arguments.allocate(driver, STEP);
         for (int step = 0; step < STEPS; step++) {
@@ -81,19 +80,19 @@ public final class GrowingMemory {
                 memory = larger;
             }
         }
-        check("grown by copying, registered anew", memory.range());
+        check("grown by copying, registered again", memory.range());
         memory.close();
     }
 
-    /** Virtual memory management: the address stays, and what was read stays where it is. */
+    /** Grows by virtual memory management: the address and the bytes stay. */
     private void inPlace() {
         try (GrowableMemory vector = driver.allocator().growable(data.length, arguments.gpu())) {
             for (long step = 0; step < STEPS; step++) {
                 try (CuFileBuffer buffer = driver.registerBuffer(grown(vector, (step + 1) * STEP))) {
                     bytes += file.read(buffer, STEP, step * STEP, step * STEP);
-                } // what is registered cannot grow
+                } // registered memory cannot grow
             }
-            check("grown in place, registered anew", grown(vector, data.length).slice(0, data.length));
+            check("grown in place, registered again", grown(vector, data.length).slice(0, data.length));
         }
         try (GrowableMemory vector = driver.allocator().growable(data.length, arguments.gpu())) {
             inAdvance(vector);
@@ -107,18 +106,18 @@ public final class GrowingMemory {
         }
     }
 
-    /** It begins with a page of the GPU, which may be as much as was asked for. */
+    /** Grows the vector to {@code bytes}, unless its first GPU page is that large already. */
     private static MemoryRange grown(GrowableMemory vector, long bytes) {
         MemoryRange now = vector.allocation().range();
         return now.length() >= bytes ? now : vector.grow(bytes).range();
     }
 
-    /** Addresses are there before the memory is; whether they can be registered is the backend's answer. */
+    /** Tries to register addresses that have no memory yet; backends differ in whether they allow it. */
     private void inAdvance(GrowableMemory vector) {
         long address = vector.allocation().range().address();
         MemoryRange future = MemoryRange.ofAddress(address, data.length, MemoryKind.CUDA_VMM, arguments.gpu());
         try (CuFileBuffer buffer = driver.registerBuffer(future)) {
-            arguments.say("in advance: %d bytes are registered before they are there", buffer.range().length());
+            arguments.say("in advance: %d bytes are registered before they have memory", buffer.range().length());
         } catch (CuFileException e) {
             arguments.say("in advance: %s", e.getMessage());
         }

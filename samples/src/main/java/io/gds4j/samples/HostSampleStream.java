@@ -5,7 +5,7 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A stream without a GPU. */
+/** A stream on the host. */
 final class HostSampleStream implements SampleStream {
     private final HostStream stream = HostStream.create();
 

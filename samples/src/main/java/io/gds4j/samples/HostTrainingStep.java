@@ -4,7 +4,7 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Adds up the words on the host. */
+/** Sums the words on the host. */
 final class HostTrainingStep implements TrainingStep {
     private static final int ROUNDS = 4;
 
@@ -48,6 +48,6 @@ final class HostTrainingStep implements TrainingStep {
 
     @Override
     public void close() {
-        // nothing is held
+        // holds no resources
     }
 }

@@ -22,12 +22,12 @@ import jcuda.driver.JCudaDriver;
 import jcuda.runtime.JCuda;
 
 /**
- * A file into memory and on into a new file, whose SHA-256 has to be that of the first: through memory of gds4j's allocator,
- * of CUDA's runtime API (topic 3), of CUDA's driver API (topic 4), and of an arena.
+ * Copies a file through memory and compares the SHA-256 of both files. The memory comes from gds4j's allocator, from the CUDA
+ * runtime API (topic 3), from the CUDA driver API (topic 4), and from an arena.
  */
 public final class Integrity {
     private static final String LESSON =
-            "Memory from anywhere will do: gds4j's allocator, cudaMalloc, cuMemAlloc or an arena; the digests are equal.";
+            "The origin of memory does not matter: gds4j's allocator, cudaMalloc, cuMemAlloc or an arena.";
 
     private final SampleArguments arguments;
     private final Path source;
@@ -40,9 +40,9 @@ public final class Integrity {
         this.source = source;
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Integrity::run, args);
+        SampleMain.run(Integrity::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {
@@ -74,7 +74,7 @@ public final class Integrity {
             GpuContext.check("cuMemFree", JCudaDriver.cuMemFree(pointer));
 
             JCudaNatives.loadRuntime();
-            CUdeviceptr fromRuntime = new CUdeviceptr(); // the runtime's pointers are the driver's
+            CUdeviceptr fromRuntime = new CUdeviceptr(); // pointers of the runtime are pointers of the driver
             GpuContext.check("cudaMalloc", JCuda.cudaMalloc(fromRuntime, size));
             copy(driver, "cudaMalloc", JCudaInterop.memory(fromRuntime, size));
             GpuContext.check("cudaFree", JCuda.cudaFree(fromRuntime));

@@ -8,7 +8,7 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.memory.MemoryKind;
 import java.nio.file.Path;
 
-/** The README's second example: the layers of a checkpoint into GPU memory, or into host memory where there is no GPU. */
+/** The second example of the README: loads the layers of a checkpoint into GPU memory, or into host memory without a GPU. */
 public final class LoadCheckpoint {
     private LoadCheckpoint() {
     }

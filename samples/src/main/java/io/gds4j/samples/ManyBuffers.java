@@ -18,22 +18,22 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Many small buffers: 64 for one thread under a limit on what may be registered (topic 12), and one for each of 64 threads,
- * every second of them registered (topic 13).
+ * Many small buffers: 64 of one thread under a limit on registered memory (topic 12), then one for each of 64 threads, every
+ * second one registered (topic 13).
  */
 public final class ManyBuffers {
     private static final int BUFFERS = 64;
     private static final int EACH = 16 << 10;
     private static final int LIMIT_KB = 512;
     private static final String LESSON =
-            "What may be registered is bounded; memory beyond the bound works as well, only by the bounce buffers.";
+            "Registered memory is limited; memory beyond the limit works through the bounce buffers.";
 
     private ManyBuffers() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ManyBuffers::run, args);
+        SampleMain.run(ManyBuffers::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
@@ -51,7 +51,7 @@ public final class ManyBuffers {
             }
             arguments.say("%d of %d buffers of %d KiB are registered under a limit of %d KiB%s",
                     registered.size(), BUFFERS, EACH >> 10, LIMIT_KB,
-                    registered.size() < BUFFERS ? "" : ", which host memory does not count towards");
+                    registered.size() < BUFFERS ? "" : "; host memory does not count");
             long start = System.nanoTime();
             long bytes = 0;
             for (int i = 0; i < BUFFERS; i++) {

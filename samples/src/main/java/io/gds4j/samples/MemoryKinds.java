@@ -14,18 +14,18 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** The same write and read with every kind of memory that the machine has (topic 15). */
+/** Writes and reads with every kind of memory that the machine supports (topic 15). */
 public final class MemoryKinds {
     private static final int MOST = 16 << 20;
-    private static final String LESSON = "A program says which kind of memory it has once, when it allocates;"
-            + " reads and writes look the same for all.";
+    private static final String LESSON = "A program selects the kind of memory when it allocates;"
+            + " reads and writes are the same for all kinds.";
 
     private MemoryKinds() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(MemoryKinds::run, args);
+        SampleMain.run(MemoryKinds::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

@@ -3,13 +3,13 @@ package io.gds4j.samples;
 import java.util.List;
 
 /**
- * A sample and what it is about.
+ * An entry of the registry {@link Samples}.
  *
- * @param name as {@code gds sample} takes it
- * @param summary what it shows, in a few words
- * @param topics numbers of cuFile's topics that it covers, as samples/README.md lists them; empty for what is no topic there
- * @param program the class whose source to read
- * @param sample runs it
+ * @param name the name for {@code gds sample}
+ * @param summary what the sample shows, in a few words
+ * @param topics numbers of the cuFile topics in samples/README.md that it covers; may be empty
+ * @param program the class with the source
+ * @param sample runs the program
  */
 public record NamedSample(String name, String summary, List<Integer> topics, Class<?> program, Sample sample) {
     /** Copies the list. */

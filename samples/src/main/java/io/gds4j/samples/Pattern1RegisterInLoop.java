@@ -13,17 +13,17 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Pattern 1: each turn of the loop registers its memory, reads into it once, and deregisters it. */
+/** Pattern 1: each iteration registers its memory, reads into it once, and deregisters it. */
 public final class Pattern1RegisterInLoop {
     private static final String LESSON =
-            "A registration is work for the driver each time: in a loop it is paid for every request. See pattern 2.";
+            "Each registration costs time; in a loop every request pays for it. See pattern 2.";
 
     private Pattern1RegisterInLoop() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern1RegisterInLoop::run, args);
+        SampleMain.run(Pattern1RegisterInLoop::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -33,7 +33,7 @@ public final class Pattern1RegisterInLoop {
                 CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length)) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;

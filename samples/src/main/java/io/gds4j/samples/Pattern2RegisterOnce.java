@@ -13,17 +13,17 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Pattern 2: all memory is registered once, and each request says by its buffer offset which part it fills. */
+/** Pattern 2: registers all memory once; the buffer offset of each request selects the part that it fills. */
 public final class Pattern2RegisterOnce {
     private static final String LESSON =
-            "Register once, before the loop, and vary the buffer offset: the way to go for memory that is used again.";
+            "For memory that is used again, register once before the loop and vary the buffer offset.";
 
     private Pattern2RegisterOnce() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern2RegisterOnce::run, args);
+        SampleMain.run(Pattern2RegisterOnce::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -34,7 +34,7 @@ public final class Pattern2RegisterOnce {
                 MemoryAllocation memory = arguments.allocate(driver, data.length);
                 CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;

@@ -12,17 +12,17 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Pattern 3: memory is not registered at all; what needs a detour goes through bounce buffers of the library. */
+/** Pattern 3: does not register memory; the library copies through its bounce buffers where necessary. */
 public final class Pattern3NoRegistration {
     private static final String LESSON =
-            "Memory that is used once needs no registration: the bounce buffers, made at first use, serve it.";
+            "Do not register memory that you use only once: the bounce buffers serve it.";
 
     private Pattern3NoRegistration() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern3NoRegistration::run, args);
+        SampleMain.run(Pattern3NoRegistration::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -32,7 +32,7 @@ public final class Pattern3NoRegistration {
                 CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length)) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;

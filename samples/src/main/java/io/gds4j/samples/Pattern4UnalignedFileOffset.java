@@ -15,19 +15,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Pattern 4: writes and reads that begin 3 bytes after a block of the disk. */
+/** Pattern 4: writes and reads that begin 3 bytes after a block boundary of the file. */
 public final class Pattern4UnalignedFileOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
-            "Off the 4 KiB grid of the file a request has edges that take the page cache, where a write fetches the rest"
-                    + " of their pages first; into host memory all of it does, with the speed of the cache.";
+            "At unaligned file offsets the edges of a request go through the page cache, and a write first reads the rest"
+                    + " of their pages; in host memory the whole request does, at the speed of the cache.";
 
     private Pattern4UnalignedFileOffset() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern4UnalignedFileOffset::run, args);
+        SampleMain.run(Pattern4UnalignedFileOffset::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {

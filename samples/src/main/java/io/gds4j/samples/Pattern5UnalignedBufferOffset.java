@@ -13,19 +13,19 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** Pattern 5: reads whose bytes go to a place in memory that is 3 bytes off the grid. */
+/** Pattern 5: reads to memory addresses that are 3 bytes after an aligned address. */
 public final class Pattern5UnalignedBufferOffset {
     private static final int SHIFT = 3;
     private static final String LESSON =
-            "A disk's controller writes to aligned memory only: for an odd buffer offset the bytes bounce, or come from"
-                    + " the page cache, with its speed.";
+            "A disk controller writes to aligned memory only: at unaligned buffer offsets the bytes go through a bounce"
+                    + " buffer, or come from the page cache.";
 
     private Pattern5UnalignedBufferOffset() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern5UnalignedBufferOffset::run, args);
+        SampleMain.run(Pattern5UnalignedBufferOffset::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {
@@ -36,7 +36,7 @@ public final class Pattern5UnalignedBufferOffset {
                 MemoryAllocation memory = arguments.allocate(driver, data.length + 2 * SHIFT);
                 CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), data.length, 0, 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), data.length, 0, 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;

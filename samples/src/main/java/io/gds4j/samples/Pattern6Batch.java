@@ -17,20 +17,20 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Pattern 6: many small reads in few submissions, completed in whatever order the disk has them. */
+/** Pattern 6: many small reads in few submissions, which complete in any order. */
 public final class Pattern6Batch {
-    /** Bytes of a request at most: batches are for small ones. */
+    /** Largest request in bytes: batches are for small requests. */
     public static final int MOST_BYTES = 64 << 10;
     private static final int ENTRIES = 128;
     private static final String LESSON =
-            "Small requests one by one leave a disk idle between them: a batch keeps it busy with one call for many.";
+            "Small single requests leave a disk idle between them; a batch submits many with one call.";
 
     private Pattern6Batch() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern6Batch::run, args);
+        SampleMain.run(Pattern6Batch::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException {
@@ -43,7 +43,7 @@ public final class Pattern6Batch {
                 CuFileBuffer buffer = driver.registerBuffer(memory.range());
                 CuFileBatch batch = driver.batch(ENTRIES)) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;
@@ -68,7 +68,7 @@ public final class Pattern6Batch {
                 } while (!some.isEmpty());
                 seconds = (System.nanoTime() - start) / 1e9;
                 if (batch.outstanding() > 0) {
-                    throw new IOException(batch.outstanding() + " reads of the batch were never answered");
+                    throw new IOException(batch.outstanding() + " reads of the batch did not complete");
                 }
             }
             arguments.say("%d reads of %d bytes, %d at a time", Math.ceilDiv(data.length, request), request, ENTRIES);

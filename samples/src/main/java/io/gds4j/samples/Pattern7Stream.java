@@ -17,17 +17,17 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.EnumSet;
 
-/** Pattern 7: reads in the order of a stream. The program queues them and goes on; who comes later in the stream sees them. */
+/** Pattern 7: reads in the order of a stream. The program only queues them; later work in the stream sees the bytes. */
 public final class Pattern7Stream {
     private static final String LESSON =
-            "Reads queued in a stream need no waiting thread: kernels behind them in the stream find the bytes in place.";
+            "No thread waits for reads that are queued in a stream: later kernels of the stream find the bytes in place.";
 
     private Pattern7Stream() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Pattern7Stream::run, args);
+        SampleMain.run(Pattern7Stream::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
@@ -41,7 +41,7 @@ public final class Pattern7Stream {
                 SampleStream raw = arguments.openStream(driver);
                 CuFileStream stream = driver.stream(raw.address(), EnumSet.noneOf(StreamFlag.class))) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // past the page cache: the reads come from the disk
+            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);
             long bytes = 0;
             double seconds = 0;

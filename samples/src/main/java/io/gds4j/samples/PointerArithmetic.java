@@ -11,19 +11,19 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.util.Arrays;
 
-/** Memory that is not registered, filled 64 KiB at a time by moving the pointer (topic 6). */
+/** Fills unregistered memory 64 KiB at a time by moving the pointer (topic 6). */
 public final class PointerArithmetic {
     private static final int CHUNK = 64 << 10;
     private static final int MOST = 16 << 20;
     private static final String LESSON =
-            "Where C adds to a pointer, Java takes a slice: it knows its end, so that nothing is written behind it.";
+            "C adds to a pointer, Java takes a slice, which has an end that no read can pass.";
 
     private PointerArithmetic() {
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(PointerArithmetic::run, args);
+        SampleMain.run(PointerArithmetic::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) {

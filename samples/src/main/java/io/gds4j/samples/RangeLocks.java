@@ -19,20 +19,20 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Two processes write records of 1000 bytes in turn, so that records of both share pages; each locks the whole pages that a
- * write touches (topic 18). The second process is this program once more.
+ * Two processes write alternate records of 1000 bytes, so records of both share pages. Each write locks the whole pages that it
+ * touches (topic 18). The second process runs this program, too.
  */
 public final class RangeLocks {
     private static final int RECORD = 1000;
     private static final int RECORDS = 400;
     private static final long PAGE = 4096;
     private static final String LESSON = "Unaligned direct writes of two processes need a lock on whole pages,"
-            + " from the offset rounded down to the end rounded up; threads of one process need none.";
+            + " from the offset rounded down to the end rounded up; threads of one process need no lock.";
 
     private RangeLocks() {
     }
 
-    /** Runs it; with a file and the words {@code odd BACKEND} it is the second process. */
+    /** Runs the sample; with a file and {@code odd BACKEND} as arguments it is the second process. */
     public static void main(String[] args) throws Exception {
         if (args.length == 3 && args[1].equals("odd")) {
             try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), args[2]);
@@ -41,7 +41,7 @@ public final class RangeLocks {
                 write(driver, Path.of(args[0]), memory, 1);
             }
         } else {
-            Samples.main(RangeLocks::run, args);
+            SampleMain.run(RangeLocks::run, args);
         }
     }
 

@@ -2,15 +2,15 @@ package io.gds4j.samples;
 
 import java.io.IOException;
 
-/** A program that shows one thing. */
+/** A small program that shows one feature. */
 @FunctionalInterface
 public interface Sample {
     /**
-     * Runs it: makes its own files in the folder of the arguments, moves bytes, and compares them.
+     * Runs the sample: creates its files in the folder of the arguments, moves bytes, and compares them.
      *
-     * @param arguments what it was asked for
-     * @return what it measured and whether the bytes were right
-     * @throws IOException if a file could not be made
+     * @param arguments sizes, memory kind and folder
+     * @return what it measured, and whether the bytes were right
+     * @throws IOException if a file could not be created or read
      * @throws InterruptedException if the thread is interrupted while it waits
      */
     SampleResult run(SampleArguments arguments) throws IOException, InterruptedException;

@@ -13,18 +13,18 @@ import java.util.Random;
 import java.util.function.Consumer;
 
 /**
- * What a sample was asked for: {@code --size BYTES --io BYTES --threads N --memory KIND --gpu N --backend NAME}, each of them
- * optional, sizes with K, M or G for powers of 1024.
+ * The arguments of a sample: {@code --size BYTES --io BYTES --threads N --memory KIND --gpu N --backend NAME}. All are
+ * optional; sizes accept K, M or G for powers of 1024.
  *
- * @param folder an empty folder for its files, removed afterwards
- * @param size bytes to move in all
+ * @param folder an empty folder for files of the sample, removed afterwards
+ * @param size total bytes to move
  * @param ioSize bytes of a request
- * @param threads threads at work, where a sample has several
- * @param memory kind of memory to move them to and from; empty for GPU memory where there is a GPU, else host memory
+ * @param threads number of threads, for samples with several
+ * @param memory kind of memory; empty for GPU memory if there is a GPU, else host memory
  * @param gpu ordinal of the GPU
  * @param backend {@code auto}, {@code compat} or {@code libcufile}
- * @param listener takes the lines that the sample prints
- * @param shared a driver that is open already, for a caller who counts what the sample does; empty for one of its own
+ * @param listener receives the lines that the sample prints
+ * @param shared an open driver, for a caller that counts the sample's I/O; empty for a new one
  */
 public record SampleArguments(
         Path folder,
@@ -41,7 +41,7 @@ public record SampleArguments(
     private static final int MOST_BYTES = 512 << 20;
     private static final int MOST_THREADS = 256;
 
-    /** Checks the numbers. */
+    /** Checks the ranges. */
     public SampleArguments {
         within("--size", size, 1, MOST_BYTES);
         within("--io", ioSize, 1, MOST_BYTES);
@@ -50,13 +50,13 @@ public record SampleArguments(
     }
 
     /**
-     * Reads options.
+     * Parses options.
      *
-     * @param folder for the sample's files
-     * @param listener takes the lines that the sample prints
-     * @param options names and values in turn
+     * @param folder folder for the sample's files
+     * @param listener receives the lines that the sample prints
+     * @param options names and values, alternating
      * @return the arguments
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException for a wrong option; the message is for the user
      */
     public static SampleArguments read(Path folder, Consumer<String> listener, String... options) {
         SampleArguments read =
@@ -85,15 +85,15 @@ public record SampleArguments(
             case "--backend" ->
                 new SampleArguments(folder, size, ioSize, threads, memory, gpu, value, listener, shared);
             default -> throw new IllegalArgumentException(
-                    "unknown option " + name + ": --size, --io, --threads, --memory, --gpu and --backend are known");
+                    "unknown option " + name + ": known are --size, --io, --threads, --memory, --gpu and --backend");
         };
     }
 
     /**
-     * The same with other sizes.
+     * Returns these arguments with other sizes.
      *
-     * @param bytes to move in all
-     * @param requestBytes of a request
+     * @param bytes total bytes to move
+     * @param requestBytes bytes of a request
      * @return the arguments
      */
     public SampleArguments sized(int bytes, int requestBytes) {
@@ -101,7 +101,7 @@ public record SampleArguments(
     }
 
     /**
-     * The same with a driver of the caller's, which stays open.
+     * Returns these arguments with a driver of the caller, which stays open.
      *
      * @param driver an open driver
      * @return the arguments
@@ -110,13 +110,13 @@ public record SampleArguments(
         return new SampleArguments(folder, size, ioSize, threads, memory, gpu, backend, listener, Optional.of(driver));
     }
 
-    /** {@return a driver of the configuration that holds here, with the backend that was asked for; to be closed} */
+    /** {@return a driver with the requested backend and the configuration of this machine; the caller closes it} */
     public CuFileDriver openDriver() {
         return shared.map(CuFileDriver::share).orElseGet(() -> CuFileDriver.open(CuFileConfig.load(), backend));
     }
 
     /**
-     * The kind of memory that was asked for, else GPU memory where there is a GPU, else host memory.
+     * Returns the requested kind of memory; by default GPU memory if there is a GPU, else host memory.
      *
      * @param driver an open driver
      * @return the kind
@@ -127,11 +127,11 @@ public record SampleArguments(
     }
 
     /**
-     * Memory of that kind.
+     * Allocates memory of that kind.
      *
      * @param driver an open driver
-     * @param bytes how much
-     * @return the memory, to be closed
+     * @param bytes size
+     * @return the memory; the caller closes it
      */
     public MemoryAllocation allocate(CuFileDriver driver, long bytes) {
         MemoryKind kind = kind(driver);
@@ -139,19 +139,19 @@ public record SampleArguments(
     }
 
     /**
-     * A stream for that kind of memory: CUDA's for GPU memory, one of gds4j's own for host memory.
+     * Opens a stream for that kind of memory: a CUDA stream for GPU memory, a {@link io.gds4j.HostStream} for host memory.
      *
      * @param driver an open driver
-     * @return the stream, to be closed by this thread
+     * @return the stream; this thread closes it
      */
     public SampleStream openStream(CuFileDriver driver) {
         return kind(driver).isCuda() ? GpuStream.open(gpu) : HostSampleStream.open();
     }
 
     /**
-     * Bytes that look random and are the same each time.
+     * Returns pseudo-random bytes, the same in each run.
      *
-     * @param bytes how many
+     * @param bytes number of bytes
      * @return the bytes
      */
     public static byte[] randomBytes(int bytes) {
@@ -163,8 +163,8 @@ public record SampleArguments(
     /**
      * Prints a line.
      *
-     * @param format of {@link String#format}
-     * @param values for it
+     * @param format a format string for {@link String#format}
+     * @param values its arguments
      */
     public void say(String format, Object... values) {
         listener.accept(String.format(Locale.ROOT, format, values));

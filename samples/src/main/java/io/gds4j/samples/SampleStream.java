@@ -2,20 +2,20 @@ package io.gds4j.samples;
 
 import io.gds4j.memory.MemoryRange;
 
-/** A stream of work: a CUDA stream, or a stand-in where there is no GPU. */
+/** A stream of work: a CUDA stream, or a host stream on machines without a GPU. */
 public interface SampleStream extends AutoCloseable {
-    /** {@return what {@link io.gds4j.CuFileDriver#stream} takes for it} */
+    /** {@return the stream's address for {@link io.gds4j.CuFileDriver#stream}} */
     long address();
 
     /**
-     * Queues the addition of 1 to each byte: a kernel on a GPU.
+     * Queues work that adds 1 to each byte: a kernel on a GPU.
      *
-     * @param range memory of the kind that the stream is for
+     * @param range GPU memory for a CUDA stream, host memory for a host stream
      */
     void increment(MemoryRange range);
 
     /**
-     * Waits until all that was queued is done.
+     * Waits until all queued work is done.
      *
      * @throws InterruptedException if the thread is interrupted while it waits
      */

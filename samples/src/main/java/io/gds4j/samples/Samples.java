@@ -1,29 +1,20 @@
 package io.gds4j.samples;
 
-import io.gds4j.statistics.IoPath;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
-/** All samples, and how a sample's {@code main} runs it. */
+/** The registry of all samples. It knows the samples; no sample knows it. */
 public final class Samples {
     private static final List<NamedSample> ALL = List.of(
-            pattern(1, "register and deregister in each turn of the loop", Pattern1RegisterInLoop.class,
+            pattern(1, "register and deregister in each iteration", Pattern1RegisterInLoop.class,
                     Pattern1RegisterInLoop::run),
             pattern(2, "register once, vary the buffer offset", Pattern2RegisterOnce.class, Pattern2RegisterOnce::run),
             pattern(3, "no registration", Pattern3NoRegistration.class, Pattern3NoRegistration::run),
-            pattern(4, "file offsets off the grid", Pattern4UnalignedFileOffset.class,
+            pattern(4, "unaligned file offsets", Pattern4UnalignedFileOffset.class,
                     Pattern4UnalignedFileOffset::run),
-            pattern(5, "buffer offsets off the grid", Pattern5UnalignedBufferOffset.class,
+            pattern(5, "unaligned buffer offsets", Pattern5UnalignedBufferOffset.class,
                     Pattern5UnalignedBufferOffset::run),
-            pattern(6, "many small reads as batches", Pattern6Batch.class, Pattern6Batch::run),
-            pattern(7, "reads in the order of a stream", Pattern7Stream.class, Pattern7Stream::run),
+            pattern(6, "many small reads in batches", Pattern6Batch.class, Pattern6Batch::run),
+            pattern(7, "reads ordered by a stream", Pattern7Stream.class, Pattern7Stream::run),
             sample("first-writes", "the smallest programs", FirstWrites.class, FirstWrites::run, 1, 2, 28),
             sample("integrity", "file to memory to file, digests compared", Integrity.class, Integrity::run, 3, 4),
             sample("buffer-offsets", "parts of a registered buffer", BufferOffsets.class, BufferOffsets::run, 5, 14),
@@ -31,30 +22,33 @@ public final class Samples {
                     PointerArithmetic::run, 6),
             sample("driver-settings", "properties and limits of the driver", DriverSettings.class,
                     DriverSettings::run, 7),
-            sample("errors", "what failures look like", Errors.class, Errors::run, 8),
-            sample("threads-own-handles", "threads with a handle each", ThreadsOwnHandles.class,
+            sample("errors", "error codes and exceptions", Errors.class, Errors::run, 8),
+            sample("threads-own-handles", "threads with one handle each", ThreadsOwnHandles.class,
                     ThreadsOwnHandles::run, 9, 16),
             sample("threads-shared-handle", "threads that share a handle", ThreadsSharedHandle.class,
                     ThreadsSharedHandle::run, 10, 11, 17),
-            sample("many-buffers", "64 buffers, 64 threads, a limit", ManyBuffers.class, ManyBuffers::run, 12, 13),
+            sample("many-buffers", "64 buffers, 64 threads, a registration limit", ManyBuffers.class,
+                    ManyBuffers::run, 12, 13),
             sample("memory-kinds", "every kind of memory", MemoryKinds.class, MemoryKinds::run, 15),
-            sample("range-locks", "two processes, unaligned writes, locks", RangeLocks.class, RangeLocks::run, 18),
+            sample("range-locks", "locks for unaligned writes of two processes", RangeLocks.class, RangeLocks::run, 18),
             sample("batch-write-read", "a batch of writes, a batch of reads", BatchWriteRead.class,
                     BatchWriteRead::run, 19, 20),
             sample("batch-cancel", "a cancelled batch", BatchCancel.class, BatchCancel::run, 21),
-            sample("batch-polling", "looking for completions now and then", BatchPolling.class,
+            sample("batch-polling", "polling for completions during other work", BatchPolling.class,
                     BatchPolling::run, 22),
             sample("growing-memory", "registered memory that grows", GrowingMemory.class, GrowingMemory::run,
                     23, 24, 25, 26),
-            sample("batch-unaligned", "batches off the grid", BatchUnaligned.class, BatchUnaligned::run, 27, 29),
+            sample("batch-unaligned", "unaligned writes in batches", BatchUnaligned.class, BatchUnaligned::run, 27, 29),
             sample("batch-memory-kinds", "one batch, many kinds of memory", BatchMemoryKinds.class,
                     BatchMemoryKinds::run, 30),
-            sample("streams", "read, kernel, write in streams", Streams.class, Streams::run, 31, 32, 33, 34),
-            sample("futures", "reads that answer with a future", Futures.class, Futures::run),
-            sample("data-loader", "shards in random order, read ahead of the work", DataLoader.class,
+            sample("streams", "read, kernel and write in streams", Streams.class, Streams::run, 31, 32, 33, 34),
+            sample("futures", "reads that return a future", Futures.class, Futures::run),
+            sample("data-loader", "records of shards in random order, read ahead", DataLoader.class,
                     DataLoader::run),
             sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
-                    CheckpointToArrays::run));
+                    CheckpointToArrays::run),
+            sample("rdma-registration", "file reads into memory of an RDMA device", RdmaRegistration.class,
+                    RdmaRegistration::run));
 
     private Samples() {
     }
@@ -68,60 +62,8 @@ public final class Samples {
         return new NamedSample(name, summary, List.of(topics), program, sample);
     }
 
-    /** {@return all samples, in the order in which to read them} */
+    /** {@return all samples in reading order} */
     public static List<NamedSample> all() {
         return ALL;
-    }
-
-    /** Runs a sample with the options of a command line, in a folder of its own, and prints what it measured. */
-    static void main(Sample sample, String... options) throws IOException, InterruptedException {
-        Path folder = Files.createTempDirectory(Path.of(""), "gds-sample-");
-        try {
-            SampleResult result = sample.run(SampleArguments.read(folder, System.out::println, options));
-            lines(result).forEach(System.out::println);
-        } finally {
-            remove(folder);
-        }
-    }
-
-    /**
-     * What a sample measured, for people.
-     *
-     * @param result of a sample
-     * @return lines
-     */
-    public static List<String> lines(SampleResult result) {
-        return List.of(
-                String.format(Locale.ROOT, "%d bytes in %.4f s, %.2f GB/s, by %s",
-                        result.bytes(), result.seconds(), result.bytesPerSecond() / 1e9, paths(result.paths())),
-                result.verified() ? "verified: the bytes are right" : "VERIFICATION FAILED: bytes differ",
-                "lesson: " + result.lesson());
-    }
-
-    private static String paths(Map<IoPath, Long> paths) {
-        long all = paths.values().stream().mapToLong(Long::longValue).sum();
-        boolean several = paths.values().stream().filter(bytes -> bytes > 0).count() > 1;
-        String used = paths.entrySet().stream()
-                .filter(path -> path.getValue() > 0)
-                .sorted(Map.Entry.comparingByKey())
-                .map(path -> several
-                        ? String.format(Locale.ROOT, "%s (%.1f %%)", path.getKey(), 100.0 * path.getValue() / all)
-                        : path.getKey().toString())
-                .collect(Collectors.joining(", "));
-        return used.isEmpty() ? "a path that this backend does not count" : used;
-    }
-
-    /**
-     * Removes a folder and all in it.
-     *
-     * @param folder of a sample
-     * @throws IOException if something cannot be removed
-     */
-    public static void remove(Path folder) throws IOException {
-        try (Stream<Path> walk = Files.walk(folder)) {
-            for (Path path : walk.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(path);
-            }
-        }
     }
 }

@@ -24,14 +24,14 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Read, kernel, write, one behind the other in a stream: the default stream (topic 31), one of the program's own (32), four at
- * once (33), and streams registered with all promises (34). The kernel adds 1 to each byte.
+ * Queues read, kernel and write in a stream: in the default stream (topic 31), in a stream of the program (32), in four streams
+ * at a time (33), and in streams with all flags (34). The kernel adds 1 to each byte.
  */
 public final class Streams {
     private static final int PART = 1 << 20;
     private static final int STREAMS = 4;
     private static final String LESSON =
-            "What is queued in one stream keeps its order, what is queued in several overlaps; the program waits once.";
+            "Work in one stream keeps its order, work in several streams overlaps, and the program waits once.";
 
     private final SampleArguments arguments;
     private final CuFileDriver driver;
@@ -51,9 +51,9 @@ public final class Streams {
         }
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(Streams::run, args);
+        SampleMain.run(Streams::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
@@ -68,7 +68,7 @@ public final class Streams {
                     program.pass("default stream", List.of(stream), none);
                 }
             } else {
-                arguments.say("default stream: left out, it is a GPU's");
+                arguments.say("default stream: left out, it needs a GPU");
             }
             List<SampleStream> streams = new ArrayList<>();
             for (int i = 0; i < STREAMS; i++) {
@@ -90,7 +90,7 @@ public final class Streams {
         List<CuFileStream.Cells> cells = new ArrayList<>();
         try (CuFileHandle target = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, expected.length)) {
-            driver.allocator().fill(memory.range(), (byte) 0); // no promise rests on old content
+            driver.allocator().fill(memory.range(), (byte) 0); // the flags promise nothing about old content
             raw.forEach(stream -> streams.add(driver.stream(stream.address(), flags)));
             long start = System.nanoTime();
             for (int i = 0; i < STREAMS; i++) {
@@ -117,7 +117,7 @@ public final class Streams {
         Files.delete(path);
     }
 
-    /** Size, file offset and buffer offset may be set until the operation's turn comes; the last cell takes its result. */
+    /** The first three cells may change until the operation starts; the last cell receives the result. */
     private static CuFileStream.Cells cells(long size, long fileOffset) {
         MemorySegment four = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 4);
         four.setAtIndex(ValueLayout.JAVA_LONG, 0, size);

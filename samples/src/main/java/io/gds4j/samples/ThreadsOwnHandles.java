@@ -13,13 +13,13 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * Threads that open the file for themselves: each streams its part through a buffer of 1 MiB (topic 9), or each registers its
- * slice of one allocation (topic 16).
+ * Threads with one handle each: each copies its part through a buffer of 1 MiB (topic 9), then each registers its slice of one
+ * allocation (topic 16).
  */
 public final class ThreadsOwnHandles {
     private static final int STREAMING = 1 << 20;
     private static final String LESSON =
-            "Handles are cheap and safe to share; a thread needs its own only for its own rights or its own end.";
+            "Handles are cheap and safe to share; a thread needs its own only for another access mode or lifetime.";
 
     private final SampleArguments arguments;
     private final CuFileDriver driver;
@@ -35,9 +35,9 @@ public final class ThreadsOwnHandles {
         this.data = data;
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ThreadsOwnHandles::run, args);
+        SampleMain.run(ThreadsOwnHandles::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
@@ -58,7 +58,7 @@ public final class ThreadsOwnHandles {
     }
 
     private CuFileHandle open() {
-        synchronized (this) { // only one of them can create it
+        synchronized (this) { // only one thread can create the file
             boolean first = !path.toFile().exists();
             return first
                     ? driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT)

@@ -15,12 +15,12 @@ import io.gds4j.memory.MemoryAllocation;
 import java.util.Arrays;
 
 /**
- * Threads that share one handle: into memory that is not registered (topic 11), into one registered buffer at offsets of their
- * own (topic 17), and into memory of two GPUs (topic 10).
+ * Threads that share one handle. They read into unregistered memory (topic 11), into parts of one registered buffer (topic 17),
+ * and into memory of two GPUs (topic 10).
  */
 public final class ThreadsSharedHandle {
     private static final String LESSON =
-            "One handle and one registered buffer serve all threads; offsets keep them apart, no lock is needed.";
+            "Threads can share a handle and a registered buffer without locks, at offsets that do not overlap.";
 
     private final SampleArguments arguments;
     private final CuFileHandle file;
@@ -32,9 +32,9 @@ public final class ThreadsSharedHandle {
         this.size = arguments.size();
     }
 
-    /** Runs it. */
+    /** Runs the sample. */
     public static void main(String[] args) throws Exception {
-        Samples.main(ThreadsSharedHandle::run, args);
+        SampleMain.run(ThreadsSharedHandle::run, args);
     }
 
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
@@ -68,7 +68,7 @@ public final class ThreadsSharedHandle {
         }
     }
 
-    /** Each thread takes every so-manieth part. */
+    /** With n threads, each reads every n-th part. */
     private long readAll(IoMemory memory) throws InterruptedException {
         return Workers.sum(arguments.threads(), number -> {
             long bytes = 0;

@@ -3,28 +3,28 @@ package io.gds4j.samples;
 import io.gds4j.CuFileDriver;
 import io.gds4j.memory.MemoryRange;
 
-/** What a training loop does with a record; here it adds up its words, again and again, to take some time. */
+/** The work of a training loop on a record: sums its 32-bit words several times, to take some time. */
 interface TrainingStep extends AutoCloseable {
-    /** On a GPU for GPU memory, else on the host. */
+    /** Returns a step on the GPU for GPU memory, else on the host. */
     static TrainingStep open(SampleArguments arguments, CuFileDriver driver) {
         return arguments.kind(driver).isCuda()
                 ? new GpuTrainingStep(arguments.gpu(), driver)
                 : new HostTrainingStep();
     }
 
-    /** Works on a record; done when it returns. */
+    /** Processes a record; the work is done on return. */
     void work(MemoryRange record) throws InterruptedException;
 
-    /** How often a word of a record is added. */
+    /** Returns how often each word is added. */
     int rounds();
 
-    /** Sum of the words of all records since the beginning or {@link #reset}, modulo 2^64. */
+    /** Returns the sum of the words of all records since creation or {@link #reset}, modulo 2^64. */
     long sum();
 
-    /** Time spent in {@link #work} since then. */
+    /** Returns the seconds spent in {@link #work} since then. */
     double seconds();
 
-    /** Begins anew. */
+    /** Sets sum and seconds to zero. */
     void reset();
 
     @Override

@@ -8,15 +8,15 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.IntToLongFunction;
 
-/** Platform threads that do the same thing with a number of their own. */
+/** Runs a task on several platform threads at the same time. */
 final class Workers {
     private Workers() {
     }
 
     /**
-     * Runs the work once for each number below {@code count}, all at the same time.
+     * Calls the work once for each number below {@code count}, each on its own thread.
      *
-     * @return the sum of what they answer
+     * @return the sum of the results
      */
     static long sum(int count, IntToLongFunction work) throws InterruptedException {
         try (ExecutorService threads = Executors.newFixedThreadPool(count)) {

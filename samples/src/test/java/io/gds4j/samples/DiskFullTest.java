@@ -15,7 +15,7 @@ import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** How a program's own storage code is tested against a full disk, without one. */
+/** Tests storage code of a program against a simulated full disk, as docs/testing.md shows. */
 class DiskFullTest {
     @TempDir
     private Path folder;
@@ -29,7 +29,7 @@ class DiskFullTest {
     }
 
     @Test
-    void aFullDiskIsReportedAndTheMemoryIsUntouched() {
+    void fullDiskIsReportedAndMemoryUntouched() {
         Path path = folder.resolve("saved");
         FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
         backend.failWrite(3, Errno.ENOSPC); // the third write finds the disk full

@@ -13,13 +13,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
-/** Whatever Java the documents show is compiled: it stands, word for word, in a sample or its test. */
+/** Every Java snippet of the documents is compiled: a sample or its test contains it word for word. */
 class DocumentedSnippetsTest {
     private static final Pattern SNIPPET = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
     private static final Path ROOT = Path.of("..");
 
     @TestFactory
-    List<DynamicTest> everyJavaSnippetStandsInASample() throws IOException {
+    List<DynamicTest> everySnippetIsPartOfASample() throws IOException {
         String samples = words(read(ROOT.resolve("samples/src"), ".java"));
         List<DynamicTest> tests = new ArrayList<>();
         List<Path> documents = new ArrayList<>(files(ROOT.resolve("docs"), ".md"));
@@ -50,7 +50,7 @@ class DocumentedSnippetsTest {
         }
     }
 
-    /** Indentation and line breaks do not count. */
+    /** Returns the code without differences of indentation and line breaks. */
     private static String words(String code) {
         return code.replaceAll("\\s+", " ").trim();
     }

@@ -13,12 +13,13 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+/** The examples of the project's README. */
 class ReadmeExamplesTest {
     @TempDir
     private Path folder;
 
     @Test
-    void theFirstExampleReadsTheWholeFile() throws IOException {
+    void firstExampleReadsTheWholeFile() throws IOException {
         Path file = Files.write(folder.resolve("data.bin"), new byte[12_345]);
 
         assertThat(outputOf(() -> ReadIntoGpu.main(new String[]{file.toString()})))
@@ -26,7 +27,7 @@ class ReadmeExamplesTest {
     }
 
     @Test
-    void theSecondExampleLoadsTheLayersAndPrintsWhereTheyAre() {
+    void secondExampleLoadsTheLayers() {
         Path file = folder.resolve("model.safetensors");
         new SafetensorsWriter(file)
                 .tensor("embed", DType.F32, 3, 5)

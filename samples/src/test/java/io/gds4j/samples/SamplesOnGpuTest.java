@@ -11,7 +11,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every sample runs in GPU memory, with the parts that need a GPU, and finds its bytes right. */
+/** All samples in GPU memory, including the parts that need a GPU. */
 @Tag("gpu")
 class SamplesOnGpuTest {
     @TempDir
@@ -23,7 +23,7 @@ class SamplesOnGpuTest {
 
     @ParameterizedTest
     @MethodSource("samples")
-    void runsInGpuMemoryAndFindsItsBytesRight(NamedSample sample) throws IOException, InterruptedException {
+    void sampleVerifiesItsBytesInGpuMemory(NamedSample sample) throws IOException, InterruptedException {
         List<String> lines = new ArrayList<>();
         SampleArguments arguments = SampleArguments.read(
                 folder, lines::add, "--size", "16M", "--io", "1M", "--memory", "cuda_device", "--backend", "compat");
@@ -31,6 +31,6 @@ class SamplesOnGpuTest {
         assertThat(sample.sample().run(arguments).verified()).as("%s said %s", sample.name(), lines).isTrue();
         assertThat(lines).noneMatch(line -> line.contains("DIFFERENT"));
         assertThat(lines.stream().filter(line -> line.contains("left out")))
-                .allMatch(line -> line.contains("second GPU"));
+                .allMatch(line -> line.contains("second GPU") || line.contains("RDMA") || line.contains("libibverbs"));
     }
 }

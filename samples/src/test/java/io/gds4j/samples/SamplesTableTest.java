@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** samples/README.md says what there is, no more and no less. */
+/** The tables of samples/README.md match the registry. */
 class SamplesTableTest {
     private static final Path README = Path.of("README.md");
     private static final Pattern TOPIC =
@@ -26,7 +26,7 @@ class SamplesTableTest {
     }
 
     @Test
-    void everyTopicHasARowThatNamesItsProgram() throws IOException {
+    void everyTopicHasARow() throws IOException {
         List<String> rows = found(TOPIC).stream()
                 .map(row -> "%d %s %s".formatted(Integer.parseInt(row.group(1)), row.group(2), row.group(4)))
                 .toList();
@@ -42,13 +42,13 @@ class SamplesTableTest {
     }
 
     @Test
-    void everySampleIsNamedAndNoOther() throws IOException {
+    void tablesNameAllSamples() throws IOException {
         assertThat(found(SAMPLE).stream().map(row -> row.group(1)).distinct())
                 .containsExactlyInAnyOrderElementsOf(Samples.all().stream().map(NamedSample::name).toList());
     }
 
     @Test
-    void everyLinkLeadsToAFile() throws IOException {
+    void linksLeadToFiles() throws IOException {
         assertThat(found(LINK)).isNotEmpty().allSatisfy(link -> assertThat(Path.of(link.group(1))).exists());
     }
 }

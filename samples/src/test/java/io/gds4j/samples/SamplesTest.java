@@ -12,10 +12,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every sample runs and finds its bytes right. */
+/** All samples in host memory. */
 class SamplesTest {
     private static final Path SOURCES = Path.of("src/main/java/io/gds4j/samples");
-    private static final int MOST_LINES_OF_A_PATTERN = 80;
+    private static final int MAX_PATTERN_LINES = 80;
 
     @TempDir
     private Path folder;
@@ -30,7 +30,7 @@ class SamplesTest {
 
     @ParameterizedTest
     @MethodSource("samples")
-    void runsAndFindsItsBytesRight(NamedSample sample) throws IOException, InterruptedException {
+    void sampleVerifiesItsBytes(NamedSample sample) throws IOException, InterruptedException {
         List<String> lines = new ArrayList<>();
         SampleResult result = sample.sample()
                 .run(SampleArguments.read(folder, lines::add, "--size", "1000003", "--io", "128K", "--memory", "host"));
@@ -40,22 +40,22 @@ class SamplesTest {
         assertThat(result.seconds()).isPositive();
         assertThat(result.paths()).isNotEmpty();
         assertThat(result.lesson()).endsWith(".");
-        assertThat(Samples.lines(result)).anyMatch(line -> line.contains("GB/s, by COMPAT_"));
+        assertThat(result.lines()).anyMatch(line -> line.contains("GB/s, by COMPAT_"));
     }
 
     @ParameterizedTest
     @MethodSource("patterns")
-    void aPatternFitsOnAPageAndNeedsNothingButTheApiAndTheArguments(NamedSample pattern) throws IOException {
+    void patternIsShortAndUsesNoOtherSample(NamedSample pattern) throws IOException {
         String source = Files.readString(SOURCES.resolve(pattern.program().getSimpleName() + ".java"));
 
-        assertThat(source.lines()).hasSizeLessThanOrEqualTo(MOST_LINES_OF_A_PATTERN);
+        assertThat(source.lines()).hasSizeLessThanOrEqualTo(MAX_PATTERN_LINES);
         List<String> others = Samples.all().stream().map(sample -> sample.program().getSimpleName())
                 .filter(name -> !name.equals(pattern.program().getSimpleName())).toList();
         assertThat(source).doesNotContain(others).doesNotContain("GpuContext", "GpuStream");
     }
 
     @Test
-    void namesAreUniqueAndEveryProgramHasAMain() {
+    void namesAreUniqueAndProgramsHaveMain() {
         assertThat(samples()).extracting(NamedSample::name).doesNotHaveDuplicates();
         assertThat(samples()).allSatisfy(
                 sample -> assertThat(sample.program().getMethod("main", String[].class)).isNotNull());

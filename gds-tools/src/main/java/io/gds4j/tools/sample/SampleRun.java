@@ -95,7 +95,7 @@ public final class SampleRun {
             SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
             outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
             if (manner.table()) {
-                Samples.lines(result).forEach(line -> terminal.out().println("  " + line));
+                result.lines().forEach(line -> terminal.out().println("  " + line));
                 drivers.lines().forEach(line -> terminal.out().println(line.isEmpty() ? line : "  " + line));
             }
         } catch (IOException | RuntimeException e) {

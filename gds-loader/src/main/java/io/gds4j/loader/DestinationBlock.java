@@ -1,0 +1,81 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One block of destination memory, usually for all tensors of a file. Counts its holders: the load, then the
+ * {@link LoadedTensors}, and each tensor that was taken. The last holder frees the memory. Thread-safe.
+ */
+final class DestinationBlock {
+    private final MemoryRange memory;
+    private final @Nullable MemoryAllocation allocation;
+    private final long origin;
+    private final AtomicInteger holders = new AtomicInteger(1);
+
+    /**
+     * Creates a block with one holder.
+     *
+     * @param allocation owner of the memory, or null for memory of the caller
+     * @param origin byte within {@code memory} from which tensor offsets count
+     */
+    DestinationBlock(MemoryRange memory, @Nullable MemoryAllocation allocation, long origin) {
+        this.memory = memory;
+        this.allocation = allocation;
+        this.origin = origin;
+    }
+
+    /** Refuses memory that only its own thread can access: other threads load into it. */
+    static void checkAccess(MemoryRange destination) {
+        boolean confined = destination.segment().filter(segment -> !segment.isAccessibleBy(new Thread())).isPresent();
+        if (confined) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID,
+                    "LoadPlan",
+                    "the destination belongs to a confined arena, but threads of the loader write to it;"
+                            + " use a shared or automatic arena");
+        }
+    }
+
+    /** Returns {@code length} bytes that begin {@code offset} bytes after the origin. */
+    MemoryRange range(long offset, long length) {
+        return memory.slice(origin + offset, length);
+    }
+
+    MemoryRange memory() {
+        return memory;
+    }
+
+    long origin() {
+        return origin;
+    }
+
+    /** Returns true for memory of the caller, which the loader never frees. */
+    boolean isCallerOwned() {
+        return allocation == null;
+    }
+
+    /** Adds a holder. The caller must know that another holder exists. */
+    void hold() {
+        holders.incrementAndGet();
+    }
+
+    /** Removes a holder; the last one frees the memory. If freeing is refused, the holder stays. */
+    void release() {
+        if (holders.decrementAndGet() == 0 && allocation != null) {
+            boolean freed = false;
+            try {
+                allocation.close();
+                freed = true;
+            } finally {
+                if (!freed) {
+                    holders.incrementAndGet();
+                }
+            }
+        }
+    }
+}
