@@ -69,6 +69,6 @@ final class CheckCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         CheckArguments arguments = new CheckArguments(List.copyOf(paths), printConfig, verbose, required);
-        return CheckRun.run(arguments, terminal, output.manner(), Schemas.of("check")).code();
+        return CheckRun.run(arguments, terminal, output.mode(), Schemas.of("check")).code();
     }
 }

@@ -68,7 +68,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.manner()), Schemas.of("demo"))
+        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.mode()), Schemas.of("demo"))
                 .code();
     }
 }

@@ -73,7 +73,7 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private void usage(CommandLine command) {
-        if (output.manner().json()) {
+        if (output.mode().json()) {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("schema", Schemas.of("help"));
             object.put("text", command.getUsageMessage(CommandLine.Help.Ansi.OFF));
@@ -84,7 +84,7 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private void exitCodes() {
-        if (output.manner().json()) {
+        if (output.mode().json()) {
             List<Map<String, Object>> rows = new ArrayList<>();
             for (ExitStatus status : ExitStatus.values()) {
                 Map<String, Object> row = new LinkedHashMap<>();

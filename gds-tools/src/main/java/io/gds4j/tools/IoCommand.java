@@ -5,7 +5,7 @@ import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
 import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -91,9 +91,9 @@ final class IoCommand implements Callable<Integer> {
         if (series != null) {
             return runSeries(series);
         }
-        Manner manner = statistics.with(output.manner());
-        IoArguments arguments = arguments(manner);
-        return IoRun.run(arguments, terminal, manner, Schemas.of("io")).code();
+        OutputMode mode = statistics.with(output.mode());
+        IoArguments arguments = arguments(mode);
+        return IoRun.run(arguments, terminal, mode, Schemas.of("io")).code();
     }
 
     /** The status of the last line that failed, or 0. */
@@ -124,16 +124,16 @@ final class IoCommand implements Callable<Integer> {
         return status;
     }
 
-    private IoArguments arguments(Manner manner) throws IOException {
+    private IoArguments arguments(OutputMode mode) throws IOException {
         if (jobFile == null) {
-            note(options, manner);
+            note(options, mode);
             return options.arguments(List.of(options.job("job")));
         }
         List<IoJob> jobs = new ArrayList<>();
         IoOptions first = options;
         for (JobFile.Section section : JobFile.read(jobFile)) {
             IoOptions own = optionsOf(jobFile, section);
-            note(own, manner);
+            note(own, mode);
             if (jobs.isEmpty()) {
                 first = own;
             }
@@ -167,8 +167,8 @@ final class IoCommand implements Callable<Integer> {
         }
     }
 
-    private void note(IoOptions own, Manner manner) {
-        if (!manner.quiet()) {
+    private void note(IoOptions own, OutputMode mode) {
+        if (!mode.quiet()) {
             own.notes().forEach(note -> terminal.err().println("gds: note: " + note));
         }
     }

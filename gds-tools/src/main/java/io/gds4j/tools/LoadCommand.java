@@ -90,6 +90,6 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(path, target, backend, tensor, verify, digest, list);
-        return LoadRun.run(arguments, terminal, statistics.with(output.manner()), Schemas.of("load")).code();
+        return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

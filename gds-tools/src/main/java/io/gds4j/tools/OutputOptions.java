@@ -1,6 +1,6 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import picocli.CommandLine.Option;
 
 /** Options of every command on what it says and how. */
@@ -18,7 +18,7 @@ final class OutputOptions {
             description = "Draw no progress bar. There is none in a pipe anyway.")
     private boolean noProgress;
 
-    Manner manner() {
-        return new Manner(json, quiet, !noProgress);
+    OutputMode mode() {
+        return new OutputMode(json, quiet, !noProgress);
     }
 }

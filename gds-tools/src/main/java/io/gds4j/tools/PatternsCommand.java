@@ -99,7 +99,7 @@ final class PatternsCommand implements Callable<Integer> {
         }
         PatternsArguments arguments =
                 new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
-        return new PatternsRun(arguments, terminal, statistics.with(output.manner()), Schemas.of("patterns")).run()
+        return new PatternsRun(arguments, terminal, statistics.with(output.mode()), Schemas.of("patterns")).run()
                 .code();
     }
 }

@@ -63,6 +63,6 @@ final class PlotCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         PlotArguments arguments = new PlotArguments(results, chart, title);
-        return PlotRun.run(arguments, terminal, output.manner(), Schemas.of("plot")).code();
+        return PlotRun.run(arguments, terminal, output.mode(), Schemas.of("plot")).code();
     }
 }

@@ -87,7 +87,7 @@ final class SampleCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
-        return new SampleRun(selection, terminal, statistics.with(output.manner()), Schemas.of("sample")).run().code();
+        return new SampleRun(selection, terminal, statistics.with(output.mode()), Schemas.of("sample")).run().code();
     }
 
     private List<String> options() {

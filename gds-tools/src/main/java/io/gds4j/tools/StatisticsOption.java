@@ -1,6 +1,6 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import picocli.CommandLine.Option;
 
 /** The option of commands that move bytes to say in the end what was counted. */
@@ -10,7 +10,7 @@ final class StatisticsOption {
                     + " Warm-up and verification are counted, too.")
     private boolean statistics;
 
-    Manner with(Manner manner) {
-        return statistics ? manner.counting() : manner;
+    OutputMode with(OutputMode mode) {
+        return statistics ? mode.counting() : mode;
     }
 }

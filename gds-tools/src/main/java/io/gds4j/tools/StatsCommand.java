@@ -45,6 +45,6 @@ final class StatsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        return StatsRun.run(pid, terminal, output.manner(), Schemas.of("stats")).code();
+        return StatsRun.run(pid, terminal, output.mode(), Schemas.of("stats")).code();
     }
 }

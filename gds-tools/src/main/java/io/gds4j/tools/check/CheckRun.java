@@ -13,7 +13,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -30,20 +30,20 @@ public final class CheckRun {
     }
 
     /** Looks and prints. */
-    public static ExitStatus run(CheckArguments arguments, Terminal terminal, Manner manner, String schema) {
+    public static ExitStatus run(CheckArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         if (arguments.printConfig()) {
-            printConfig(terminal, manner, schema);
+            printConfig(terminal, mode, schema);
             return ExitStatus.DONE;
         }
         CheckReport report = look(arguments, terminal);
         Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(schema).get("error")));
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
         }
         report.paths()
@@ -57,8 +57,8 @@ public final class CheckRun {
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
 
-    private static void printConfig(Terminal terminal, Manner manner, String schema) {
-        if (manner.json()) {
+    private static void printConfig(Terminal terminal, OutputMode mode, String schema) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("config", CheckJson.config(CuFileConfig.defaults()));

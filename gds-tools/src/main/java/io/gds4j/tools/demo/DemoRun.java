@@ -20,7 +20,7 @@ import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -44,26 +44,26 @@ public final class DemoRun {
 
     private final DemoArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
-    private DemoRun(DemoArguments arguments, Terminal terminal, Manner manner, String schema) {
+    private DemoRun(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
     /** Makes, loads, verifies, compares, removes and prints. */
-    public static ExitStatus run(DemoArguments arguments, Terminal terminal, Manner manner, String schema)
+    public static ExitStatus run(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
-        return new DemoRun(arguments, terminal, manner, schema).run();
+        return new DemoRun(arguments, terminal, mode, schema).run();
     }
 
     private ExitStatus run() throws IOException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         Targets target = Targets.resolve(null);
-        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), manner)) {
+        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), mode)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
@@ -104,7 +104,7 @@ public final class DemoRun {
 
     private LoadResult load(Path file, Targets target, OpenedDriver opened, boolean verify) {
         LoadPlan plan = Checkpoint.open(file).plan().to(target.target().kind(), target.device());
-        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, manner)) {
+        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, mode)) {
             return new LoadResult(
                     file.toString(),
                     plan.checkpoint().format().id(),
@@ -112,7 +112,7 @@ public final class DemoRun {
                     opened.seconds(),
                     target,
                     opened.driver().backendName(),
-                    Inspection.of(tensors, verify, false, terminal, manner));
+                    Inspection.of(tensors, verify, false, terminal, mode));
         }
     }
 
@@ -152,7 +152,7 @@ public final class DemoRun {
         }
         TensorPattern pattern = new TensorPattern(SEED);
         AtomicLong done = new AtomicLong();
-        try (Progress progress = manner.start(terminal, "making", writer.bytes())) {
+        try (Progress progress = mode.start(terminal, "making", writer.bytes())) {
             writer.write((name, offset, to) -> {
                 pattern.fill(name, offset, to);
                 progress.advanceTo(done.addAndGet(to.byteSize()));
@@ -161,23 +161,23 @@ public final class DemoRun {
     }
 
     private void say(String line) {
-        if (manner.table()) {
+        if (mode.table()) {
             terminal.out().println(line);
             terminal.out().flush();
         }
     }
 
     private void print(DemoResult result, CuFileDriver driver) {
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
-            RunStatistics.add(object, driver, manner);
+            RunStatistics.add(object, driver, mode);
             terminal.out().println(Json.line(object));
             return;
         }
         result.rows().forEach(this::say);
         say(Text.row("removed", result.verified().path()));
-        RunStatistics.lines(driver, manner).forEach(this::say);
+        RunStatistics.lines(driver, mode).forEach(this::say);
     }
 }

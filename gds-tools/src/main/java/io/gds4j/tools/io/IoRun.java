@@ -10,7 +10,7 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -27,13 +27,13 @@ import org.jspecify.annotations.Nullable;
 public final class IoRun {
     private final IoArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
-    private IoRun(IoArguments arguments, Terminal terminal, Manner manner, String schema) {
+    private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
@@ -42,9 +42,9 @@ public final class IoRun {
      *
      * @param schema of the JSON object
      */
-    public static ExitStatus run(IoArguments arguments, Terminal terminal, Manner manner, String schema)
+    public static ExitStatus run(IoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
-        return new IoRun(arguments, terminal, manner, schema).run();
+        return new IoRun(arguments, terminal, mode, schema).run();
     }
 
     private ExitStatus run() throws IOException {
@@ -56,7 +56,7 @@ public final class IoRun {
             targets.add(target);
         }
         try (OpenedDriver opened = OpenedDriver.open(
-                arguments.backend(), terminal.environment(), manner, this::configure)) {
+                arguments.backend(), terminal.environment(), mode, this::configure)) {
             CuFileDriver driver = opened.driver();
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
@@ -101,13 +101,13 @@ public final class IoRun {
 
     private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
         IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
-        if (manner.json()) {
+        if (mode.json()) {
             terminal.out().println(Json.line(object(rounds, total, targets, opened)));
         } else if (arguments.gdsioFormat()) {
             for (IoResult result : shown(rounds)) {
                 terminal.out().println(result.gdsioLine());
             }
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             IoJob job = total.job();
             terminal.out().println(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
             terminal.out().println(
@@ -125,7 +125,7 @@ public final class IoRun {
                         .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
                                 + "; comparing takes time, the throughput is lower for it"));
             }
-            RunStatistics.lines(opened.driver(), manner).forEach(terminal.out()::println);
+            RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
         }
     }
 
@@ -177,7 +177,7 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
-        RunStatistics.add(object, opened.driver(), manner);
+        RunStatistics.add(object, opened.driver(), mode);
         return object;
     }
 

@@ -6,7 +6,7 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.TensorInfo;
 import io.gds4j.loader.VerificationReport;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import java.util.List;
@@ -29,10 +29,10 @@ public record Inspection(
 
     /** Looks. */
     public static Inspection of(
-            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, Manner manner) {
+            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, OutputMode mode) {
         VerificationReport verification = null;
         if (verify) {
-            try (Progress progress = manner.start(terminal, "verifying", loaded.report().bytes())) {
+            try (Progress progress = mode.start(terminal, "verifying", loaded.report().bytes())) {
                 verification = CheckpointVerifier.verify(loaded, progress::advanceTo);
             }
         }

@@ -6,7 +6,7 @@ import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -19,9 +19,9 @@ import java.util.function.Consumer;
 public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoCloseable {
     private static final double NANOS = 1e9;
 
-    /** Opens with the configuration that these environment variables give; counts if the manner says so. */
-    public static OpenedDriver open(String backend, Map<String, String> environment, Manner manner) {
-        return open(backend, environment, manner, builder -> {
+    /** Opens with the configuration that these environment variables give; counts if the mode says so. */
+    public static OpenedDriver open(String backend, Map<String, String> environment, OutputMode mode) {
+        return open(backend, environment, mode, builder -> {
             // nothing beside
         });
     }
@@ -30,14 +30,14 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
     public static OpenedDriver open(
             String backend,
             Map<String, String> environment,
-            Manner manner,
+            OutputMode mode,
             Consumer<CuFileConfig.Builder> settings) {
         long start = System.nanoTime();
         CuFileConfig.Builder builder = CuFileConfig.load(environment).toBuilder();
         settings.accept(builder);
         CuFileDriver driver = CuFileDriver.open(builder.build(), backend);
         OpenedDriver opened = new OpenedDriver(driver, (System.nanoTime() - start) / NANOS);
-        if (manner.statistics()) {
+        if (mode.statistics()) {
             RunStatistics.start(driver);
         }
         return opened;

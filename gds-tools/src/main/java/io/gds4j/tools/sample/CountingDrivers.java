@@ -4,7 +4,7 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.stats.RunStatistics;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,21 +17,21 @@ import org.jspecify.annotations.Nullable;
  */
 final class CountingDrivers implements AutoCloseable {
     private final Map<String, String> environment;
-    private final Manner manner;
+    private final OutputMode mode;
     private final Map<String, OpenedDriver> bySample = new LinkedHashMap<>();
 
-    CountingDrivers(Map<String, String> environment, Manner manner) {
+    CountingDrivers(Map<String, String> environment, OutputMode mode) {
         this.environment = environment;
-        this.manner = manner;
+        this.mode = mode;
     }
 
     /** The arguments with which to run a sample. */
     SampleArguments with(NamedSample sample, SampleArguments arguments) {
-        if (!manner.statistics()) {
+        if (!mode.statistics()) {
             return arguments;
         }
         return arguments.sharing(bySample.computeIfAbsent(
-                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, manner)).driver());
+                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, mode)).driver());
     }
 
     /** What each sample's driver has counted, in the blocks of gds_stats. */

@@ -12,7 +12,7 @@ import io.gds4j.tools.plot.ChartFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
 public final class PatternsRun {
     private final PatternsArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
     private final List<NamedSample> patterns;
     private final Map<String, SortedMap<Long, List<Double>>> seconds = new LinkedHashMap<>();
@@ -47,10 +47,10 @@ public final class PatternsRun {
      *
      * @param schema of the JSON object
      */
-    public PatternsRun(PatternsArguments arguments, Terminal terminal, Manner manner, String schema) {
+    public PatternsRun(PatternsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
         this.patterns = arguments.patterns().stream().map(PatternsRun::pattern).toList();
     }
@@ -79,7 +79,7 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.isSvg(arguments.output()); // what cannot be drawn need not be measured
         }
-        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), manner)) {
+        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), mode)) {
             return run(drivers);
         }
     }
@@ -89,16 +89,16 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.write(arguments.output(), result::chart);
         }
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.fields());
             object.put("chart", arguments.output() == null ? null : arguments.output().toString());
-            if (manner.statistics()) {
+            if (mode.statistics()) {
                 object.put("stats", drivers.objects());
             }
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             result.table().forEach(terminal.out()::println);
             if (arguments.output() != null) {
                 terminal.out().println("  chart: " + arguments.output());
@@ -126,7 +126,7 @@ public final class PatternsRun {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         OpenedDriver.require(arguments(parent, arguments.options()).backend(), terminal.environment());
         long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
-        try (Progress progress = manner.start(terminal, "patterns", runs * arguments.size())) {
+        try (Progress progress = mode.start(terminal, "patterns", runs * arguments.size())) {
             long done = 0;
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {

@@ -8,15 +8,15 @@ package io.gds4j.tools.terminal;
  * @param progress progress may be drawn, where a terminal is
  * @param statistics what the driver has counted, too
  */
-public record Manner(boolean json, boolean quiet, boolean progress, boolean statistics) {
+public record OutputMode(boolean json, boolean quiet, boolean progress, boolean statistics) {
     /** Without statistics. */
-    public Manner(boolean json, boolean quiet, boolean progress) {
+    public OutputMode(boolean json, boolean quiet, boolean progress) {
         this(json, quiet, progress, false);
     }
 
     /** The same with statistics. */
-    public Manner counting() {
-        return new Manner(json, quiet, progress, true);
+    public OutputMode counting() {
+        return new OutputMode(json, quiet, progress, true);
     }
 
     /** True if a person wants to read a result on standard output. */
