@@ -51,6 +51,7 @@ import picocli.CommandLine.Spec;
                 "the start of the first thread to the end of the last. GB are 10^9 bytes."})
 final class IoCommand implements Callable<Integer> {
     private static final String SERIES = "--series";
+    private static final int MOST_LINE_CHARACTERS = 1 << 16;
 
     private final Terminal terminal;
 
@@ -110,7 +111,7 @@ final class IoCommand implements Callable<Integer> {
         }
         int status = 0;
         try (BufferedReader lines = Files.newBufferedReader(file)) {
-            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            for (String line = line(lines, file); line != null; line = line(lines, file)) {
                 if (!line.isBlank()) {
                     List<String> words = new ArrayList<>(common);
                     words.addAll(List.of(line.strip().split("\\s+")));
@@ -122,6 +123,23 @@ final class IoCommand implements Callable<Integer> {
             throw CommandFailure.badInput(file.toString(), file + ": no such file");
         }
         return status;
+    }
+
+    /** Reads a line of limited length: {@code /dev/zero}, for example, has no line break. Null at the end of the file. */
+    private static @Nullable String line(BufferedReader lines, Path file) throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (int c = lines.read(); c >= 0; c = lines.read()) {
+            if (c == '\n') {
+                return line.toString();
+            }
+            if (line.length() == MOST_LINE_CHARACTERS) {
+                throw CommandFailure.badInput(
+                        file.toString(),
+                        "%s: has a line of more than %d characters".formatted(file, MOST_LINE_CHARACTERS));
+            }
+            line.append((char) c);
+        }
+        return line.isEmpty() ? null : line.toString();
     }
 
     private IoArguments arguments(OutputMode mode) throws IOException {

@@ -127,6 +127,42 @@ class BadInputTest {
         assertThat(run.errorLine()).startsWith("gds: ").contains(expected);
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    io /dev/zero                            | is not a regular file, so it cannot be a job file
+                    io -d host -f FILE --series /dev/zero   | has a line of more than 65536 characters
+                    plot /dev/zero -o FILE.svg              | is not a regular file, so it cannot be a result of gds io
+                    patterns --from /dev/zero               | is not a regular file, so it cannot be a result of gds pat
+                    io /                                    | is a folder, not a job file
+                    plot / -o FILE.svg                      | is a folder, not a result of gds io --json
+                    """)
+    void deviceAsInputIsStatusThree(String line, String expected) {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = gds(line.replace("FILE", file.toString()).split(" "));
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).startsWith("gds: /").contains(expected);
+    }
+
+    @Test
+    void jobFileOverTheSizeLimitIsStatusThree() throws IOException {
+        Path file = Files.write(folder.resolve("jobs.gdsio"), new byte[(1 << 20) + 1]);
+
+        assertThat(gds("io", file.toString()).errorLine()).contains("is larger than 1 MiB, so it cannot be a job file");
+    }
+
+    @Test
+    void errorObjectTruncatesALongTensorName() throws IOException {
+        String name = "n".repeat(300);
+        String json = "{\"%s\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[6,10]}}".formatted(name);
+        Path path = Files.write(folder.resolve("model.safetensors"), header(json.length(), json + "0123456789"));
+
+        JsonNode error = gds("load", path.toString(), "-t", "host", "--json").json().get("error");
+
+        assertThat(error.get("tensor").asText()).isEqualTo("n".repeat(255) + "…");
+    }
+
     @Test
     void aTensorThatIsNotThereIsStatusThree() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));

@@ -10,6 +10,8 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.DirectStorage;
 import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.ffi.verbs.RdmaDevices;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
@@ -83,16 +85,16 @@ public final class CheckRun {
                 library,
                 Backend.all(config),
                 config,
-                storage(files, gpus, library, config, terminal.environment()),
+                storage(files, gpus, library, config, RdmaDevices.detect(), terminal.environment()),
                 examine(arguments.paths(), config, files, machineObstacles(library, cuda, config)));
     }
 
     static Storage storage(
-            SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config,
+            SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config, RdmaAvailability verbs,
             Map<String, String> environment) {
         NvidiaFs nvidiaFs = NvidiaFs.read(files);
         KernelFeatures kernel = KernelFeatures.read(files);
-        Rdma rdma = Rdma.read(files, library);
+        Rdma rdma = Rdma.read(files, library, verbs);
         PciDevices pci = new PciDevices(files);
         Map<String, String> variables = new TreeMap<>(environment);
         variables.keySet().removeIf(name -> !name.startsWith("CUFILE_") && !name.startsWith("CUDA_"));

@@ -4,6 +4,7 @@ import io.gds4j.config.ConfigSource;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.UnknownKey;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.tools.check.PathReport.DirectAlignment;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -16,7 +17,7 @@ import java.util.stream.Collectors;
 /** The report as a person reads it. */
 final class CheckText {
     /** So many rows stand under the others; more are a table. */
-    private static final int FEW_ROWS = 4;
+    private static final int FEW_ROWS = 5;
 
     private final CheckReport report;
     private final boolean verbose;
@@ -130,6 +131,10 @@ final class CheckText {
                         ? "no port"
                         : "%d ports up, %d down".formatted(rdma.portsUp(), rdma.portsDown()),
                 rdma.library().map(Object::toString).orElse("not found"))));
+        rows.add(List.of("verbs", switch (rdma.verbs()) {
+            case RdmaAvailability.Available some -> String.join(", ", some.devices());
+            case RdmaAvailability.Unavailable none -> none.reason();
+        }));
         rows.add(List.of("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded")));
         NvidiaFs nvidiaFs = storage.nvidiaFs();
         if (nvidiaFs.isLoaded()) {

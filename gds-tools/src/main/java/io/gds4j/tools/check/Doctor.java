@@ -3,6 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.UnknownKey;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
@@ -70,6 +71,10 @@ final class Doctor {
                     "nvidia-fs is loaded, but the nvme module has not registered with it: bytes of NVMe drives go through"
                             + " host memory",
                     "use the nvme module of NVIDIA's build (MLNX_OFED, DOCA) that fits this nvidia-fs, or p2pdma");
+        }
+        if (!storage.rdma().devices().isEmpty()
+                && storage.rdma().verbs() instanceof RdmaAvailability.Unavailable(String reason, String remedy)) {
+            say("the kernel has RDMA devices, but this process cannot use them: " + reason, remedy);
         }
         boolean wantsP2pdma = report.config().get(CuFileKeys.USE_PCI_P2PDMA);
         if (wantsP2pdma && !storage.kernel().p2pdma().orElse(true)) {

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,13 +14,14 @@ import java.util.Optional;
  * @param devices adapters
  * @param portsUp ports with a link
  * @param portsDown ports without one
+ * @param verbs devices that libibverbs opens, or why there are none
  */
-record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown) {
+record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown, RdmaAvailability verbs) {
 
     private static final String FILE_NAME = "libcufile_rdma.so.1";
     private static final String FOLDER = "/sys/class/infiniband";
 
-    static Rdma read(SystemFiles files, LibCuFile cufile) {
+    static Rdma read(SystemFiles files, LibCuFile cufile, RdmaAvailability verbs) {
         List<String> devices = new ArrayList<>();
         int up = 0;
         int down = 0;
@@ -37,6 +39,6 @@ record Rdma(Optional<Path> library, List<String> devices, int portsUp, int ports
                 .map(folder -> files.at(folder).resolve(FILE_NAME))
                 .filter(Files::isRegularFile)
                 .findFirst();
-        return new Rdma(library, List.copyOf(devices), up, down);
+        return new Rdma(library, List.copyOf(devices), up, down, verbs);
     }
 }

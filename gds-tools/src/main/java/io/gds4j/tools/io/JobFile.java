@@ -1,9 +1,8 @@
 package io.gds4j.tools.io;
 
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import java.io.IOException;
-import java.nio.charset.MalformedInputException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,6 +15,7 @@ import java.util.Set;
  * Keys are gdsio's; each stands for an option.
  */
 public final class JobFile {
+    private static final int MOST_BYTES = 1 << 20;
     private static final String GLOBAL = "global";
     private static final Map<String, String> VALUES = Map.ofEntries(
             Map.entry("xfer_type", "-x"),
@@ -70,13 +70,7 @@ public final class JobFile {
      */
     public static List<Section> read(Path file) throws IOException {
         JobFile jobs = new JobFile(file);
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(file);
-        } catch (MalformedInputException e) {
-            throw CommandFailure.badInput(file.toString(), file + ": is no text");
-        }
-        jobs.parse(lines);
+        jobs.parse(InputFile.text(file, MOST_BYTES, "a job file").lines().toList());
         List<String> global = jobs.sections.getOrDefault(GLOBAL, List.of());
         List<Section> found = new ArrayList<>();
         jobs.sections.forEach((name, own) -> {

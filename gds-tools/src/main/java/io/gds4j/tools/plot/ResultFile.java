@@ -5,8 +5,8 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -20,7 +20,7 @@ import java.util.List;
  */
 record ResultFile(String label, List<Measurement> measurements) {
     private static final String SCHEMA = "gds4j.io/";
-    private static final long MOST_BYTES = 64L << 20;
+    private static final int MOST_BYTES = 64 << 20;
 
     ResultFile {
         measurements = List.copyOf(measurements);
@@ -32,17 +32,11 @@ record ResultFile(String label, List<Measurement> measurements) {
      * @throws CommandFailure with status 3 for what is no such file
      */
     static ResultFile read(Path file) throws IOException {
-        if (Files.isDirectory(file)) {
-            throw wrong(file, "is a folder");
-        }
-        if (Files.size(file) > MOST_BYTES) {
-            throw wrong(file, "is too large for a result of gds io --json");
-        }
         JsonNode object;
         try {
             object = new ObjectMapper()
                     .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-                    .readTree(Files.readAllBytes(file));
+                    .readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds io --json"));
         } catch (JsonProcessingException e) {
             long line = e.getLocation() == null ? 1 : e.getLocation().getLineNr();
             throw wrong(file, "line " + line + " is no JSON: " + e.getOriginalMessage());

@@ -7,10 +7,10 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
 import io.gds4j.tools.plot.LineChart;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -33,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean verified, List<Point> points) {
 
+    private static final int MOST_BYTES = 64 << 20;
     private static final String SCHEMA = "gds4j.patterns/";
     private static final double MICROS = 1e6;
     private static final double GIGA = 1e9;
@@ -69,7 +70,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     static PatternsResult read(Path file) throws IOException {
         JsonNode object;
         try {
-            object = new ObjectMapper().readTree(Files.readAllBytes(file));
+            object = new ObjectMapper().readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds patterns --json"));
         } catch (JsonProcessingException e) {
             throw wrong(file, "is no JSON: " + e.getOriginalMessage());
         }

@@ -42,6 +42,9 @@ public record ErrorReport(
         @Nullable Long offset,
         @Nullable String tensor) {
 
+    /** Longest tensor name in an error; a malformed header can hold one of 100 MB. */
+    private static final int MOST_NAME_CHARACTERS = 256;
+
     /** What a missing, unreadable or wrong path gives: the user's input is at fault, not the machine. */
     private static final Set<Integer> INPUT_ERRNOS = Set.of(
             Errno.ENOENT,
@@ -115,7 +118,8 @@ public record ErrorReport(
     }
 
     private ErrorReport withTensor(@Nullable String name) {
-        return new ErrorReport(status, code, this.name, errno, message, file, offset, name);
+        String shown = name == null ? null : Text.shortened(name, MOST_NAME_CHARACTERS);
+        return new ErrorReport(status, code, this.name, errno, message, file, offset, shown);
     }
 
     private static ErrorReport ofFileSystem(FileSystemException failure) {

@@ -19,6 +19,15 @@ public final class Text {
         return line.toString().strip();
     }
 
+    /** Returns the text, cut to at most {@code most} UTF-16 characters; an ellipsis replaces the rest. */
+    static String shortened(String text, int most) {
+        if (text.length() <= most) {
+            return text;
+        }
+        int end = most - 1;
+        return text.substring(0, Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end) + '…';
+    }
+
     private static void append(StringBuilder line, int c) {
         int type = Character.getType(c);
         if (c == '\n' || c == '\r' || c == '\t') {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -29,6 +30,9 @@ class StorageTest {
     private static final Gpu GPU = new Gpu(
             0, "NVIDIA H200", "GPU-0", Optional.of("0000:c1:00.0"), OptionalLong.of(150L << 30),
             OptionalLong.of(256L << 30), "9.0", OptionalInt.of(0), Optional.of(true));
+
+    private static final RdmaAvailability NO_VERBS =
+            new RdmaAvailability.Unavailable("no RDMA device: libibverbs.so.1 is missing", "install rdma-core");
 
     @TempDir
     private Path root;
@@ -72,10 +76,14 @@ class StorageTest {
     }
 
     private CheckReport report(CuFileConfig config, List<Gpu> gpus) {
+        return report(config, gpus, NO_VERBS);
+    }
+
+    private CheckReport report(CuFileConfig config, List<Gpu> gpus, RdmaAvailability verbs) {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
                 Platform.read(files), KernelModules.read(files), new CudaAvailability.Unavailable("none", "buy one"),
-                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, Map.of()), List.of());
+                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
     }
 
     @Test
@@ -230,13 +238,54 @@ class StorageTest {
 
         assertThat(report.storage().links())
                 .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
-        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1));
+        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1, NO_VERBS));
         assertThat(CheckText.lines(report, false))
                 .anyMatch(line -> line
                         .contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
                 .anyMatch(line -> line.contains("mlx5_0, 1 ports up, 1 down"));
         assertThat(Doctor.examine(report)).extracting(Advice::what)
                 .anyMatch(what -> what.contains("between gpu:0 and nvme0 lies the link"));
+    }
+
+    @Test
+    void verbsDevicesAreListed() throws IOException {
+        write("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+        RdmaAvailability verbs = new RdmaAvailability.Available(List.of("mlx5_0", "rxe0"), null);
+
+        CheckReport report = report(CuFileConfig.defaults(), List.of(), verbs);
+
+        assertThat(CheckText.lines(report, false)).anyMatch(line -> line.matches(" *verbs +mlx5_0, rxe0"));
+        assertThat(verbsFields(report)).containsEntry("available", true)
+                .containsEntry("devices", List.of("mlx5_0", "rxe0"))
+                .containsEntry("reason", null).containsEntry("remedy", null);
+        assertThat(Doctor.examine(report)).isEmpty();
+    }
+
+    @Test
+    void missingVerbsLibraryIsExplained() {
+        CheckReport report = report(CuFileConfig.defaults(), List.of());
+
+        assertThat(CheckText.lines(report, false))
+                .anyMatch(line -> line.matches(" *verbs +no RDMA device: libibverbs.so.1 is missing"));
+        assertThat(verbsFields(report)).containsEntry("available", false).containsEntry("devices", List.of())
+                .containsEntry("reason", "no RDMA device: libibverbs.so.1 is missing")
+                .containsEntry("remedy", "install rdma-core");
+        assertThat(Doctor.examine(report)).as("a machine without RDMA devices needs no verbs").isEmpty();
+    }
+
+    @Test
+    void adapterWithoutVerbsIsAdvised() throws IOException {
+        write("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+
+        assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of()))).containsExactly(new Advice(
+                "the kernel has RDMA devices, but this process cannot use them: no RDMA device: libibverbs.so.1 is"
+                        + " missing",
+                "install rdma-core"));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> verbsFields(CheckReport report) {
+        return (Map<String, Object>) ((Map<?, ?>) StorageJson.of(report.storage()).get("rdma")).get("verbs");
     }
 
     @Test
