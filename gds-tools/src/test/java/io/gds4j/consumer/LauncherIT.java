@@ -20,6 +20,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The launcher at the root, run as scripts run it. */
@@ -86,6 +87,37 @@ class LauncherIT {
         assertThat(run.status()).isEqualTo(6);
         assertThat(run.out()).isEmpty();
         assertThat(run.err()).startsWith("gds: gds4j needs JDK 999 or newer: install").hasLineCount(1);
+    }
+
+    @Test
+    void launcherWithoutItsTreeFailsWithOneLine() throws Exception {
+        Path alone = folder.resolve("gds");
+        Files.copy(LAUNCHER, alone, StandardCopyOption.COPY_ATTRIBUTES);
+        Run run = Run.of(folder, Map.of("GDS_NO_BUILD", ""), List.of(alone.toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: " + folder + " is not a gds4j source tree").hasLineCount(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"a:b, contains ':'", "gr\\303\\266 \\374, is not valid UTF-8"})
+    void folderThatJavaCannotUseIsNamed(String name, String expected) throws Exception {
+        // A shell makes the folder: Java cannot name one that is not UTF-8.
+        String script = "d=$(printf '%s'); mkdir \"$d\"; cp -p '%s' \"$d\"/gds; exec \"$d\"/gds --version"
+                .formatted(name, LAUNCHER);
+        Run run = Run.of(folder, NO_BUILD, List.of("sh", "-c", script));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: Java cannot run from a folder whose name " + expected).hasLineCount(1);
+    }
+
+    @Test
+    void folderNameBeyondAsciiServes() throws Exception {
+        String script = "d=$(printf 'gr\\303\\266\\303\\237e'); mv '%s' \"$d\"; exec \"$d\"/gds --version"
+                .formatted(copyOfTheTree());
+        Run run = Run.of(folder, NO_BUILD, List.of("sh", "-c", script));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
     }
 
     @Test
