@@ -15,7 +15,7 @@ class LeakDetectorTest {
     }
 
     @Test
-    void whatNobodyClosedIsNamedWithWhereItWasAllocated() {
+    void leakIsNamedWithItsAllocationSite() {
         MemoryAllocation closed = memory.allocate(MemoryKind.HOST, 99);
         MemoryAllocation forgotten = allocatedByACarelessMethod();
         closed.close();

@@ -28,7 +28,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void backendThatIsRightPasses() {
+    void correctBackendPasses() {
         run(config -> new ReferenceBackend(), Duration.ofSeconds(1));
     }
 
@@ -39,7 +39,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void readThatTouchesMemoryBehindTheEndOfTheFileIsFound() {
+    void readBeyondTheReturnedCountIsFound() {
         mustBeFound(right -> new ForwardingBackend(right) {
             @Override
             public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
@@ -65,7 +65,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void writeThatMergesWithOldBytesOfThePageWithoutALockIsFound() {
+    void unlockedMergeOfPagesIsFound() {
         mustBeFound(right -> new ForwardingBackend(right) {
             @Override
             public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {

@@ -25,10 +25,10 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code gds io}. */
+/** Options and help of {@code gds io}, its job files and its series. */
 @Command(
         name = "io",
-        description = "Measure reads and writes between files and GPU or host memory, with gdsio's options.",
+        description = "Measure reads and writes between files and GPU or host memory, with the options of gdsio.",
         synopsisHeading = "Usage: ",
         customSynopsis = {
                 "gds io (-f FILE | -D DIR) [OPTION...]",
@@ -40,15 +40,16 @@ import picocli.CommandLine.Spec;
         optionListHeading = "%nOptions:%n",
         footerHeading = "%nExamples:%n",
         footer = {
-                "  gds io -f data -s 1G -I 1 -i 16M             write a file of 1 GiB",
-                "  gds io -f data -i 1G --hot -O 1              one call a GiB, page cache",
-                "  gds io -f data -w 8 -i 16M --cold            eight threads, from the disk",
-                "  gds io -f data -i 4K:16M:*4 -T 1 --json > r  a series, for gds plot r -o r.svg",
+                "  gds io -f data -s 1G -I 1 -i 16M             write a 1 GiB file",
+                "  gds io -f data -i 1G --hot -O 1              calls of 1 GiB, page cache",
+                "  gds io -f data -w 8 -i 16M --cold            eight threads, disk",
+                "  gds io -f data -i 4K:16M:*4 -T 1 --json > r  for gds plot r -o r.svg",
                 "  gds io -f data -I 2 -w 16 -i 64K -T 5        random reads",
                 "  gds io -f data -s 64M -I 1 -V                write, read back, compare",
                 "",
-                "Threads divide a shared file among them. Warm-up is not counted; time runs from",
-                "the start of the first thread to the end of the last. GB are 10^9 bytes."})
+                "Threads divide a shared file among themselves. The measured time runs from the",
+                "start of the first thread to the end of the last; warm-up does not count.",
+                "1 GB is 10^9 bytes."})
 final class IoCommand implements Callable<Integer> {
     private static final String SERIES = "--series";
     private static final int MOST_LINE_CHARACTERS = 1 << 16;
@@ -69,12 +70,12 @@ final class IoCommand implements Callable<Integer> {
     private final StatisticsOption statistics = new StatisticsOption();
 
     @Parameters(arity = "0..1", paramLabel = "JOBS.gdsio", converter = PathConverter.class,
-            description = "A job file in gdsio's format; options of its sections add to those of the command line.")
+            description = "A job file in gdsio's format. The options of its sections add to those of the command line.")
     private @Nullable Path jobFile;
 
     @Option(names = SERIES, paramLabel = "FILE", converter = PathConverter.class,
-            description = "Run each line of the file as options of its own, added to those given here, one after the other in"
-                    + " this process: a JVM that is warm. /dev/stdin: as they come.")
+            description = "Run once for each line of the file, in sequence in this process, so that the JVM is warm. A line"
+                    + " holds options that add to those given here. /dev/stdin runs lines as they arrive.")
     private @Nullable Path series;
 
     @Option(
@@ -97,7 +98,7 @@ final class IoCommand implements Callable<Integer> {
         return IoRun.run(arguments, terminal, mode, Schemas.of("io")).code();
     }
 
-    /** The status of the last line that failed, or 0. */
+    /** Runs each line of a file; returns the status of the last line that failed, or 0. */
     private int runSeries(Path file) throws IOException {
         List<String> common = new ArrayList<>();
         common.add(spec.name());
@@ -125,7 +126,7 @@ final class IoCommand implements Callable<Integer> {
         return status;
     }
 
-    /** Reads a line of limited length: {@code /dev/zero}, for example, has no line break. Null at the end of the file. */
+    /** Reads a line, null at the end of the file. Limits its length: {@code /dev/zero} has no line break. */
     private static @Nullable String line(BufferedReader lines, Path file) throws IOException {
         StringBuilder line = new StringBuilder();
         for (int c = lines.read(); c >= 0; c = lines.read()) {

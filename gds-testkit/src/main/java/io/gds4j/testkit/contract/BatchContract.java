@@ -65,7 +65,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void entriesReadAndWriteTheirPartsUnalignedAndAtTheEndOfTheFile(Way way) {
+    void entriesMoveTheirPartsUnalignedAndAtEndOfFile(Way way) {
         int parts = 24;
         GuardedFile source = newFile(parts * PART);
         GuardedFile target = newFile(parts * PART);
@@ -141,7 +141,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @ValueSource(ints = {PAGE, 64 << 10, 1 << 20})
-    void fullBatchOfAnySizeNeverHangsWhateverTheSlabs(int size) {
+    void fullBatchOfAnySizeNeverHangs(int size) {
         int parts = 32;
         GuardedFile file = newFile(parts * PAGE + size);
         List<MemoryKind> kinds = size > PAGE ? backend().kinds().subList(0, 1) : backend().kinds();
@@ -188,7 +188,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void eventsComeAtMostAsManyAsAskedFor() {
+    void statusReturnsAtMostTheRequestedEvents() {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
         GuardedFile file = newFile(PAGE);
@@ -229,7 +229,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void submissionWithOneBadEntryOrTooManyLeavesNothingBehind() {
+    void refusedSubmissionSubmitsNothing() {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
         GuardedFile file = newFile(PAGE);
@@ -268,7 +268,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void cancelledEntriesAreReportedAndTheOthersAreWhole(MemoryKind kind) {
+    void cancelledEntriesAreReportedAndOthersComplete(MemoryKind kind) {
         int size = 256 << 10;
         int count = Math.min(64, largestBatch());
         GuardedFile file = newFile(size);
@@ -297,7 +297,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void closingABatchInFlightWaitsAndFreesItsFilesAndMemory() {
+    void closingABatchWaitsAndReleasesFilesAndMemory() {
         int size = 1 << 20;
         GuardedFile file = newFile(size);
         for (int round = 0; round < 5; round++) {
@@ -338,7 +338,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void failedEntriesAreListedEachAndCannotBeOverlooked() {
+    void everyFailedEntryIsListed() {
         GuardedFile file = newFile(4 * PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, 4 * PAGE);
@@ -367,7 +367,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void manyMoreRequestsThanPlacesAreServedInTurn() {
+    void moreRequestsThanCapacityAreServedInTurn() {
         int count = 500;
         GuardedFile file = newFile(count * 64);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);

@@ -111,7 +111,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void entriesOfABatchUseItUntilTheirCompletionIsTaken(MemoryKind kind) {
+    void batchEntriesUseTheCacheUntilCompletion(MemoryKind kind) {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file);
@@ -137,7 +137,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void memoryThatEntriesOfABatchUseIsRegisteredOnceTheirCompletionIsTaken(MemoryKind kind) {
+    void memoryOfABatchIsRegisteredAfterCompletion(MemoryKind kind) {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file);
@@ -152,7 +152,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whereTheBackendHasNoRoomOthersGoAndItIsTriedOnceMore(MemoryKind kind) {
+    void fullBackendEvictsOthersAndRetriesOnce(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         for (CuFileError lack : List.of(
                 CuFileError.INVALID_MAPPING_SIZE, CuFileError.GPU_MEMORY_PINNING_FAILED, CuFileError.NOMEM_ERROR)) {
@@ -186,7 +186,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whatTheBackendRefusesForAnotherReasonGoesUnregisteredAndNothingIsGivenUp(MemoryKind kind) {
+    void otherRefusalsEvictNothingAndGoUnregistered(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         FaultInjectingBackend picky = new FaultInjectingBackend(backend().createBackend(backend().config()));
         try (CuFileDriver driver = CuFileDriver.open(picky);
@@ -226,7 +226,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whatTheProgramRegistersComesFirst(MemoryKind kind) {
+    void registrationsOfTheProgramTakePrecedence(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); MemoryAllocation memory = allocator().allocate(kind, LENGTH)) {
             handle.read(memory.range(), 0);
@@ -245,7 +245,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void anotherPolicyGivesUpWhatIsRegistered(MemoryKind kind) {
+    void changedPolicyDropsRegistrations(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); GuardedMemory memory = memory(kind, LENGTH)) {
             handle.read(memory.range(), 0);
@@ -263,7 +263,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void memoryThatGrowsIsRegisteredAnewWhenItIsUsedAgain() {
+    void grownMemoryIsRegisteredAgainAtItsNextUse() {
         assumeTrue(allocator().supports(MemoryKind.CUDA_VMM), "no memory that grows");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); GrowableMemory memory = allocator().growable(64L << 20, 0)) {
@@ -316,7 +316,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("taggedKinds")
-    void foreignMemoryThatWasFreedIsRefusedWhetherTheProgramRegisteredItOrTheCache(MemoryKind kind) {
+    void freedForeignMemoryIsRefused(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file)) {
             MemoryAllocation mine = allocator().allocate(kind, LENGTH);
@@ -340,7 +340,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void withoutRegistrationsBuffersStillHaveRightsAndWindows() {
+    void buffersHaveRightsAndWindowsWithoutTheCache() {
         GuardedFile file = newFile(LENGTH);
         cached().setRegistrationPolicy(RegistrationPolicy.NONE);
         try (CuFileHandle handle = open(file);
@@ -356,7 +356,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void policiesWithoutMeaningAreRefused() {
+    void meaninglessPoliciesAreRefused() {
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withBudget(-1));
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(0));
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(4097));

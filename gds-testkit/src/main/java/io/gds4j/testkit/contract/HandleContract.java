@@ -149,7 +149,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void pathsThatLeadNowhereHaveTheirErrno() throws IOException {
+    void unusablePathsHaveTheirErrno() throws IOException {
         GuardedFile file = newFile(10);
         Path loop = newPath();
         Files.createSymbolicLink(loop, loop);
@@ -161,7 +161,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void linksAndRelativeAndLongNamesLeadToTheFile() throws IOException {
+    void linksAndRelativeAndLongNamesServe() throws IOException {
         GuardedFile file = newFile(SIZE);
         Path link = newPath();
         Files.createSymbolicLink(link, file.path());
@@ -213,7 +213,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void namedPipeIsRefusedWithoutWaitingForItsOtherEnd() throws Exception {
+    void namedPipeIsRefusedWithoutWaiting() throws Exception {
         Path fifo = newPath();
         assumeTrue(
                 new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor() == 0,
@@ -247,7 +247,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void numbersThatAreNoOpenDescriptorAreRefused() {
+    void numbersWithoutOpenDescriptorAreRefused() {
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(-1));
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(Integer.MIN_VALUE));
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(999_999));
@@ -293,7 +293,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void duplicateOfARegisteredDescriptorIsAHandleOfItsOwn() {
+    void duplicateOfADescriptorIsASeparateHandle() {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         OptionalInt duplicate = descriptors().duplicate(fd);
@@ -372,7 +372,7 @@ public abstract class HandleContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void unlinkedFileServesToTheEnd(Mode mode) throws IOException {
+    void unlinkedFileServes(Mode mode) throws IOException {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         Path byDescriptor = Path.of("/proc/self/fd/" + fd);
@@ -401,7 +401,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void replacedFileIsNotMistakenForItsPredecessor() throws IOException {
+    void replacedFileIsNotMistakenForTheOldOne() throws IOException {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle old = openToWrite(file, Mode.BUFFERED)) {
             Files.delete(file.path());

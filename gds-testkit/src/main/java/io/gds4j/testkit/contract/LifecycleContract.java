@@ -145,7 +145,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void arenaClosedUnderARequestIsAnErrorAndNeverACrash() {
+    void arenaClosedDuringARequestIsAnError() {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
             for (int round = 0; round < 10; round++) {
@@ -178,7 +178,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void manyThreadsMayCloseTheSameThings() {
+    void manyThreadsCanCloseTheSameObjects() {
         GuardedFile file = newFile(PAGE);
         CuFileDriver driver = newDriver();
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, PAGE);
@@ -221,7 +221,7 @@ public abstract class LifecycleContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void interruptedWriteHasWrittenWhatItSays(Way way) {
+    void interruptedWriteReportsWhatItHasWritten(Way way) {
         int size = 4 * backend().pieceBytes();
         GuardedFile file = newFile(size + PAGE);
         try (CuFileHandle handle = openToWrite(file, way.mode());
@@ -316,7 +316,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void smallestHostSegmentsOfTheProgramAreServed() {
+    void smallestHostSegmentsAreServed() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofShared()) {

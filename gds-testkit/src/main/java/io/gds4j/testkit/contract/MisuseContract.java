@@ -166,7 +166,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void deregisteredAndInventedFilesAreRefused() {
+    void deregisteredAndForeignFilesAreRefused() {
         GuardedFile guarded = newFile(PAGE);
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
@@ -246,7 +246,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void inventedRegistrationsAreRefused() {
+    void foreignRegistrationsAreRefused() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, PAGE)) {
@@ -301,7 +301,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void memoryConfinedToAnotherThreadIsRefusedAndToThisOneServed() {
+    void confinedMemoryServesOnlyItsThread() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofConfined()) {
@@ -328,7 +328,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void readOnlyMemoryIsWrittenFromButNotReadInto() {
+    void readOnlyMemoryServesOnlyWrites() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofShared()) {
@@ -342,7 +342,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void openOptionsThatContradictEachOtherAreRefused() {
+    void contradictoryOpenOptionsAreRefused() {
         GuardedFile file = newFile(PAGE);
         Failures.expect(
                 CuFileError.INVALID_VALUE,

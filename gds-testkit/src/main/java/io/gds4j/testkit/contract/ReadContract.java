@@ -80,21 +80,21 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void fileOffsetChoosesWhatIsRead(Way way) {
+    void fileOffsetSelectsWhatIsRead(Way way) {
         readAll(way, 100_000, 3 * PAGE, 3 * PAGE, PAGE, 0);
         readAll(way, 100_000, 3 * PAGE, 3 * PAGE, 12_345, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void bufferOffsetChoosesWhereItGoes(Way way) {
+    void bufferOffsetSelectsTheDestination(Way way) {
         readAll(way, 100_000, 4 * PAGE, 2 * PAGE, 0, PAGE);
         readAll(way, 100_000, 4 * PAGE, 2 * PAGE, 0, 77);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void manyPiecesArriveInTheirPlaces(Way way) {
+    void manyPiecesArriveAtTheirOffsets(Way way) {
         int piece = backend().pieceBytes();
         readAll(way, 3 * piece + 4321, 3 * piece + 9000, 3 * piece + 4321, 0, 511);
         readAll(way, 3 * piece, 2 * piece, 2 * piece, PAGE, 0);
@@ -116,7 +116,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void atOrPastTheEndThereIsNothing(Way way) {
+    void readAtOrPastTheEndReturnsZero(Way way) {
         readAll(way, 2 * PAGE, PAGE, PAGE, 2 * PAGE, 0);
         readAll(way, 2 * PAGE + 7, PAGE, PAGE, 2 * PAGE + 7, 0);
         readAll(way, 2 * PAGE, PAGE, PAGE, 3 * PAGE, 0);
@@ -125,14 +125,14 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void farPastTheEndThereIsNothing(Way way) {
+    void readFarPastTheEndReturnsZero(Way way) {
         readAll(way, PAGE, PAGE, PAGE, 1L << 40, 0);
         readAll(way, PAGE, PAGE, PAGE, Long.MAX_VALUE - PAGE, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void readAcrossTheEndIsShortAndLeavesTheRestOfTheMemoryAlone(Way way) {
+    void readAcrossTheEndLeavesTheRestOfMemoryUnchanged(Way way) {
         readAll(way, 9192, 65536, 65536, 0, 0);
         readAll(way, 2 * PAGE, 65536, 65536, PAGE, 0);
         readAll(way, 5 * PAGE + 10, 65536, 65536, 5 * PAGE, 0);
@@ -141,14 +141,14 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void sizeZeroAnswersZeroWhereverItPoints(Way way) {
+    void sizeZeroReturnsZeroForAnyOffset(Way way) {
         readAll(way, PAGE, PAGE, 0, 0, 0);
         readAll(way, PAGE, PAGE, 0, 1L << 40, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void holesReadAsZerosAndOverwriteWhatWasInTheMemory(Way way) throws IOException {
+    void holesReadAsZerosAndOverwriteMemory(Way way) throws IOException {
         GuardedFile file = GuardedFile.create(newPath(), 0, 1);
         int end = 2 * backend().pieceBytes() + 100;
         file.write(end, new byte[]{1, 2, 3});
@@ -160,7 +160,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void wholeRangeIsReadWithoutFurtherArguments(Way way) {
+    void readWithoutSizeReadsTheWholeRange(Way way) {
         GuardedFile file = newFile(50_000);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 20_000)) {
@@ -175,7 +175,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void readsWhatAnotherChannelHasJustWritten(Way way) {
+    void readReturnsWhatAnotherChannelWrote(Way way) {
         GuardedFile file = newFile(8 * PAGE);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 8 * PAGE)) {
@@ -188,7 +188,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void seesTheFileGrowAndShrink(Way way) throws IOException {
+    void readSeesTheFileGrowAndShrink(Way way) throws IOException {
         GuardedFile file = newFile(3 * PAGE);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 8 * PAGE)) {

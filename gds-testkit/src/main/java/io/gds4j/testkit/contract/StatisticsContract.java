@@ -126,7 +126,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void onlyWhatComesBetweenStartAndStopIsCountedAndResetForgets() {
+    void onlyRequestsBetweenStartAndStopAreCounted() {
         countersAreOfThisSessionAlone();
         GuardedFile file = newFile(PAGE);
         try (CuFileDriver driver = newDriver();
@@ -149,7 +149,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 3})
-    void higherLevelsContainLowerOnesAndLowerOnesAnswerNoHigherQuestion(int level) {
+    void higherLevelsContainOnlyLowerOnes(int level) {
         try (CuFileDriver driver = newDriver()) {
             CuFileStatistics statistics = started(driver, level);
             assertThat(statistics.level()).isEqualTo(level);
@@ -217,7 +217,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void bytesByPathAddUpToWhatWasMovedAtAnyLevel() {
+    void bytesByPathAddUpAtEveryLevel() {
         GuardedFile file = newFile(SIZE);
         try (CuFileDriver driver = newDriver();
                 CuFileHandle handle = driver.openFile(file.path());
@@ -231,7 +231,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void sessionThatCountsIsSeenOverJmxUntilItCloses() throws Exception {
+    void countingSessionIsVisibleOverJmxUntilClose() throws Exception {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName pattern = new ObjectName(CuFileStatisticsMXBean.NAME_PATTERN);
         Set<ObjectName> before = server.queryNames(pattern, null);

@@ -35,7 +35,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void firstRequestOfAFreshThreadIsServed(Way way) {
+    void firstRequestOfANewThreadIsServed(Way way) {
         GuardedFile file = newFile(PART);
         try (CuFileHandle handle = openToWrite(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), PART)) {
@@ -86,7 +86,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void neighboursWithinAPageDoNotOverwriteEachOther(Way way) {
+    void writersWithinAPageKeepEachOthersBytes(Way way) {
         GuardedFile file = newFile(THREADS * PART);
         try (CuFileHandle handle = openToWrite(file, way.mode())) {
             writeParts(file, way.kind(), member -> handle);
@@ -96,7 +96,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void neighboursOnDirectAndBufferedHandlesDoNotOverwriteEachOther(MemoryKind kind) {
+    void directAndBufferedWritersKeepEachOthersBytes(MemoryKind kind) {
         GuardedFile file = newFile(THREADS * PART);
         List<CuFileHandle> handles = new ArrayList<>();
         for (int i = 0; i < THREADS; i++) {
@@ -148,7 +148,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void bytesBesideAWritersRangeNeverFlicker(Mode mode) {
+    void bytesBesideAWrittenRangeNeverChange(Mode mode) {
         GuardedFile file = newFile(4 * PAGE);
         int from = PAGE + 100;
         int size = 2 * PAGE + 57;
@@ -187,7 +187,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void registrationsComeAndGoWhileOthersMoveBytes(MemoryKind kind) {
+    void registrationsChangeWhileOthersMoveBytes(MemoryKind kind) {
         GuardedFile file = newFile(THREADS * PART);
         try (CuFileHandle handle = openToWrite(file, Mode.DIRECT)) {
             Crowd.run(THREADS, member -> {
@@ -208,7 +208,7 @@ public abstract class ThreadsContract extends BackendContract {
     }
 
     @Test
-    void handlesOfOneFileComeAndGoWhileOthersMoveBytes() {
+    void handlesOpenAndCloseWhileOthersMoveBytes() {
         GuardedFile file = newFile(THREADS * PART);
         MemoryKind kind = backend().kinds().getFirst();
         Crowd.run(THREADS, member -> {

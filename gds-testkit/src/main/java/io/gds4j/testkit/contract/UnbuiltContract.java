@@ -129,13 +129,13 @@ public abstract class UnbuiltContract extends BackendContract {
     }
 
     @Test
-    void everyNameOfAnUnbuiltFunctionIsOneOfCuFile() {
+    void unbuiltFunctionsAreFunctionsOfCuFile() {
         assertThat(functions().keySet()).containsAll(backend().unbuiltFunctions());
     }
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("unbuilt")
-    void functionThatIsNotBuiltSaysSo(String function) {
+    void unbuiltFunctionIsReported(String function) {
         try (Arguments arguments = new Arguments()) {
             CuFileException failure = Failures.expect(
                     CuFileError.IO_NOT_SUPPORTED,

@@ -26,18 +26,18 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds check}. */
+/** Runs {@code gds check}. */
 public final class CheckRun {
     private CheckRun() {
     }
 
-    /** Looks and prints. */
+    /** Examines the machine and prints the report. */
     public static ExitStatus run(CheckArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         if (arguments.printConfig()) {
             printConfig(terminal, mode, schema);
             return ExitStatus.DONE;
         }
-        CheckReport report = look(arguments, terminal);
+        CheckReport report = examine(arguments, terminal);
         Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
@@ -71,7 +71,7 @@ public final class CheckRun {
         }
     }
 
-    private static CheckReport look(CheckArguments arguments, Terminal terminal) {
+    private static CheckReport examine(CheckArguments arguments, Terminal terminal) {
         SystemFiles files = SystemFiles.ofMachine();
         CuFileConfig config = CuFileConfig.load(terminal.environment());
         CudaAvailability cuda = CudaDriver.detect();
@@ -117,7 +117,7 @@ public final class CheckRun {
         return links;
     }
 
-    /** What keeps libcufile from serving any file directly. */
+    /** Reasons why libcufile cannot serve any file directly. */
     private static List<String> machineObstacles(LibCuFile library, CudaAvailability cuda, CuFileConfig config) {
         List<String> obstacles = new ArrayList<>();
         if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
@@ -145,7 +145,7 @@ public final class CheckRun {
                     FfmPosix.instance(), driver, Mount.all(files), machineObstacles);
             return paths.stream().map(examiner::examine).toList();
         } catch (CuFileException e) {
-            // No backend: the rest of the report says what is missing, so it has to appear.
+            // No backend serves. The rest of the report says what is missing, so print it.
             ErrorReport failure = ErrorReport.of(e);
             return paths.stream().map(path -> PathReport.failed(path.toString(), failure)).toList();
         }

@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What there is for storage over RDMA.
+ * RDMA devices and libraries of this machine.
  *
- * @param library cuFile's companion for it, where it was found
- * @param devices adapters
- * @param portsUp ports with a link
- * @param portsDown ports without one
- * @param verbs devices that libibverbs opens, or why there are none
+ * @param library libcufile_rdma, if it was found
+ * @param devices adapters that the kernel shows
+ * @param portsUp number of ports with a link
+ * @param portsDown number of ports without a link
+ * @param verbs devices that libibverbs lists, or the reason why there are none
  */
 record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown, RdmaAvailability verbs) {
 
@@ -28,7 +28,7 @@ record Rdma(Optional<Path> library, List<String> devices, int portsUp, int ports
         for (String device : files.entries(FOLDER, "*")) {
             devices.add(device.substring(FOLDER.length() + 1));
             for (String port : files.entries(device + "/ports", "*")) {
-                // The file says "4: ACTIVE".
+                // The file contains "4: ACTIVE".
                 boolean active = files.firstLine(port + "/state").filter(state -> state.contains("ACTIVE")).isPresent();
                 up += active ? 1 : 0;
                 down += active ? 0 : 1;

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What lies between storage and GPUs as the fields of a JSON object. */
+/** Converts {@link Storage} to the fields of a JSON object. */
 final class StorageJson {
     private StorageJson() {
     }

@@ -35,10 +35,10 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds demo}. */
+/** Runs {@code gds demo}. */
 public final class DemoRun {
     private static final long DEFAULT_BYTES = 1L << 30;
-    private static final int PART_OF_WHAT_IS_FREE = 4;
+    private static final int PART_OF_FREE_SPACE = 4;
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
 
@@ -54,7 +54,7 @@ public final class DemoRun {
         this.schema = schema;
     }
 
-    /** Makes, loads, verifies, compares, removes and prints. */
+    /** Creates, loads, verifies, compares and deletes the checkpoint, and prints the result. */
     public static ExitStatus run(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
         return new DemoRun(arguments, terminal, mode, schema).run();
@@ -68,7 +68,7 @@ public final class DemoRun {
             DemoResult result;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
-                say(Text.row("making", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
+                say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
                 say(
                         Text.row(
                                 "",
@@ -85,8 +85,8 @@ public final class DemoRun {
     }
 
     /**
-     * Loads and plain reads in turn, so that both meet the same machine. The first round does not count: it is the one in
-     * which memory that nobody used before has to come from the hypervisor and classes from their jars.
+     * Alternates loads and plain reads, so that both run under the same conditions. The first round does not count: in
+     * it the hypervisor provides untouched memory, and the JVM loads classes.
      */
     private DemoResult measure(Path file, Targets target, OpenedDriver opened) throws IOException {
         List<LoadResult> loads = new ArrayList<>();
@@ -117,10 +117,10 @@ public final class DemoRun {
     }
 
     private long size(Path parent, Targets target, MemoryAllocator allocator) throws IOException {
-        long disk = Files.getFileStore(parent).getUsableSpace() / PART_OF_WHAT_IS_FREE;
+        long disk = Files.getFileStore(parent).getUsableSpace() / PART_OF_FREE_SPACE;
         long memory = Math.min(
                 allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
-                allocator.available(target.target().kind(), target.device())) / PART_OF_WHAT_IS_FREE;
+                allocator.available(target.target().kind(), target.device())) / PART_OF_FREE_SPACE;
         long most = Math.min(disk, memory);
         if (arguments.size() == null) {
             if (most < LlamaShape.MIN_BYTES) {
@@ -152,7 +152,7 @@ public final class DemoRun {
         }
         TensorPattern pattern = new TensorPattern(SEED);
         AtomicLong done = new AtomicLong();
-        try (Progress progress = mode.start(terminal, "making", writer.bytes())) {
+        try (Progress progress = mode.start(terminal, "creating", writer.bytes())) {
             writer.write((name, offset, to) -> {
                 pattern.fill(name, offset, to);
                 progress.advanceTo(done.addAndGet(to.byteSize()));
@@ -177,7 +177,7 @@ public final class DemoRun {
             return;
         }
         result.rows().forEach(this::say);
-        say(Text.row("removed", result.verified().path()));
+        say(Text.row("deleted", result.verified().path()));
         RunStatistics.lines(driver, mode).forEach(this::say);
     }
 }

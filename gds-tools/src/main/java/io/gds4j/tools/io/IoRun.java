@@ -38,9 +38,9 @@ public final class IoRun {
     }
 
     /**
-     * Runs.
+     * Runs all rounds and prints the results.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
     public static ExitStatus run(IoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
@@ -111,7 +111,7 @@ public final class IoRun {
             IoJob job = total.job();
             terminal.out().println(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
             terminal.out().println(
-                    Text.row("does", "%s, %s, %s".formatted(
+                    Text.row("operation", "%s, %s, %s".formatted(
                             job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
             terminal.out().println(Text.row("memory", targets.getFirst().description()));
             terminal.out().println(Text.row("served by", servedBy(opened.driver())));
@@ -123,13 +123,13 @@ public final class IoRun {
                 terminal.out().println();
                 terminal.out()
                         .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
-                                + "; comparing takes time, the throughput is lower for it"));
+                                + "; the comparison lowers the throughput"));
             }
             RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
         }
     }
 
-    /** Jobs apart where that was asked for, else what they did together. */
+    /** Returns the results of single jobs if requested, else the combined results. */
     private List<IoResult> shown(List<List<IoResult>> rounds) {
         return rounds.stream().flatMap(round -> arguments.perJob() ? round.stream() : round.stream().skip(
                 round.size() - 1L)).toList();
@@ -138,13 +138,13 @@ public final class IoRun {
     private static String servedBy(CuFileDriver driver) {
         Map<String, Long> paths = paths(driver);
         return paths.isEmpty()
-                ? "the kernel alone"
+                ? "the kernel, without gds4j"
                 : driver.backendName() + ": " + paths.entrySet().stream()
                         .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
                         .collect(Collectors.joining(", "));
     }
 
-    /** With the warm-up. */
+    /** Bytes by I/O path, including the warm-up. */
     private static Map<String, Long> paths(CuFileDriver driver) {
         Map<IoPath, Long> counted = driver.bytesByPath();
         Map<String, Long> paths = new LinkedHashMap<>();

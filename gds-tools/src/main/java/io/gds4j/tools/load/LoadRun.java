@@ -24,7 +24,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds load}. */
+/** Runs {@code gds load}. */
 public final class LoadRun {
     private final LoadArguments arguments;
     private final Terminal terminal;
@@ -38,7 +38,7 @@ public final class LoadRun {
         this.schema = schema;
     }
 
-    /** Loads, or lists, and prints. */
+    /** Loads or lists the checkpoint and prints the result. */
     public static ExitStatus run(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
         LoadRun run = new LoadRun(arguments, terminal, mode, schema);
@@ -66,7 +66,7 @@ public final class LoadRun {
         }
     }
 
-    /** Loads and shows progress. */
+    /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Terminal terminal, OutputMode mode) {
         try (Progress progress = mode.start(terminal, "loading", plan.bytes())) {
             return plan.load(driver, new LoadListener() {
@@ -78,7 +78,7 @@ public final class LoadRun {
         }
     }
 
-    /** The exit status, after a line to standard error where verification found something. */
+    /** Returns the exit status; prints a line to standard error if verification found a difference. */
     public static ExitStatus status(LoadResult result, Terminal terminal) {
         if (Boolean.FALSE.equals(result.verified())) {
             terminal.err().println("gds: " + Text.oneLine(result.mismatchLine()));
@@ -99,7 +99,7 @@ public final class LoadRun {
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),
-                    "%s: '%s' is found in none of its %s; --list shows their names".formatted(
+                    "%s: '%s' matches none of its %s; --list shows their names".formatted(
                             arguments.path(), arguments.tensor(), Units.count(checkpoint.tensors().size(), "tensor")));
         }
         return plan;

@@ -11,22 +11,24 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * An open driver and the time that opening took, which no speed includes: a program opens it once.
+ * An open driver and the time to open it. Reported speeds exclude that time, because a program opens a driver once.
  *
- * @param driver to be closed by the caller
- * @param seconds time of opening, with the configuration
+ * @param driver the driver
+ * @param seconds time to load the configuration and open the driver
  */
 public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoCloseable {
     private static final double NANOS = 1e9;
 
-    /** Opens with the configuration that these environment variables give; counts if the mode says so. */
+    /**
+     * Opens a driver with the configuration of these environment variables; collects statistics if the mode has them.
+     */
     public static OpenedDriver open(String backend, Map<String, String> environment, OutputMode mode) {
         return open(backend, environment, mode, builder -> {
-            // nothing beside
+            // no further settings
         });
     }
 
-    /** The same with settings of the command's own. */
+    /** Opens a driver with additional settings of the command. */
     public static OpenedDriver open(
             String backend,
             Map<String, String> environment,
@@ -44,17 +46,17 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
     }
 
     /**
-     * Says at once, before files are made for it, that a backend cannot serve here.
+     * Checks that a backend can serve, before a command creates files for it.
      *
-     * @param backend {@code auto} or a name
-     * @throws CommandFailure with status 4 and what to do about it
+     * @param backend {@code auto} or the name of a backend
+     * @throws CommandFailure with status 4 and a remedy
      */
     public static void require(String backend, Map<String, String> environment) {
         CuFileConfig config = CuFileConfig.load(environment);
         for (CuFileBackendProvider provider : CuFileDriver.providers()) {
             if (provider.name().equals(backend)
                     && provider.probe(config) instanceof Availability.Unavailable(String reason, String remedy)) {
-                // Where something was looked for is many folders; gds check -v lists them.
+                // Leaves out the searched folders; gds check -v lists them.
                 throw CommandFailure.device("NO_BACKEND", "%s is not available: %s; %s".formatted(
                         backend, reason.replaceFirst(", looked in .*", ""), remedy));
             }

@@ -13,15 +13,15 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** One run of {@code gds plot}. */
+/** Runs {@code gds plot}. */
 public final class PlotRun {
     private PlotRun() {
     }
 
     /**
-     * Draws.
+     * Draws the chart and prints the result.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
     public static ExitStatus run(PlotArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {

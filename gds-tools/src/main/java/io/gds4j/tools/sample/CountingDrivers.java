@@ -12,8 +12,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Under {@code --stats} all runs of a sample share a driver, which outlives them and has counted what they did. Without it each
- * run opens its own.
+ * Drivers that samples share under {@code --stats}: each collects the statistics of all runs of a sample. Without
+ * {@code --stats} each run opens its own driver.
  */
 final class CountingDrivers implements AutoCloseable {
     private final Map<String, String> environment;
@@ -25,7 +25,7 @@ final class CountingDrivers implements AutoCloseable {
         this.mode = mode;
     }
 
-    /** The arguments with which to run a sample. */
+    /** Returns the arguments to run a sample with. */
     SampleArguments with(NamedSample sample, SampleArguments arguments) {
         if (!mode.statistics()) {
             return arguments;
@@ -34,14 +34,14 @@ final class CountingDrivers implements AutoCloseable {
                 sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, mode)).driver());
     }
 
-    /** What each sample's driver has counted, in the blocks of gds_stats. */
+    /** Returns the statistics of each sample's driver as gds_stats prints them. */
     List<String> lines() {
         List<String> lines = new ArrayList<>();
         bySample.forEach((name, opened) -> lines.addAll(RunStatistics.lines("of " + name, opened.driver())));
         return lines;
     }
 
-    /** The same by sample, for JSON. */
+    /** Returns the statistics by sample, for JSON. */
     Map<String, @Nullable Object> objects() {
         Map<String, @Nullable Object> objects = new LinkedHashMap<>();
         bySample.forEach((name, opened) -> objects.put(name, RunStatistics.object("of " + name, opened.driver())));

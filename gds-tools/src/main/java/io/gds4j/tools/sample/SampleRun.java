@@ -30,9 +30,9 @@ public final class SampleRun {
     private final String schema;
 
     /**
-     * Prepares it.
+     * Prepares a run.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
     public SampleRun(SampleSelection selection, Terminal terminal, OutputMode mode, String schema) {
         this.selection = selection;
@@ -41,7 +41,7 @@ public final class SampleRun {
         this.schema = schema;
     }
 
-    /** Lists or runs. */
+    /** Lists or runs samples. */
     public ExitStatus run() throws IOException, InterruptedException {
         if (selection.list()) {
             list();
@@ -69,7 +69,7 @@ public final class SampleRun {
             return Samples.all();
         }
         if (selection.names().isEmpty()) {
-            throw CommandFailure.usage("say which sample, or --all; gds sample --list shows what there is");
+            throw CommandFailure.usage("no sample given: name one or use --all; gds sample --list shows the samples");
         }
         return selection.names().stream().map(SampleRun::named).toList();
     }
@@ -80,7 +80,7 @@ public final class SampleRun {
                 .filter(sample -> sample.name().equals(name))
                 .findFirst()
                 .orElseThrow(() -> CommandFailure.usage(
-                        "there is no sample '%s'; gds sample --list shows what there is".formatted(
+                        "there is no sample '%s'; gds sample --list shows the samples".formatted(
                                 Text.oneLine(name))));
     }
 

@@ -11,18 +11,18 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds stats}. */
+/** Runs {@code gds stats}. */
 public final class StatsRun {
     private StatsRun() {
     }
 
-    /** Asks and prints. */
+    /** Reads the statistics of a process and prints them. */
     public static ExitStatus run(long pid, Terminal terminal, OutputMode mode, String schema) {
         List<SessionStatistics> sessions = RunningJvm.sessions(pid);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
-                    "process %d counts nothing: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                    "process %d collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
                             .formatted(pid));
         }
         if (mode.json()) {
