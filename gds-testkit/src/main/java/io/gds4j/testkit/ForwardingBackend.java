@@ -29,19 +29,19 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Hands every call to another backend; for doubles that change a few of them.
+ * Forwards every call to another backend; a base for test doubles that change a few calls.
  *
  * @since 0.1
  */
 public abstract class ForwardingBackend implements CuFileBackend {
     private final CuFileBackend delegate;
 
-    /** Forwards to {@code delegate}. */
+    /** Creates a backend that forwards to {@code delegate}. */
     protected ForwardingBackend(CuFileBackend delegate) {
         this.delegate = Objects.requireNonNull(delegate, "delegate");
     }
 
-    /** The backend that serves. */
+    /** Returns the backend that receives the calls. */
     protected final CuFileBackend delegate() {
         return delegate;
     }

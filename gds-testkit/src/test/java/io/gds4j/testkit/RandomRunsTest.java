@@ -16,7 +16,7 @@ import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Random operations pass on a backend that is right and find one that is wrong in a byte. */
+/** Random operations pass on a correct backend, and find a backend with a single wrong byte. */
 class RandomRunsTest {
     private static final Duration LONG_ENOUGH = Duration.ofMinutes(2);
 

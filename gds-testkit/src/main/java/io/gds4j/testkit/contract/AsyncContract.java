@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Reads and writes for whose end nobody waits, and reads ahead of the caller.
+ * Contract of asynchronous reads and writes, and of reads ahead of the caller.
  *
  * @since 0.1
  */
@@ -198,7 +198,7 @@ public abstract class AsyncContract extends BackendContract {
         }
     }
 
-    /** The file twice: ahead, and part by part as futures. */
+    /** Reads the file twice: ahead, and in parts as futures. */
     private static long readAll(CuFileHandle handle, MemoryRange memory) {
         MemoryRange first = memory.slice(0, PART);
         MemoryRange second = memory.slice(PART, PART);

@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches: all or none, each entry reported once, nothing ever waits for nothing.
+ * Contract of batches: a submission takes all entries or none, each entry is reported once, and no wait is endless.
  *
  * @since 0.1
  */
@@ -176,7 +176,7 @@ public abstract class BatchContract extends BackendContract {
                 GuardedMemory memory = memory(backend().kinds().getFirst(), 8 * PAGE);
                 CuFileBatch batch = driver().batch(8)) {
             assertThat(batch.await(0, Duration.ZERO)).isEmpty();
-            assertThat(batch.await(8, LONG)).as("nothing is outstanding: nothing to wait for").isEmpty();
+            assertThat(batch.await(8, LONG)).as("returns at once: no entry is outstanding").isEmpty();
             List<Request> requests = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 requests.add(Request.read(handle, memory.range(), PAGE, (long) i * PAGE, (long) i * PAGE));
@@ -343,7 +343,7 @@ public abstract class BatchContract extends BackendContract {
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, 4 * PAGE);
                 CuFileBatch batch = driver().batch(2)) {
-            // The kernel has no file offset like this: EFBIG or EINVAL, and no other entry suffers.
+            // The kernel refuses this file offset with EFBIG or EINVAL; other entries are not affected.
             long tooFar = Long.MAX_VALUE - 8 * PAGE;
             List<Request> requests = List.of(
                     Request.read(handle, memory.range(), PAGE, 0, 0),

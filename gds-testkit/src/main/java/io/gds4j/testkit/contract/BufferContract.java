@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Registering memory and taking it back.
+ * Contract of registering and deregistering memory.
  *
  * @since 0.1
  */
@@ -156,7 +156,10 @@ public abstract class BufferContract extends BackendContract {
                 () -> driver().registerBuffer(MemoryRange.ofAddress(PAGE, PAGE, kind)));
     }
 
-    /** CUDA kinds, whose allocations the driver knows; where there are none, the kinds whose ranges know. */
+    /**
+     * Returns the CUDA kinds, whose allocations the driver knows; without any, the kinds whose ranges know their
+     * bounds.
+     */
     final Stream<MemoryKind> kindsWithBounds() {
         return cudaKinds().findAny().isPresent() ? cudaKinds() : kinds();
     }

@@ -36,7 +36,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Memory that the program does not register: with a cache it is registered once, moves the same bytes, and is free to be freed.
+ * Contract of the registration cache: it registers unregistered memory once, and the program can still free that
+ * memory.
  *
  * @since 0.1
  */
@@ -304,7 +305,7 @@ public abstract class CacheContract extends BackendContract {
         return bytes;
     }
 
-    /** The same memory as a program would have it that allocated it by other means. */
+    /** Returns the same memory as if the program had allocated it by other means. */
     private static MemoryRange foreign(MemoryAllocation memory) {
         MemoryRange range = memory.range();
         return MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());

@@ -24,8 +24,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Opening and closing: users are counted, the last one takes everything with it, and it can be opened again. Spoken to the
- * backend itself first, then to the driver above it.
+ * Contract of opening and closing: the backend counts its users, the last close drops all registrations, and the driver
+ * can be opened again. Tests the backend itself first, then the driver above it.
  *
  * @since 0.1
  */

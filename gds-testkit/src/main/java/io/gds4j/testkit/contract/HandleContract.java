@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Registering files: by path and by descriptor, in every mode, of every type, and what becomes of the file meanwhile.
+ * Contract of registering files by path and by descriptor: modes, file types, and changes to the file while it is open.
  *
  * @since 0.1
  */
@@ -39,7 +39,7 @@ public abstract class HandleContract extends BackendContract {
     protected HandleContract() {
     }
 
-    /** A descriptor's access mode and flag. */
+    /** Access mode and flag of a descriptor. */
     record Opening(Access access, List<Flag> flags) {
     }
 
@@ -58,7 +58,7 @@ public abstract class HandleContract extends BackendContract {
         return memory(backend().kinds().getFirst(), length);
     }
 
-    /** Reads the whole file, and checks it. */
+    /** Reads the whole file and checks it. */
     private void readBack(GuardedFile file, CuFileHandle handle) {
         try (GuardedMemory memory = memory(SIZE + PAGE)) {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(file.size());
@@ -67,7 +67,7 @@ public abstract class HandleContract extends BackendContract {
         }
     }
 
-    /** Writes an odd range, and checks the file where it is now. */
+    /** Writes an odd range, and checks the file at its current path. */
     private void writeSome(GuardedFile file, CuFileHandle handle, Path place) {
         try (GuardedMemory memory = memory(3 * PAGE)) {
             assertThat(handle.write(memory.range(), 2 * PAGE + 17, PAGE - 5, 3)).isEqualTo(2 * PAGE + 17);
@@ -297,7 +297,7 @@ public abstract class HandleContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         OptionalInt duplicate = descriptors().duplicate(fd);
-        assumeTrue(duplicate.isPresent(), "no way to duplicate a descriptor here");
+        assumeTrue(duplicate.isPresent(), "cannot duplicate a descriptor here");
         CuFileHandle first = driver().registerDescriptor(fd);
         try (CuFileHandle second = driver().registerDescriptor(duplicate.getAsInt())) {
             readBack(file, first);
@@ -352,7 +352,7 @@ public abstract class HandleContract extends BackendContract {
         }
     }
 
-    /** Closes a descriptor and opens a file that gets the same number, as the lowest free one. */
+    /** Closes a descriptor and opens a file that gets the same number, the lowest free one. */
     private int reopenAt(int fd, Path path) {
         descriptors().close(fd);
         List<Integer> others = new ArrayList<>();
@@ -431,7 +431,7 @@ public abstract class HandleContract extends BackendContract {
     @Test
     void memfdServes() {
         OptionalInt fd = descriptors().memfd();
-        assumeTrue(fd.isPresent(), "no way to make a memfd here");
+        assumeTrue(fd.isPresent(), "cannot create a memfd here");
         Path byDescriptor = Path.of("/proc/self/fd/" + fd.getAsInt());
         try {
             if (diverges(Divergence.MEMFD_REFUSED)) {

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Arguments that no correct program passes: each has its error, and none does anything else.
+ * Contract of invalid arguments: each causes its error and has no other effect.
  *
  * @since 0.1
  */
@@ -46,7 +46,10 @@ public abstract class MisuseContract extends BackendContract {
     protected MisuseContract() {
     }
 
-    /** Arguments of a read or write on memory of {@link #LENGTH} bytes, and the codes for plain and registered memory. */
+    /**
+     * Arguments of a read or write on memory of {@link #LENGTH} bytes, and the expected codes for plain and registered
+     * memory.
+     */
     record Call(long size, long fileOffset, long bufferOffset, CuFileError plain, CuFileError registered) {
         static Call invalid(long size, long fileOffset, long bufferOffset) {
             return new Call(

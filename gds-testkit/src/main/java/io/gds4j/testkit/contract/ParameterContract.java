@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}, and the properties that follow from them.
+ * Contract of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}, and of the properties that depend on them.
  *
  * @since 0.1
  */
@@ -39,7 +39,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     private CuFileBackend closedBackend() {
-        makeWayForOtherSettings();
+        closeSharedDriverForOtherSettings();
         return backend().createBackend(backend().config());
     }
 
@@ -95,7 +95,7 @@ public abstract class ParameterContract extends BackendContract {
         backend.driverClose();
     }
 
-    /** Another value that goes together with the defaults of all others. */
+    /** Returns another value that is valid together with the defaults of all other parameters. */
     private static long otherThan(SizeParameter parameter, long value) {
         return switch (parameter) {
             case PROFILE_STATS -> value == 1 ? 2 : 1;

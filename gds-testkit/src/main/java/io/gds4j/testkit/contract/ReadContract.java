@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What a read answers and what it leaves alone.
+ * Contract of reads: their counts, and which bytes they change.
  *
  * @since 0.1
  */
@@ -33,7 +33,7 @@ public abstract class ReadContract extends BackendContract {
     protected ReadContract() {
     }
 
-    /** Reads, and checks count and every byte of the memory. */
+    /** Reads, and checks the count and every byte of the memory. */
     private void read(
             GuardedFile file, CuFileHandle handle, GuardedMemory memory, int size, long fileOffset, int bufferOffset) {
         byte[] content = file.expected(fileOffset, size);
@@ -205,9 +205,9 @@ public abstract class ReadContract extends BackendContract {
 
     @Test
     void moreThanTwoGibibytesAreServedWhole() throws IOException {
-        assumeTrue(backend().triesMoreThanTwoGibibytes(), "triesMoreThanTwoGibibytes() says no");
+        assumeTrue(backend().triesMoreThanTwoGibibytes(), "triesMoreThanTwoGibibytes() is false");
         Path path = newPath();
-        // First touch of so much memory takes seconds in small pages.
+        // The first touch of this much memory takes seconds with small pages.
         MemoryKind kind =
                 backend().kinds().contains(MemoryKind.HOST_HUGEPAGE) ? MemoryKind.HOST_HUGEPAGE : MemoryKind.HOST;
         byte[] mark = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -215,7 +215,7 @@ public abstract class ReadContract extends BackendContract {
                 FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             channel.write(ByteBuffer.wrap(mark), BEYOND_2_GIB - mark.length);
         }
-        // Past the page cache, which would fill with zeros of the hole slowly.
+        // Uses O_DIRECT, because filling the page cache with zeros of the hole is slow.
         try (CuFileHandle handle = driver().openFile(path, Mode.DIRECT.options());
                 MemoryAllocation memory = allocator().allocate(kind, BEYOND_2_GIB)) {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(BEYOND_2_GIB);

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * cuFile's statistics: each request counted once, at its level, from start to stop.
+ * Contract of cuFile's statistics: they count each request once, at its level, from start to stop.
  *
  * @since 0.1
  */
@@ -249,7 +249,7 @@ public abstract class StatisticsContract extends BackendContract {
             mine = now.iterator().next();
             CuFileStatisticsMXBean bean = JMX.newMXBeanProxy(server, mine, CuFileStatisticsMXBean.class);
             assertThat(bean.getLevel()).isEqualTo(3);
-            // The rates are those of the second before, which may end between the two looks.
+            // Rates cover the previous second, which may end between the two queries.
             assertThat(bean.getLevel1())
                     .usingRecursiveComparison()
                     .ignoringFieldsMatchingRegexes(".*PerSecond")

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Stream-ordered reads and writes; without a GPU on host streams, whose order is that of CUDA streams.
+ * Contract of stream-ordered reads and writes. Without a GPU it uses host streams, which order work as CUDA streams do.
  *
  * @since 0.1
  */
@@ -245,7 +245,7 @@ public abstract class StreamContract extends BackendContract {
                 hosts.add(host);
                 streams.add(driver().stream(host.address(), Set.of()));
             }
-            // Once many streams of a GPU wait, making another one waits for them, so all are there before the first waits.
+            // CUDA blocks stream creation while many streams wait, so create all streams before the first one waits.
             for (int i = 0; i < count; i++) {
                 hosts.get(i).enqueue(() -> await(go));
                 Operation read = Operation.of(PAGE, (long) i * PAGE, (long) i * PAGE);

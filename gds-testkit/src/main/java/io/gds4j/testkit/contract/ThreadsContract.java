@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Many threads at once, on one handle or on many of one file.
+ * Contract of concurrent threads, on one handle or on several handles of a file.
  *
  * @since 0.1
  */
@@ -134,7 +134,8 @@ public abstract class ThreadsContract extends BackendContract {
     void threadsGrowTheFileTogether(Way way) {
         GuardedFile file = newFile(100);
         try (CuFileHandle handle = openToWrite(file, way.mode())) {
-            // The last part first, by whoever is quickest: nobody may cut what another has written past the old end.
+            // Any thread may write first, even the last part: no thread may truncate what another has written past the
+            // old end.
             Crowd.run(THREADS, member -> {
                 try (GuardedMemory memory = GuardedMemory.allocate(allocator(), way.kind(), PART, 0, member)) {
                     long at = 100 + (long) member * PART;

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Rights of registered memory and windows upon it: what they do not allow does not happen, whichever way I/O comes.
+ * Contract of rights and windows of registered memory: they limit every kind of I/O.
  *
  * @since 0.1
  */
@@ -97,7 +97,7 @@ public abstract class WindowContract extends BackendContract {
         file.verify();
     }
 
-    /** A use of memory that needs a right. */
+    /** A kind of I/O that needs a right. */
     private record Use(BufferRight right, Consumer<IoMemory> call) {
     }
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What a write changes in the file, and that it changes nothing else.
+ * Contract of writes: which bytes of the file they change.
  *
  * @since 0.1
  */
@@ -28,7 +28,7 @@ public abstract class WriteContract extends BackendContract {
     protected WriteContract() {
     }
 
-    /** Writes, and checks count, memory and the whole file. */
+    /** Writes, and checks the count, the memory and the whole file. */
     private void write(
             GuardedFile file, CuFileHandle handle, GuardedMemory memory, int size, long fileOffset, int bufferOffset) {
         long count = handle.write(memory.range(), size, fileOffset, bufferOffset);
