@@ -1,4 +1,4 @@
-/** A user of gds4j: names the API alone, the backends come by themselves. */
+/** A user of gds4j, which requires only the API: the module system resolves the backends. */
 module consumer {
     requires io.gds4j;
 }

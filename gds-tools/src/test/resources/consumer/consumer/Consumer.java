@@ -9,14 +9,14 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** Writes a file from memory, reads it back into other memory and compares. */
+/** Writes a file from memory, reads it back into other memory and compares the bytes. */
 public final class Consumer {
     private static final long SIZE = (1L << 20) + 1234;
 
     private Consumer() {
     }
 
-    /** The file to work on is the only argument. */
+    /** Takes the path of the file as its only argument. */
     public static void main(String[] args) {
         Path file = Path.of(args[0]);
         try (CuFileDriver driver = CuFileDriver.open();

@@ -23,7 +23,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Passes every call on to another backend; subclasses change a few of them.
+ * Forwards every call to another backend; a base for test doubles that change a few calls.
  *
  * @since 0.1
  */

@@ -19,7 +19,7 @@ class ForwardingBackendTest {
 
     @ParameterizedTest
     @MethodSource("functions")
-    void everyFunctionReachesTheBackendBehind(Method function) throws Exception {
+    void everyFunctionReachesTheDelegate(Method function) throws Exception {
         List<String> called = new ArrayList<>();
         CuFileBackend behind = (CuFileBackend) Proxy.newProxyInstance(
                 CuFileBackend.class.getClassLoader(), new Class<?>[]{CuFileBackend.class}, (proxy, method, args) -> {

@@ -19,15 +19,15 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 
 /**
- * Descriptors behind channels, found by what becomes new in {@code /proc/self/fd}: no native access, and no other thread
- * may open files of the same name at the same moment.
+ * Opens descriptors by way of channels and finds their numbers as new entries of {@code /proc/self/fd}. Needs no native
+ * access, but no other thread may open a file of the same name at the same time.
  *
  * @since 0.1
  */
 public final class ChannelDescriptors implements RawDescriptors {
     private final Map<Integer, Closeable> open = new ConcurrentHashMap<>();
 
-    /** None open yet. */
+    /** Creates an instance without open descriptors. */
     public ChannelDescriptors() {
     }
 
@@ -47,7 +47,7 @@ public final class ChannelDescriptors implements RawDescriptors {
         for (Flag flag : flags) {
             options.add(option(flag));
         }
-        // The JDK has no reading channel in append mode, and does not need one: the mode is O_WRONLY | O_APPEND then.
+        // The JDK has no channel that reads in append mode, so the mode is O_WRONLY | O_APPEND.
         if (options.contains(StandardOpenOption.APPEND)) {
             options.remove(StandardOpenOption.READ);
         }
@@ -68,7 +68,7 @@ public final class ChannelDescriptors implements RawDescriptors {
         };
     }
 
-    /** By name: the compiler warns of the class, which is no part of Java SE. */
+    /** Finds the constant by name: the compiler warns of the class, which is not part of Java SE. */
     private static OpenOption direct() {
         try {
             Class<?> options = Class.forName("com.sun.nio.file.ExtendedOpenOption");

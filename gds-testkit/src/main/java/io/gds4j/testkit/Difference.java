@@ -3,19 +3,19 @@ package io.gds4j.testkit;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** Where two runs of bytes differ, in words. */
+/** Describes the difference of two byte sequences. */
 final class Difference {
     private static final int SHOWN = 8;
 
     private Difference() {
     }
 
-    /** Index of the first difference, or -1. */
+    /** Returns the index of the first difference, or -1. */
     static long first(MemorySegment expected, MemorySegment actual) {
         return expected.mismatch(actual);
     }
 
-    /** The first bytes on both sides from {@code at} on, how many bytes differ in all, and where the last one is. */
+    /** Describes both sides from {@code at} on, the number of differing bytes, and the position of the last one. */
     static String describe(MemorySegment expected, MemorySegment actual, long at) {
         long shared = Math.min(expected.byteSize(), actual.byteSize());
         long count = 0;

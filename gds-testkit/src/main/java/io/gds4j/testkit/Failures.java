@@ -9,7 +9,7 @@ import io.gds4j.error.Errno;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /**
- * Asserts how a call fails, and hands the exception out for more.
+ * Asserts how a call fails, and returns the exception for further assertions.
  *
  * @since 0.1
  */
@@ -31,14 +31,14 @@ public final class Failures {
         return failure;
     }
 
-    /** Runs a call that must fail with this errno, whatever the code. */
+    /** Runs a call that must fail with this errno and any code. */
     public static CuFileException expectErrno(int errno, ThrowingCallable call) {
         CuFileException failure = expect(call);
         assertThat(Errno.name(failure.errno().orElse(0))).as("errno of: %s", failure).isEqualTo(Errno.name(errno));
         return failure;
     }
 
-    /** Runs a call that must fail in gds4j's way. */
+    /** Runs a call that must fail with a CuFileException. */
     public static CuFileException expect(ThrowingCallable call) {
         Throwable failure = catchThrowable(call);
         assertThat(failure).as("a failure").isInstanceOf(CuFileException.class);

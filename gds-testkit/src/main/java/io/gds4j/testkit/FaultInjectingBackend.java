@@ -14,19 +14,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A backend that serves through another one and fails on command: to test how a program takes a full disk, a bad block or
+ * A backend that delegates to another one and injects faults, to test how a program handles a full disk, a bad block or
  * a slow device.
  *
  * <pre>{@code
  * FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
  * backend.failWrite(3, Errno.ENOSPC);
  * try (CuFileDriver driver = CuFileDriver.open(backend)) {
- *     saveCheckpoint(driver, path);     // its third write finds the disk full
+ *     saveCheckpoint(driver, path);     // its third write fails: disk full
  * }
  * }</pre>
  *
  * <p>
- * Reads, writes and registrations of files and of memory are numbered from 1 on in the order in which they begin. Thread-safe.
+ * Numbers reads, writes and registrations from 1 in the order in which they start. Thread-safe.
  *
  * @since 0.1
  */
@@ -36,70 +36,70 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     private final Calls registrations = new Calls();
     private final Calls buffers = new Calls();
 
-    /** Serves through {@code delegate}. */
+    /** Creates a backend that delegates to {@code delegate}. */
     public FaultInjectingBackend(CuFileBackend delegate) {
         super(delegate);
     }
 
-    /** The {@code nth} read fails with this errno before it moves a byte. */
+    /** Makes the {@code nth} read fail with this errno before it moves a byte. */
     public void failRead(long nth, int errno) {
         failRead(nth, errno, 0);
     }
 
-    /** The {@code nth} read moves {@code bytes} bytes (or what there is) and then fails with this errno. */
+    /** Makes the {@code nth} read move up to {@code bytes} bytes and then fail with this errno. */
     public void failRead(long nth, int errno, long bytes) {
         reads.plan(nth, ofErrno(errno, bytes));
     }
 
-    /** The {@code nth} write fails with this errno before it moves a byte. */
+    /** Makes the {@code nth} write fail with this errno before it moves a byte. */
     public void failWrite(long nth, int errno) {
         failWrite(nth, errno, 0);
     }
 
-    /** The {@code nth} write moves {@code bytes} bytes and then fails with this errno. */
+    /** Makes the {@code nth} write move {@code bytes} bytes and then fail with this errno. */
     public void failWrite(long nth, int errno, long bytes) {
         writes.plan(nth, ofErrno(errno, bytes));
     }
 
-    /** The {@code nth} file registration fails with this errno. */
+    /** Makes the {@code nth} file registration fail with this errno. */
     public void failRegistration(long nth, int errno) {
         registrations.plan(nth, ofErrno(errno, 0));
     }
 
     /**
-     * The {@code nth} registration of memory fails with this code, as a driver's does that has no room for it
-     * (INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED, NOMEM_ERROR) or another reason.
+     * Makes the {@code nth} registration of memory fail with this code, such as those of a driver without room
+     * (INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED, NOMEM_ERROR).
      */
     public void failBufferRegistration(long nth, CuFileError error) {
         buffers.plan(nth, new Failure(Objects.requireNonNull(error, "error"), 0, 0));
     }
 
-    /** The {@code nth} read waits at the gate that is returned, before it moves a byte. */
+    /** Makes the {@code nth} read wait at the returned gate before it moves a byte. */
     public Gate holdRead(long nth) {
         return reads.hold(nth);
     }
 
-    /** The {@code nth} write waits at the gate that is returned, before it moves a byte. */
+    /** Makes the {@code nth} write wait at the returned gate before it moves a byte. */
     public Gate holdWrite(long nth) {
         return writes.hold(nth);
     }
 
-    /** Reads that have begun. */
+    /** Returns the number of reads that have started. */
     public long readCount() {
         return reads.count.get();
     }
 
-    /** Writes that have begun. */
+    /** Returns the number of writes that have started. */
     public long writeCount() {
         return writes.count.get();
     }
 
-    /** File registrations that have begun. */
+    /** Returns the number of file registrations that have started. */
     public long registrationCount() {
         return registrations.count.get();
     }
 
-    /** Registrations of memory that have begun. */
+    /** Returns the number of memory registrations that have started. */
     public long bufferRegistrationCount() {
         return buffers.count.get();
     }
@@ -206,7 +206,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
         private void checkFuture(long nth) {
             if (nth <= count.get()) {
-                throw new IllegalArgumentException("call %d is past: %d have begun".formatted(nth, count.get()));
+                throw new IllegalArgumentException("call %d is past: %d have started".formatted(nth, count.get()));
             }
         }
 

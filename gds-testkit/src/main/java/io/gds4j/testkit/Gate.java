@@ -5,8 +5,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Stops a call in its middle until a test lets it go on: {@link #awaitArrival} returns once the call stands at the gate,
- * {@link #open} lets it through. A call that nobody lets through fails after a minute instead of hanging the test.
+ * Blocks a call in the middle until a test lets it continue: {@link #awaitArrival} returns once the call waits at the
+ * gate, {@link #open} lets it pass. If the gate stays closed, the call fails after a minute instead of hanging the
+ * test.
  *
  * @since 0.1
  */
@@ -16,29 +17,29 @@ public final class Gate {
     private final CountDownLatch arrived = new CountDownLatch(1);
     private final CountDownLatch opened = new CountDownLatch(1);
 
-    /** A closed gate at which nobody stands. */
+    /** Creates a closed gate. */
     public Gate() {
     }
 
-    /** Waits until a call stands at the gate or has passed it. */
+    /** Waits until a call waits at the gate or has passed it. */
     public void awaitArrival() {
-        await(arrived, "no call came to the gate");
+        await(arrived, "no call arrived at the gate");
     }
 
-    /** True once a call has come. */
+    /** True once a call has arrived. */
     public boolean hasArrival() {
         return arrived.getCount() == 0;
     }
 
-    /** Lets calls through from now on. */
+    /** Lets all calls pass from now on. */
     public void open() {
         opened.countDown();
     }
 
-    /** For doubles: stands at the gate until it opens; an interrupt does not end the wait, the flag is kept. */
+    /** For test doubles: waits until the gate opens. An interrupt does not end the wait; the flag stays set. */
     public void pass() {
         arrived.countDown();
-        await(opened, "nobody opened the gate");
+        await(opened, "the gate stayed closed");
     }
 
     private static void await(CountDownLatch latch, String complaint) {

@@ -11,14 +11,14 @@ import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 
 /**
- * A file of random content with a record in memory of what must stand in it. {@link #verify} reads the file by a
- * FileChannel of its own and compares size and bytes.
+ * A file of random content with a copy of its expected content in memory. {@link #verify} reads the file by a separate
+ * FileChannel and compares size and bytes.
  *
  * <pre>{@code
  * GuardedFile file = GuardedFile.create(directory.resolve("data"), 100_003, seed);
  * handle.write(memory, 10, 5_000, 0);
  * file.expectWrite(5_000, tenBytes);
- * file.verify();                      // those ten bytes changed, all others and the size did not
+ * file.verify();                      // only those ten bytes changed
  * }</pre>
  *
  * <p>
@@ -39,12 +39,12 @@ public final class GuardedFile {
         this.size = content.length;
     }
 
-    /** Makes a file of {@code size} random bytes, replacing what is there. */
+    /** Creates or replaces a file with {@code size} random bytes. */
     public static GuardedFile create(Path path, int size, long seed) {
         return create(path, RandomBytes.of(seed, size));
     }
 
-    /** Makes a file of the given content, replacing what is there. */
+    /** Creates or replaces a file with the given content. */
     public static GuardedFile create(Path path, byte[] content) {
         try {
             Files.write(path, content);
@@ -54,17 +54,17 @@ public final class GuardedFile {
         return new GuardedFile(path, content.clone());
     }
 
-    /** Where it is. */
+    /** Path of the file. */
     public Path path() {
         return path;
     }
 
-    /** Size that it must have, in bytes. */
+    /** Expected size in bytes. */
     public synchronized int size() {
         return size;
     }
 
-    /** What must stand in a part; less at the end of the file, nothing past it. */
+    /** Returns the expected content of a range; fewer bytes at the end of the file, none past it. */
     public synchronized byte[] expected(long offset, int length) {
         if (offset >= size) {
             return new byte[0];
@@ -73,7 +73,7 @@ public final class GuardedFile {
         return Arrays.copyOfRange(expected, from, from + Math.min(length, size - from));
     }
 
-    /** Says that these bytes have been written; past the end the file has grown, with zeros in the gap. */
+    /** Expects that these bytes were written. A write past the end grows the file, with zeros in the gap. */
     public synchronized void expectWrite(long offset, byte[] bytes) {
         if (bytes.length == 0) {
             return;
@@ -83,7 +83,7 @@ public final class GuardedFile {
         System.arraycopy(bytes, 0, expected, (int) offset, bytes.length);
     }
 
-    /** Says that the file has been cut or lengthened with zeros. */
+    /** Expects that the file was truncated, or extended with zeros. */
     public synchronized void expectSize(int newSize) {
         if (newSize > expected.length) {
             expected = Arrays.copyOf(expected, Math.addExact(newSize, newSize / 4 + SLACK));
@@ -94,7 +94,7 @@ public final class GuardedFile {
         size = newSize;
     }
 
-    /** Takes as given what stands in a part now, and the size if it reaches to the end: what a failed write left open. */
+    /** Expects the current content of a range, and the size if the range reaches the end, as after a failed write. */
     public synchronized void accept(long offset, int length) {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             long end = Math.min(offset + length, channel.size());
@@ -107,7 +107,7 @@ public final class GuardedFile {
         }
     }
 
-    /** Writes through an independent FileChannel, and expects it. */
+    /** Writes through an independent FileChannel, and expects these bytes. */
     public synchronized void write(long offset, byte[] bytes) {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
             ByteBuffer source = ByteBuffer.wrap(bytes);
@@ -121,15 +121,15 @@ public final class GuardedFile {
     }
 
     /**
-     * Reads the whole file independently and compares.
+     * Reads the whole file independently and compares it with the expected content.
      *
-     * @throws AssertionError that says where the first difference is
+     * @throws AssertionError with the position of the first difference
      */
     public void verify() {
         verify(path);
     }
 
-    /** The same for a file that has moved, or is reached by another name such as {@code /proc/self/fd/7}. */
+    /** Verifies the file under another path, such as a new name or {@code /proc/self/fd/7}. */
     public synchronized void verify(Path place) {
         try (FileChannel channel = FileChannel.open(place, StandardOpenOption.READ)) {
             if (channel.size() != size) {
@@ -142,7 +142,7 @@ public final class GuardedFile {
         }
     }
 
-    /** Compares the size, and the content of one range with {@code margin} bytes on both sides. */
+    /** Compares the size, and the content of a range with {@code margin} bytes on both sides. */
     public synchronized void verifyAround(long offset, long length, int margin) {
         int from = (int) Math.max(0, Math.min(size, offset - margin));
         int to = (int) Math.max(from, Math.min(size, offset + length + margin));
@@ -169,7 +169,7 @@ public final class GuardedFile {
     private static byte[] read(FileChannel channel, long from, int length) throws IOException {
         ByteBuffer target = ByteBuffer.allocate(length);
         while (target.hasRemaining() && channel.read(target, from + target.position()) >= 0) {
-            // until full or at the end
+            // continues until the buffer is full or the file ends
         }
         return Arrays.copyOf(target.array(), target.position());
     }

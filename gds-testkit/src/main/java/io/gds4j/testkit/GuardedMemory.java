@@ -8,24 +8,24 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Memory of any kind between two guard zones, filled with random bytes, with a record of what must stand in every byte of
- * it. Whoever writes where he should not is found by {@link #verify}.
+ * Memory of any kind between two guard zones, filled with random bytes, with a copy of the expected content of every
+ * byte. {@link #verify} finds stray writes.
  *
  * <pre>{@code
  * try (GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.HOST, 10_000)) {
  *     long n = handle.read(memory.range(), 10_000, 0, 0);
  *     memory.expect(0, Arrays.copyOf(content, (int) n));
- *     memory.verify();           // those n bytes, and not one other
+ *     memory.verify();           // only those n bytes changed
  * }
  * }</pre>
  *
  * <p>
- * Not thread-safe, except that threads may expect and take disjoint parts.
+ * Not thread-safe, except that several threads may expect and read disjoint parts.
  *
  * @since 0.1
  */
 public final class GuardedMemory implements AutoCloseable {
-    /** Bytes of each guard zone. */
+    /** Size of each guard zone in bytes. */
     public static final int GUARD = 8192;
 
     private final MemoryAllocator allocator;
@@ -50,27 +50,27 @@ public final class GuardedMemory implements AutoCloseable {
         allocator.copyFromHost(MemorySegment.ofArray(expected), allocation.range());
     }
 
-    /** Memory that starts as the allocator aligns it (a page for host kinds, 256 bytes for GPUs). */
+    /** Allocates memory with the alignment of the allocator: a page for host kinds, 256 bytes for GPUs. */
     public static GuardedMemory allocate(MemoryAllocator allocator, MemoryKind kind, int length) {
         return allocate(allocator, kind, length, 0, length);
     }
 
     /**
-     * Memory that starts {@code misalignment} bytes, less than {@link #GUARD}, behind such an address.
+     * Allocates memory that starts {@code misalignment} bytes, less than {@link #GUARD}, after such an address.
      *
-     * @param seed makes the content
+     * @param seed seed of the content
      */
     public static GuardedMemory allocate(
             MemoryAllocator allocator, MemoryKind kind, int length, int misalignment, long seed) {
         return new GuardedMemory(allocator, kind, length, misalignment, seed);
     }
 
-    /** The memory between the guard zones. */
+    /** Returns the memory between the guard zones. */
     public MemoryRange range() {
         return range;
     }
 
-    /** A copy of what must stand in a part of the range, for example to know what a write puts into a file. */
+    /** Returns a copy of the expected content of a part, for example of the bytes that a write moves to a file. */
     public byte[] expected(int offset, int size) {
         checkPart(offset, size);
         byte[] copy = new byte[size];
@@ -78,19 +78,19 @@ public final class GuardedMemory implements AutoCloseable {
         return copy;
     }
 
-    /** Says that from here on these bytes must stand at {@code offset}: something has just been read there. */
+    /** Expects these bytes at {@code offset} from now on, for example after a read. */
     public void expect(int offset, byte[] bytes) {
         checkPart(offset, bytes.length);
         System.arraycopy(bytes, 0, expected, start + offset, bytes.length);
     }
 
-    /** Puts bytes into the memory, and expects them. */
+    /** Writes bytes into the memory, and expects them. */
     public void put(int offset, byte[] bytes) {
         expect(offset, bytes);
         allocator.copyFromHost(MemorySegment.ofArray(bytes), range.slice(offset, bytes.length));
     }
 
-    /** Takes as given what stands in a part now, where the contract leaves it open (behind a failed read's count). */
+    /** Expects the current content of a part, which the contract does not define (after the count of a failed read). */
     public void accept(int offset, int size) {
         checkPart(offset, size);
         byte[] now = new byte[size];
@@ -99,9 +99,9 @@ public final class GuardedMemory implements AutoCloseable {
     }
 
     /**
-     * Compares every byte, guard zones included, with what must stand there.
+     * Compares every byte, including the guard zones, with the expected content.
      *
-     * @throws AssertionError that says where the first difference is
+     * @throws AssertionError with the position of the first difference
      */
     public void verify() {
         MemorySegment actual = MemorySegment.ofArray(new byte[expected.length]);
@@ -114,7 +114,7 @@ public final class GuardedMemory implements AutoCloseable {
         }
     }
 
-    /** The byte at an offset of the range, as it stands in the memory now. */
+    /** Returns the current byte at an offset of the range. */
     public byte byteAt(int offset) {
         MemorySegment one = MemorySegment.ofArray(new byte[1]);
         allocator.copyToHost(range.slice(offset, 1), one);
@@ -137,7 +137,7 @@ public final class GuardedMemory implements AutoCloseable {
         }
     }
 
-    /** Frees the memory; checks nothing. */
+    /** Frees the memory without checks. */
     @Override
     public void close() {
         allocation.close();

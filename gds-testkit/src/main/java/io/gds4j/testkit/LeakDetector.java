@@ -19,12 +19,13 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Allocates through another allocator, remembers where each allocation was made, and names those that nobody closed.
+ * Allocates through another allocator, records the site of each allocation, and reports allocations that are still
+ * open.
  *
  * <pre>{@code
  * LeakDetector memory = new LeakDetector(driver.allocator());
  * loadCheckpoint(driver, memory);
- * memory.verify();                  // fails, and shows who allocated what is left
+ * memory.verify();                  // fails, and shows where open allocations were made
  * }</pre>
  *
  * <p>
@@ -33,13 +34,13 @@ import java.util.concurrent.ConcurrentHashMap;
  * @since 0.1
  */
 public final class LeakDetector implements MemoryAllocator {
-    /** Frames of an allocation's site that are shown. */
+    /** Number of stack frames in the description of a site. */
     private static final int FRAMES = 8;
 
     private final MemoryAllocator delegate;
     private final Map<Long, Site> alive = new ConcurrentHashMap<>();
 
-    /** Where memory was allocated. */
+    /** Site of an allocation. */
     private record Site(MemoryRange range, StackTraceElement[] stack) {
         @Override
         public String toString() {
@@ -54,20 +55,20 @@ public final class LeakDetector implements MemoryAllocator {
         }
     }
 
-    /** Allocates through {@code delegate}. */
+    /** Creates a detector that allocates through {@code delegate}. */
     public LeakDetector(MemoryAllocator delegate) {
         this.delegate = delegate;
     }
 
-    /** What is allocated now, one text each that says how much, of what kind and where it was allocated. */
+    /** Describes each open allocation: its size, kind and site. */
     public List<String> alive() {
         return alive.values().stream().map(Site::toString).toList();
     }
 
     /**
-     * Checks that everything is closed.
+     * Checks that all allocations are closed.
      *
-     * @throws AssertionError that shows what is not, and where it was allocated
+     * @throws AssertionError with the open allocations and their sites
      */
     public void verify() {
         List<String> left = new ArrayList<>(alive());
@@ -87,7 +88,7 @@ public final class LeakDetector implements MemoryAllocator {
         return new Site(bare(allocation), Thread.currentThread().getStackTrace());
     }
 
-    /** Without the owner: whoever forgets it must not be kept from finding that out otherwise. */
+    /** Does not refer to the owner, so that a forgotten owner can still be collected and reported. */
     private static MemoryRange bare(MemoryAllocation allocation) {
         MemoryRange range = allocation.range();
         return MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());
@@ -108,7 +109,7 @@ public final class LeakDetector implements MemoryAllocator {
         return new Growable(delegate.growable(maximum, device));
     }
 
-    /** Alive from its making to its closing, whatever allocations it has between. */
+    /** Counts as one allocation from creation to close, regardless of the allocations between. */
     private final class Growable implements GrowableMemory {
         private final GrowableMemory memory;
         private final long address;
@@ -142,7 +143,7 @@ public final class LeakDetector implements MemoryAllocator {
 
         @Override
         public synchronized void close() {
-            // Before: once it is free, somebody else may get the address.
+            // Remove it before the close: once the memory is free, another allocation may get its address.
             boolean known = alive.remove(address, site);
             boolean closed = false;
             try {

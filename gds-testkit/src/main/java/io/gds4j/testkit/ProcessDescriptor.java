@@ -8,12 +8,12 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * A descriptor of this process as {@code /proc} shows it.
+ * A descriptor of this process, as {@code /proc} shows it.
  *
- * @param number its number
- * @param link the name by which it can be opened again
- * @param target what it is open on
- * @param flags of {@code open(2)}
+ * @param number number of the descriptor
+ * @param link path that reopens it
+ * @param target what it refers to
+ * @param flags flags of {@code open(2)}
  */
 record ProcessDescriptor(int number, Path link, Path target, int flags) {
 
@@ -50,7 +50,7 @@ record ProcessDescriptor(int number, Path link, Path target, int flags) {
         return (flags & APPEND) != 0;
     }
 
-    /** Names the file itself, whatever it is called. */
+    /** Identifies the file regardless of its name. */
     Object fileKey() {
         try {
             return Objects.requireNonNull(Files.readAttributes(link, BasicFileAttributes.class).fileKey());

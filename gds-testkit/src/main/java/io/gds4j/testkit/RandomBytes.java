@@ -3,7 +3,7 @@ package io.gds4j.testkit;
 import java.util.SplittableRandom;
 
 /**
- * Content that no two places share, made from a seed.
+ * Random content from a seed, in which positions do not repeat.
  *
  * @since 0.1
  */
@@ -11,7 +11,7 @@ public final class RandomBytes {
     private RandomBytes() {
     }
 
-    /** {@code length} bytes that this seed always gives. */
+    /** Returns {@code length} bytes, the same ones for the same seed. */
     public static byte[] of(long seed, int length) {
         byte[] bytes = new byte[length];
         new SplittableRandom(seed).nextBytes(bytes);

@@ -4,7 +4,7 @@ import java.nio.file.Path;
 import java.util.OptionalInt;
 
 /**
- * Opens descriptors of this process by number, as a program in C would hold them.
+ * Opens descriptors of this process by number, as a C program does.
  *
  * @since 0.1
  */
@@ -26,12 +26,12 @@ public interface RawDescriptors {
             this.writes = writes;
         }
 
-        /** Reading is allowed. */
+        /** True if reads are allowed. */
         public boolean reads() {
             return reads;
         }
 
-        /** Writing is allowed. */
+        /** True if writes are allowed. */
         public boolean writes() {
             return writes;
         }
@@ -49,19 +49,19 @@ public interface RawDescriptors {
         DSYNC
     }
 
-    /** Opens what is at {@code path}: a file, a directory, a device. */
+    /** Opens the file, directory or device at {@code path}. */
     int open(Path path, Access access, Flag... flags);
 
-    /** One end of a pipe. */
+    /** Opens a pipe and returns one of its ends. */
     int pipe();
 
-    /** A socket. */
+    /** Opens a socket. */
     int socket();
 
-    /** {@code dup(2)}: another number for the same open file; empty where there is no way. */
+    /** Duplicates a descriptor ({@code dup(2)}); empty if not supported. */
     OptionalInt duplicate(int fd);
 
-    /** {@code memfd_create(2)}, open for reading and writing; empty where there is no way. */
+    /** Creates a file in memory ({@code memfd_create(2)}), open for reads and writes; empty if not supported. */
     OptionalInt memfd();
 
     /** Closes a descriptor that this object opened. */

@@ -9,7 +9,7 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Host memory of arenas. */
+/** Allocates host memory from arenas. */
 final class ReferenceAllocator implements MemoryAllocator {
     private static final long PAGE = 4096;
     private static final String ALLOCATE = "MemoryAllocator.allocate";
@@ -24,7 +24,7 @@ final class ReferenceAllocator implements MemoryAllocator {
     public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         if (!supports(kind)) {
             throw CuFileException.of(
-                    CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "the reference backend has host memory only");
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "the reference backend has only host memory");
         }
         if (size < 1) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is below 1: " + size);
@@ -43,13 +43,13 @@ final class ReferenceAllocator implements MemoryAllocator {
         }
     }
 
-    /** The segment behind a range: without one there is an address, and no way to it in plain Java. */
+    /** Returns the segment of a range. Plain Java cannot access a range that has only an address. */
     static MemorySegment segment(MemoryRange range, String function) {
         return range.segment()
                 .orElseThrow(() -> CuFileException.of(
                         CuFileError.CUDA_POINTER_INVALID,
                         function,
-                        "the reference backend reaches memory of segments and of its allocator only, not " + range));
+                        "the reference backend accesses only memory of segments and of its allocator, not " + range));
     }
 
     @Override

@@ -21,11 +21,11 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The plainest backend that keeps the contract: host memory, one piece after the other, Java alone, no native access. It
- * serves tests that need some backend, and shows what the contract suite asks.
+ * The simplest backend that meets the contract: host memory, sequential transfers, plain Java without native access. It
+ * serves tests that need any backend, and shows what the contract suite requires.
  *
  * <p>
- * Memory is reached through its segment: ranges of raw addresses are refused. O_DIRECT is taken as a hint and ignored.
+ * Accesses memory through segments and refuses ranges of raw addresses. Accepts O_DIRECT, but ignores it.
  *
  * @since 0.1
  */
@@ -45,7 +45,7 @@ public final class ReferenceBackend implements CuFileBackend {
     private boolean poll;
     private long pollKb = POLL_STEP_KB;
 
-    /** A backend whose driver is closed. */
+    /** Creates a backend whose driver is closed. */
     public ReferenceBackend() {
     }
 

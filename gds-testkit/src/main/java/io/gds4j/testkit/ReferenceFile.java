@@ -29,7 +29,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A file over an asynchronous channel: unlike a FileChannel, an interrupt of its user does not close it.
+ * A file on an asynchronous channel, which, unlike a FileChannel, stays open if its user is interrupted.
  */
 final class ReferenceFile implements BackendFile {
     private static final String REGISTER = "cuFileHandleRegister";
@@ -48,7 +48,7 @@ final class ReferenceFile implements BackendFile {
     private final boolean writable;
     private final Optional<DescriptorKey> descriptor;
 
-    /** Which caller's descriptor it was registered by: the number alone can be reused. */
+    /** The descriptor that registered the file; its number alone could be reused. */
     record DescriptorKey(int number, Object file) {
     }
 
@@ -134,7 +134,7 @@ final class ReferenceFile implements BackendFile {
         }
     }
 
-    /** What an IOException says, as code and errno. */
+    /** Converts an IOException to code and errno. */
     static CuFileException.Builder failure(String function, IOException e) {
         CuFileException.Builder builder = CuFileException.builder(function).cause(e).detail(String.valueOf(e));
         return switch (e) {
@@ -147,7 +147,7 @@ final class ReferenceFile implements BackendFile {
         };
     }
 
-    /** The JDK keeps the kernel's text and drops its number. */
+    /** Finds the errno by the message: the JDK keeps only the kernel's text. */
     private static int errno(String message) {
         for (Map.Entry<String, Integer> known : ERRNO_BY_TEXT.entrySet()) {
             if (message.contains(known.getKey())) {
@@ -165,7 +165,7 @@ final class ReferenceFile implements BackendFile {
     int read(ByteBuffer target, long position) throws IOException {
         int from = target.position();
         while (target.hasRemaining() && await(channel.read(target, position + target.position() - from)) > 0) {
-            // short counts go on
+            // continues after a short count
         }
         return target.position() - from;
     }
@@ -231,7 +231,7 @@ final class ReferenceFile implements BackendFile {
 
     @Override
     public IoPathReport ioPath() {
-        return new IoPathReport(IoPath.COMPAT_BUFFERED, "the reference backend has no other way");
+        return new IoPathReport(IoPath.COMPAT_BUFFERED, "the reference backend has no other path");
     }
 
     @Override
@@ -250,7 +250,7 @@ final class ReferenceFile implements BackendFile {
             if (size < now) {
                 channel.truncate(size);
             } else if (size > now) {
-                // A channel cannot lengthen a file but by writing to it.
+                // A channel can only extend a file by a write.
                 write(ByteBuffer.allocate(1), size - 1);
             }
         } catch (IOException e) {
@@ -263,7 +263,7 @@ final class ReferenceFile implements BackendFile {
         return "ReferenceFile[%s]".formatted(path.map(Path::toString).orElse("descriptor"));
     }
 
-    /** Lets the asynchronous channel work on the thread that asks, so that no threads come of it. */
+    /** Runs tasks of the asynchronous channel on the calling thread, so that the channel starts no threads. */
     private static final class CallerRuns extends AbstractExecutorService {
         @Override
         public void execute(Runnable task) {
@@ -272,7 +272,7 @@ final class ReferenceFile implements BackendFile {
 
         @Override
         public void shutdown() {
-            // nothing runs but its callers
+            // no threads to stop: tasks run on their callers
         }
 
         @Override

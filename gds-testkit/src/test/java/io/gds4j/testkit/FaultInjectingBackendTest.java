@@ -44,7 +44,7 @@ class FaultInjectingBackendTest {
     }
 
     @Test
-    void failsTheReadThatWasNamedAndNoOther() {
+    void failsOnlyTheChosenRead() {
         backend.failRead(2, Errno.EIO);
         try (CuFileHandle handle = handle()) {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(4096);
@@ -105,7 +105,7 @@ class FaultInjectingBackendTest {
     }
 
     @Test
-    void plansForCallsThatHavePassedAreRefused() {
+    void plansForPastCallsAreRefused() {
         try (CuFileHandle handle = handle()) {
             handle.read(memory.range(), 0);
         }

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The guards see what they are there to see. */
+/** {@link GuardedMemory} and {@link GuardedFile} find stray bytes. */
 class GuardZonesTest {
     private final MemoryAllocator allocator = new ReferenceBackend().allocator();
 

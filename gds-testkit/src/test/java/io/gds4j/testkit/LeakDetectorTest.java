@@ -15,7 +15,7 @@ class LeakDetectorTest {
     }
 
     @Test
-    void whatNobodyClosedIsNamedWithWhereItWasAllocated() {
+    void leakIsNamedWithItsAllocationSite() {
         MemoryAllocation closed = memory.allocate(MemoryKind.HOST, 99);
         MemoryAllocation forgotten = allocatedByACarelessMethod();
         closed.close();
@@ -24,7 +24,7 @@ class LeakDetectorTest {
                 .hasMessageContaining("1 allocations were not closed")
                 .hasMessageContaining("1234 bytes of HOST")
                 .hasMessageContaining("LeakDetectorTest.allocatedByACarelessMethod")
-                .hasMessageContaining("whatNobodyClosedIsNamedWithWhereItWasAllocated");
+                .hasMessageContaining("leakIsNamedWithItsAllocationSite");
         forgotten.close();
         memory.verify();
         assertThat(memory.alive()).isEmpty();

@@ -17,7 +17,7 @@ import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Random operations pass on a backend that is right and find one that is wrong in a byte. */
+/** Random operations pass on a correct backend, and find a backend with a single wrong byte. */
 class RandomRunsTest {
     private static final Duration LONG_ENOUGH = Duration.ofMinutes(2);
 
@@ -29,7 +29,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void backendThatIsRightPasses() {
+    void correctBackendPasses() {
         run(config -> new ReferenceBackend(), Duration.ofSeconds(1));
     }
 
@@ -40,7 +40,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void readThatTouchesMemoryBehindTheEndOfTheFileIsFound() {
+    void readBeyondTheReturnedCountIsFound() {
         mustBeFound(right -> new ForwardingBackend(right) {
             @Override
             public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
@@ -66,7 +66,7 @@ class RandomRunsTest {
     }
 
     @Test
-    void writeThatMergesWithOldBytesOfThePageWithoutALockIsFound() {
+    void unlockedMergeOfPagesIsFound() {
         mustBeFound(right -> new ForwardingBackend(right) {
             @Override
             public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {

@@ -6,7 +6,7 @@ import io.gds4j.testkit.contract.BackendContractSuite;
 import java.nio.file.Path;
 import java.util.Set;
 
-/** The suite itself is tested on the plainest backend there is. */
+/** Tests the suite itself on the simplest backend. */
 class ReferenceBackendContractTest extends BackendContractSuite {
     private static final RawDescriptors DESCRIPTORS = new ChannelDescriptors();
 

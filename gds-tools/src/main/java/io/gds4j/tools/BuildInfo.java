@@ -6,9 +6,9 @@ import java.io.UncheckedIOException;
 import java.util.Properties;
 
 /**
- * Which build this is, as the build wrote it down.
+ * Identifies the build, from a properties file that the build writes.
  *
- * @param version Maven version
+ * @param version version of the Maven project
  * @param commit abbreviated commit, or {@code unknown} for a build outside a git checkout
  */
 record BuildInfo(String version, String commit) {
@@ -22,7 +22,7 @@ record BuildInfo(String version, String commit) {
                 properties.load(in);
             }
         } catch (IOException e) {
-            throw new UncheckedIOException(RESOURCE + " in the jar is not readable", e);
+            throw new UncheckedIOException(RESOURCE + " in the jar cannot be read", e);
         }
         return new BuildInfo(value(properties, "version"), value(properties, "commit"));
     }

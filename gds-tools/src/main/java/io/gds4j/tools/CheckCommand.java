@@ -13,11 +13,11 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gds check}. */
+/** Options and help of {@code gds check}. */
 @Command(
         name = "check",
-        description = "Say what this machine has (platform, driver, GPUs, libcufile, configuration) and, for each"
-                + " path, which file system it is on, what will serve it and why.",
+        description = "Show the platform, driver, GPUs, RDMA devices, libcufile and configuration of this machine."
+                + " For each path, show its file system, and the I/O path that serves it and why.",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         parameterListHeading = "%n",
@@ -25,12 +25,12 @@ import picocli.CommandLine.Parameters;
         footerHeading = "%nExamples:%n",
         footer = {
                 "  gds check                                 this machine",
-                "  gds check /models/llama.safetensors       and what serves this file",
-                "  gds check /mnt/nvme /dev/shm              and these folders",
-                "  gds check --print-config > cufile.json    a commented file to start from",
-                "  gds check --require gpu,odirect /mnt/nvme for scripts: status 4 if it lacks",
+                "  gds check /models/llama.safetensors       also show what serves this file",
+                "  gds check /mnt/nvme /dev/shm              also show what serves these folders",
+                "  gds check --print-config > cufile.json    a commented file to start with",
+                "  gds check --require gpu,odirect /mnt/nvme for scripts: status 4 if missing",
                 "",
-                "Configuration, strongest first: CUFILE_* variables, the file that",
+                "Configuration, highest precedence first: CUFILE_* variables, the file that",
                 "CUFILE_ENV_PATH_JSON names (else /etc/cufile.json), defaults."})
 final class CheckCommand implements Callable<Integer> {
     private final Terminal terminal;
@@ -39,21 +39,21 @@ final class CheckCommand implements Callable<Integer> {
     private final OutputOptions output = new OutputOptions();
 
     @Parameters(arity = "0..*", paramLabel = "PATH", converter = PathConverter.class,
-            description = "Files, folders or block devices to look at.")
+            description = "Files, folders or block devices to examine.")
     private List<Path> paths = new ArrayList<>();
 
     @Option(names = "--print-config",
-            description = "Print the default configuration file, every key explained, and exit.")
+            description = "Print the default configuration file with every key explained, and exit.")
     private boolean printConfig;
 
     @Option(
             names = {"-v", "--verbose"},
-            description = "Show every configuration value, not only those that somebody set, and where libcufile"
-                    + " was looked for.")
+            description = "Show all configuration values, not only changed ones, the folders searched for libcufile,"
+                    + " and the parameters and counters of nvidia-fs.")
     private boolean verbose;
 
     @Option(names = "--require", paramLabel = "WHAT", split = ",",
-            description = "End with status 4 if it is not there: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
+            description = "Exit with status 4 if any is missing: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
     private List<Requirement> required = new ArrayList<>();
 
     @Option(
@@ -69,6 +69,6 @@ final class CheckCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         CheckArguments arguments = new CheckArguments(List.copyOf(paths), printConfig, verbose, required);
-        return CheckRun.run(arguments, terminal, output.manner(), Schemas.of("check")).code();
+        return CheckRun.run(arguments, terminal, output.mode(), Schemas.of("check")).code();
     }
 }

@@ -11,14 +11,14 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code gds demo}. */
+/** Options and help of {@code gds demo}. */
 @Command(
         name = "demo",
         description = {
-                "Make a checkpoint shaped like a Llama model, load it, verify every tensor, compare"
-                        + " with a plain read, remove it.",
+                "Create a checkpoint shaped like a Llama model, load it, verify every tensor, compare the"
+                        + " speed with a plain read, and delete the checkpoint.",
                 "",
-                "Needs nothing but disk space: without a GPU the tensors go to page-aligned host memory."},
+                "Needs only disk space and memory: without a GPU, tensors go to page-aligned host memory."},
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         optionListHeading = "%nOptions:%n",
@@ -27,11 +27,10 @@ import picocli.CommandLine.Option;
                 "  gds demo                      1 GiB",
                 "  gds demo --size 8G            8 GiB",
                 "  gds demo --dir /mnt/nvme      on another disk",
-                "  gds demo --json               the same for a script",
+                "  gds demo --json               prints JSON, for scripts",
                 "",
-                "Loads and plain reads take turns, five of each after one that does not count;",
-                "the fastest of each is shown. The file was just written: both read it from the",
-                "page cache."})
+                "Loads and plain reads alternate: one warm-up round, then five measured rounds. The",
+                "output shows the fastest of each. Both read the new file from the page cache."})
 final class DemoCommand implements Callable<Integer> {
     private final Terminal terminal;
 
@@ -45,15 +44,15 @@ final class DemoCommand implements Callable<Integer> {
             names = {"-s", "--size"},
             paramLabel = "BYTES",
             converter = SizeConverter.class,
-            description = "Size of the checkpoint: bytes, or with K, M, G (powers of 1024). Default: 1G, or a"
-                    + " quarter of the free disk space or memory where that is less.")
+            description = "Size of the checkpoint: bytes, or a number with K, M, G (powers of 1024). Default: 1G, but"
+                    + " at most a quarter of the free disk space and memory.")
     private @Nullable Long size;
 
     @Option(
             names = {"-d", "--dir"},
             paramLabel = "DIR",
             converter = PathConverter.class,
-            description = "Folder for the checkpoint, which is always removed again. Default: target/ of the project.")
+            description = "Folder for the checkpoint, which is always deleted. Default: target/ of the project.")
     private @Nullable Path dir;
 
     @Option(
@@ -68,7 +67,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.manner()), Schemas.of("demo"))
+        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.mode()), Schemas.of("demo"))
                 .code();
     }
 }

@@ -4,7 +4,7 @@ import io.gds4j.tools.load.Target;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** gdsio's {@code -d}: the number of a GPU; beside it what {@code --target} takes elsewhere. */
+/** Converts gdsio's {@code -d}: the number of a GPU, or a target as {@code --target} takes it. */
 final class DeviceConverter implements ITypeConverter<Target> {
     @Override
     public Target convert(String value) {
@@ -14,7 +14,7 @@ final class DeviceConverter implements ITypeConverter<Target> {
         try {
             return Target.parse(value);
         } catch (IllegalArgumentException e) {
-            throw new TypeConversionException("'" + value + "' is no GPU: allowed are a number, gpu:N and host");
+            throw new TypeConversionException("'" + value + "' is not a GPU: allowed are a number, gpu:N and host");
         }
     }
 }

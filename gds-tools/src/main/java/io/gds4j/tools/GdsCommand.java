@@ -17,10 +17,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The {@code gds} command. */
+/** The {@code gds} command: picks the subcommand and turns failures into messages and exit statuses. */
 @Command(
         name = "gds",
-        description = "Model checkpoints from files into GPU or host memory, at the speed of the storage.",
+        description = "Load model checkpoints from files into GPU or host memory, at the speed of the storage.",
         synopsisHeading = "Usage: ",
         customSynopsis = {"gds COMMAND [OPTION...]", "       gds --version | --help"},
         descriptionHeading = "%n",
@@ -28,17 +28,17 @@ import picocli.CommandLine.Spec;
         commandListHeading = "%nCommands:%n",
         footerHeading = "%nStart here:%n",
         footer = {
-                "  gds demo                     make a checkpoint, load it, verify it, compare",
-                "  gds check                    what this machine has and what will serve",
-                "  gds load model.safetensors   load a checkpoint of your own",
+                "  gds demo                     load and verify a generated checkpoint",
+                "  gds check                    show this machine and its storage paths",
+                "  gds load model.safetensors   load your own checkpoint",
                 "  gds io -f FILE               measure storage, with gdsio's options",
-                "  gds sample --list            small programs to learn from",
-                "  gds help load                all about one command",
-                "  gds help exit-codes          what the exit status means",
+                "  gds sample --list            list example programs",
+                "  gds help load                explain a command",
+                "  gds help exit-codes          explain the exit status",
                 "",
-                "With a GPU, tensors go to GPU memory; without one, to page-aligned host memory."})
+                "Tensors go to GPU memory if there is a GPU, else to page-aligned host memory."})
 public final class GdsCommand implements Runnable {
-    /** Log records of the libraries: one line each, like everything else on standard error. */
+    /** Makes java.util.logging print one line per record, like all other output on standard error. */
     private static final String LOG_FORMAT = "java.util.logging.SimpleFormatter.format";
     private static final String JSON_OPTION = "--json";
 
@@ -66,7 +66,7 @@ public final class GdsCommand implements Runnable {
         this.terminal = terminal;
     }
 
-    /** The process's entry. */
+    /** Entry point of the process. */
     public static void main(String[] args) {
         if (System.getProperty(LOG_FORMAT) == null) {
             System.setProperty(LOG_FORMAT, "gds: %4$s: %5$s%n");
@@ -84,7 +84,7 @@ public final class GdsCommand implements Runnable {
         try {
             status = isVersion(args) ? VersionText.print(terminal, args.length > 1) : execute(terminal, args);
         } catch (Throwable failure) {
-            // Also errors: a JVM that is out of memory or a native library that is missing still owes its status.
+            // Catches errors too: OutOfMemoryError or a missing native library must not bypass the exit status.
             status = fail(terminal, args, failure);
         }
         terminal.out().flush();
@@ -92,7 +92,9 @@ public final class GdsCommand implements Runnable {
         return terminal.out().checkError() ? lost(terminal, status) : status;
     }
 
-    /** What was printed did not arrive: silent where the reader had enough, an error of its own after success. */
+    /**
+     * Handles a failed write to standard output. Silent if the reader closed the pipe; success becomes an I/O failure.
+     */
     private static int lost(Terminal terminal, int status) {
         if (terminal.out() instanceof ResultStream results && !results.readerLeft()) {
             terminal.err().println("gds: standard output: " + results.failure().orElse("write failed"));
@@ -100,7 +102,7 @@ public final class GdsCommand implements Runnable {
         return status == ExitStatus.DONE.code() ? ExitStatus.IO_FAILURE.code() : status;
     }
 
-    /** The commonest question needs no parser: it is answered before one is loaded. */
+    /** True for {@code --version} alone, which is answered before picocli is loaded. */
     private static boolean isVersion(String... args) {
         return args.length > 0
                 && args.length <= 2
@@ -155,7 +157,7 @@ public final class GdsCommand implements Runnable {
         terminal.err().println("gds: " + report.message());
         if (report.status() == ExitStatus.INTERNAL_ERROR) {
             terminal.err().println(
-                    "gds: this is a fault of gds4j, not yours: please report it with the lines above and 'gds --version'");
+                    "gds: this is a fault in gds4j: please report it with the lines above and the output of gds --version");
         }
         if (List.of(args).contains(JSON_OPTION)) {
             terminal.out().println(Json.line(report.toJson(schema(args))));
@@ -178,6 +180,6 @@ public final class GdsCommand implements Runnable {
             VersionText.print(terminal, json);
             return;
         }
-        throw new ParameterException(spec.commandLine(), "say what to do: gds demo, gds load, gds check");
+        throw new ParameterException(spec.commandLine(), "a command is missing: for example gds demo, load or check");
     }
 }

@@ -18,10 +18,10 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code gds help}. */
+/** Options of {@code gds help}, and the help itself. */
 @Command(
         name = "help",
-        description = "Explain a command, or the exit status ('gds help exit-codes').",
+        description = "Explain a command or the exit status ('gds help exit-codes').",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         parameterListHeading = "%n",
@@ -45,7 +45,7 @@ final class HelpCommand implements Callable<Integer> {
     private boolean help;
 
     @Parameters(arity = "0..1", paramLabel = "TOPIC",
-            description = "A command, or exit-codes.")
+            description = "Name of a command, or exit-codes.")
     private @Nullable String topic;
 
     HelpCommand(Terminal terminal) {
@@ -64,7 +64,7 @@ final class HelpCommand implements Callable<Integer> {
             if (command == null) {
                 throw new ParameterException(
                         spec.commandLine(),
-                        "no help on '%s'; there are: %s, %s"
+                        "there is no help on '%s'; topics: %s, %s"
                                 .formatted(topic, String.join(", ", gds.getSubcommands().keySet()), EXIT_CODES));
             }
             usage(command);
@@ -73,7 +73,7 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private void usage(CommandLine command) {
-        if (output.manner().json()) {
+        if (output.mode().json()) {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("schema", Schemas.of("help"));
             object.put("text", command.getUsageMessage(CommandLine.Help.Ansi.OFF));
@@ -84,7 +84,7 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private void exitCodes() {
-        if (output.manner().json()) {
+        if (output.mode().json()) {
             List<Map<String, Object>> rows = new ArrayList<>();
             for (ExitStatus status : ExitStatus.values()) {
                 Map<String, Object> row = new LinkedHashMap<>();

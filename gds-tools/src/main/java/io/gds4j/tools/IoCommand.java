@@ -5,7 +5,7 @@ import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
 import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -25,10 +25,10 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code gds io}. */
+/** Options and help of {@code gds io}, its job files and its series. */
 @Command(
         name = "io",
-        description = "Measure reads and writes between files and GPU or host memory, with gdsio's options.",
+        description = "Measure reads and writes between files and GPU or host memory, with the options of gdsio.",
         synopsisHeading = "Usage: ",
         customSynopsis = {
                 "gds io (-f FILE | -D DIR) [OPTION...]",
@@ -40,17 +40,19 @@ import picocli.CommandLine.Spec;
         optionListHeading = "%nOptions:%n",
         footerHeading = "%nExamples:%n",
         footer = {
-                "  gds io -f data -s 1G -I 1 -i 16M             write a file of 1 GiB",
-                "  gds io -f data -i 1G --hot -O 1              one call a GiB, page cache",
-                "  gds io -f data -w 8 -i 16M --cold            eight threads, from the disk",
-                "  gds io -f data -i 4K:16M:*4 -T 1 --json > r  a series, for gds plot r -o r.svg",
+                "  gds io -f data -s 1G -I 1 -i 16M             write a 1 GiB file",
+                "  gds io -f data -i 1G --hot -O 1              calls of 1 GiB, page cache",
+                "  gds io -f data -w 8 -i 16M --cold            eight threads, disk",
+                "  gds io -f data -i 4K:16M:*4 -T 1 --json > r  for gds plot r -o r.svg",
                 "  gds io -f data -I 2 -w 16 -i 64K -T 5        random reads",
                 "  gds io -f data -s 64M -I 1 -V                write, read back, compare",
                 "",
-                "Threads divide a shared file among them. Warm-up is not counted; time runs from",
-                "the start of the first thread to the end of the last. GB are 10^9 bytes."})
+                "Threads divide a shared file among themselves. The measured time runs from the",
+                "start of the first thread to the end of the last; warm-up does not count.",
+                "1 GB is 10^9 bytes."})
 final class IoCommand implements Callable<Integer> {
     private static final String SERIES = "--series";
+    private static final int MOST_LINE_CHARACTERS = 1 << 16;
 
     private final Terminal terminal;
 
@@ -68,12 +70,12 @@ final class IoCommand implements Callable<Integer> {
     private final StatisticsOption statistics = new StatisticsOption();
 
     @Parameters(arity = "0..1", paramLabel = "JOBS.gdsio", converter = PathConverter.class,
-            description = "A job file in gdsio's format; options of its sections add to those of the command line.")
+            description = "A job file in gdsio's format. The options of its sections add to those of the command line.")
     private @Nullable Path jobFile;
 
     @Option(names = SERIES, paramLabel = "FILE", converter = PathConverter.class,
-            description = "Run each line of the file as options of its own, added to those given here, one after the other in"
-                    + " this process: a JVM that is warm. /dev/stdin: as they come.")
+            description = "Run once for each line of the file, in sequence in this process, so that the JVM is warm. A line"
+                    + " holds options that add to those given here. /dev/stdin runs lines as they arrive.")
     private @Nullable Path series;
 
     @Option(
@@ -91,12 +93,12 @@ final class IoCommand implements Callable<Integer> {
         if (series != null) {
             return runSeries(series);
         }
-        Manner manner = statistics.with(output.manner());
-        IoArguments arguments = arguments(manner);
-        return IoRun.run(arguments, terminal, manner, Schemas.of("io")).code();
+        OutputMode mode = statistics.with(output.mode());
+        IoArguments arguments = arguments(mode);
+        return IoRun.run(arguments, terminal, mode, Schemas.of("io")).code();
     }
 
-    /** The status of the last line that failed, or 0. */
+    /** Runs each line of a file; returns the status of the last line that failed, or 0. */
     private int runSeries(Path file) throws IOException {
         List<String> common = new ArrayList<>();
         common.add(spec.name());
@@ -110,7 +112,7 @@ final class IoCommand implements Callable<Integer> {
         }
         int status = 0;
         try (BufferedReader lines = Files.newBufferedReader(file)) {
-            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            for (String line = line(lines, file); line != null; line = line(lines, file)) {
                 if (!line.isBlank()) {
                     List<String> words = new ArrayList<>(common);
                     words.addAll(List.of(line.strip().split("\\s+")));
@@ -124,16 +126,33 @@ final class IoCommand implements Callable<Integer> {
         return status;
     }
 
-    private IoArguments arguments(Manner manner) throws IOException {
+    /** Reads a line, null at the end of the file. Limits its length: {@code /dev/zero} has no line break. */
+    private static @Nullable String line(BufferedReader lines, Path file) throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (int c = lines.read(); c >= 0; c = lines.read()) {
+            if (c == '\n') {
+                return line.toString();
+            }
+            if (line.length() == MOST_LINE_CHARACTERS) {
+                throw CommandFailure.badInput(
+                        file.toString(),
+                        "%s: has a line of more than %d characters".formatted(file, MOST_LINE_CHARACTERS));
+            }
+            line.append((char) c);
+        }
+        return line.isEmpty() ? null : line.toString();
+    }
+
+    private IoArguments arguments(OutputMode mode) throws IOException {
         if (jobFile == null) {
-            note(options, manner);
+            note(options, mode);
             return options.arguments(List.of(options.job("job")));
         }
         List<IoJob> jobs = new ArrayList<>();
         IoOptions first = options;
         for (JobFile.Section section : JobFile.read(jobFile)) {
             IoOptions own = optionsOf(jobFile, section);
-            note(own, manner);
+            note(own, mode);
             if (jobs.isEmpty()) {
                 first = own;
             }
@@ -167,8 +186,8 @@ final class IoCommand implements Callable<Integer> {
         }
     }
 
-    private void note(IoOptions own, Manner manner) {
-        if (!manner.quiet()) {
+    private void note(IoOptions own, OutputMode mode) {
+        if (!mode.quiet()) {
             own.notes().forEach(note -> terminal.err().println("gds: note: " + note));
         }
     }

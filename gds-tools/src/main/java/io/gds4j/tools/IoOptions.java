@@ -15,7 +15,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** gdsio's options, and some of our own with two dashes. */
+/** The options of {@code gds io}: gdsio's single-letter options, and options of gds4j with two dashes. */
 final class IoOptions {
     private static final int MOST_THREADS = 1024;
     private static final int MOST_BATCH = 256;
@@ -25,66 +25,66 @@ final class IoOptions {
     private @Nullable Path file;
 
     @Option(names = "-D", paramLabel = "DIR", converter = PathConverter.class,
-            description = "A folder; each thread has a file of its own in it, gdsio.0, gdsio.1, ...")
+            description = "A folder; each thread uses its own file in it: gdsio.0, gdsio.1, ...")
     private @Nullable Path directory;
 
     @Option(names = "-d", paramLabel = "GPU", converter = DeviceConverter.class,
             description = "Number of the GPU, or host for host memory. Default: 0 if there is a GPU, else host.")
     private @Nullable Target device;
 
-    @Option(names = "-n", paramLabel = "NODE", description = "NUMA node: taken and without effect.")
+    @Option(names = "-n", paramLabel = "NODE", description = "NUMA node: accepted, but has no effect.")
     private @Nullable Integer numaNode;
 
     @Option(names = "-m", paramLabel = "KIND",
-            description = "Memory: 0 cudaMalloc, 1 cuMem*, 2 cudaMallocHost, 3 malloc, 4 mmap. Default: 0, on the host 4.")
+            description = "Memory: 0 cudaMalloc, 1 cuMem*, 2 cudaMallocHost, 3 malloc, 4 mmap. Default: 0; for host memory 4.")
     private @Nullable Integer memory;
 
-    @Option(names = "-w", paramLabel = "N", description = "Threads. Default: 1.")
+    @Option(names = "-w", paramLabel = "N", description = "Number of threads. Default: 1.")
     private int threads = 1;
 
     @Option(names = "-s", paramLabel = "SIZE", converter = SizeConverter.class,
-            description = "Bytes of each file that are used, with K, M or G. Default: all there are.")
+            description = "Bytes of each file to use, with K, M or G. Default: the whole file.")
     private @Nullable Long size;
 
     @Option(names = "-o", paramLabel = "OFFSET", converter = SizeConverter.class,
-            description = "First byte that is used. Default: 0.")
+            description = "Offset of the first byte to use. Default: 0.")
     private long offset;
 
     @Option(names = "-i", paramLabel = "SIZE", converter = IoSizesConverter.class,
-            description = "Size of a request: SIZE, or MIN:MAX:STEP or MIN:MAX:*FACTOR, measured one after the other."
+            description = "Size of a request: SIZE, or a series MIN:MAX:STEP or MIN:MAX:*FACTOR, measured in sequence."
                     + " Default: 1M.")
     private IoSizes sizes = IoSizes.parse("1M");
 
-    @Option(names = "-p", paramLabel = "0|1", description = "NVLinks: taken and without effect.")
+    @Option(names = "-p", paramLabel = "0|1", description = "NVLinks: accepted, but has no effect.")
     private @Nullable Integer nvlinks;
 
     @Option(names = "-b", description = "Do not register the memory.")
     private boolean skipRegistration;
 
     @Option(names = "-V", description = {
-            "Verify: write a pattern that depends on seed and offset and read it back, or compare what is read with it."})
+            "Verify: write a pattern that depends on seed and offset and read it back, or compare reads with it."})
     private boolean verify;
 
     @Option(names = "-x", paramLabel = "TYPE",
-            description = "0 cuFile API, 1 storage to CPU (plain pread), 2 storage to CPU to GPU, 3 the same with"
+            description = "0 cuFile API, 1 storage to CPU (plain pread), 2 storage to CPU to GPU, 3 as 2 with"
                     + " asynchronous copies, 4 page cache to GPU, 5 CUDA stream, 6 batch, 7 batch of stream operations."
                     + " Default: 0.")
     private int transfer;
 
-    @Option(names = "-B", paramLabel = "N", description = "Requests of a batch (-x 6, 7). Default: 32.")
+    @Option(names = "-B", paramLabel = "N", description = "Number of requests in a batch (-x 6, 7). Default: 32.")
     private int batch = 32;
 
     @Option(names = "-I", paramLabel = "TYPE",
             description = "0 read, 1 write (creates or overwrites the file!), 2 random read, 3 random write. Default: 0.")
     private int operation;
 
-    @Option(names = "-T", paramLabel = "SECONDS", description = "How long. Default: one pass.")
+    @Option(names = "-T", paramLabel = "SECONDS", description = "Duration. Default: one pass over the file.")
     private @Nullable Double seconds;
 
-    @Option(names = "-k", paramLabel = "SEED", description = "Seed of everything random, and of -V. Default: 1.")
+    @Option(names = "-k", paramLabel = "SEED", description = "Seed of all random values and of the pattern of -V. Default: 1.")
     private long seed = 1;
 
-    @Option(names = "-U", description = "Random offsets may be any byte.")
+    @Option(names = "-U", description = "Do not align random offsets.")
     private boolean unaligned;
 
     @Option(names = "-a", paramLabel = "SIZE", converter = SizeConverter.class,
@@ -94,16 +94,16 @@ final class IoOptions {
     @Option(names = "-R", description = "Write random bytes.")
     private boolean randomFill;
 
-    @Option(names = "-F", description = "Make them anew before each write.")
+    @Option(names = "-F", description = "Generate new random bytes before each write (with -R).")
     private boolean refill;
 
-    @Option(names = "-M", paramLabel = "PERCENT", description = "Mix: so many percent of requests are reads.")
+    @Option(names = "-M", paramLabel = "PERCENT", description = "Mix reads and writes: the percentage of reads.")
     private @Nullable Integer readPercent;
 
-    @Option(names = "-O", paramLabel = "0|1", description = "1: without O_DIRECT. Default: 0.")
+    @Option(names = "-O", paramLabel = "0|1", description = "1 opens files without O_DIRECT. Default: 0.")
     private int withoutDirect;
 
-    @Option(names = "-J", description = "Show each job of a job file apart.")
+    @Option(names = "-J", description = "Show each job of a job file separately.")
     private boolean perJob;
 
     @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
@@ -121,41 +121,41 @@ final class IoOptions {
     private boolean mixed;
 
     @Option(names = "--fresh",
-            description = "Give host memory's pages back before the measurement, whose first touch then counts: what a"
-                    + " program sees that reads once. Default: memory is used again and again.")
+            description = "Release the pages of host memory before the measurement, so that it includes their first touch, as in"
+                    + " a program that reads once. Default: reuse touched memory.")
     private boolean fresh;
 
     @Option(names = "--warm-up", paramLabel = "SECONDS",
-            description = "Do the same for so long before it counts; 0 measures the first request, too. Default: 0.3.")
+            description = "Duration of the warm-up, which does not count. 0 also measures the first request. Default: 0.3.")
     private double warmUp = 0.3;
 
     @Option(names = "--policy", paramLabel = "NAME",
-            description = "What gds4j's own engine reads from: auto (page cache what is in it, disk the rest), direct or"
-                    + " buffered. Default: GDS4J_IO_POLICY, else auto.")
+            description = "How backend compat reads: auto (cached data from the page cache, the rest from disk), direct"
+                    + " or buffered. Default: GDS4J_IO_POLICY, else auto.")
     private @Nullable String policy;
 
-    @Option(names = "--drop", description = "Open with the hint that reading leaves the page cache as it is.")
+    @Option(names = "--drop", description = "Open files with the hint that reads do not change the page cache.")
     private boolean drop;
 
-    @Option(names = "--io-uring", description = "Prefer io_uring for batches (-x 6) past the page cache.")
+    @Option(names = "--io-uring", description = "Prefer io_uring for batches (-x 6) that bypass the page cache.")
     private boolean ioUring;
 
-    @Option(names = "--gdsio-format", description = "Print the line that gdsio prints.")
+    @Option(names = "--gdsio-format", description = "Print results as gdsio does, one line each.")
     private boolean gdsioFormat;
 
-    /** Notes on options that do nothing here. */
+    /** Notes about given options that have no effect. */
     List<String> notes() {
         List<String> notes = new ArrayList<>();
         if (numaNode != null) {
             notes.add("-n has no effect: numactl --cpunodebind=%d binds the whole process".formatted(numaNode));
         }
         if (nvlinks != null && nvlinks != 0) {
-            notes.add("-p has no effect: copies take the way that the driver takes");
+            notes.add("-p has no effect: the CUDA driver chooses the path of copies");
         }
         return notes;
     }
 
-    /** The whole run; of several job sections the first one's options hold for all where they cannot differ. */
+    /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
     IoArguments arguments(List<IoJob> jobs) {
         if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
             throw CommandFailure.usage("-T %s: allowed is more than 0, up to 86400 seconds".formatted(seconds));
@@ -176,11 +176,11 @@ final class IoOptions {
                 policy, ioUring);
     }
 
-    /** One job. */
+    /** Arguments of one job; refuses values and combinations that are not allowed. */
     IoJob job(String name) {
         if (file == null == (directory == null)) {
             throw CommandFailure.usage(
-                    file == null ? "say which file: -f FILE, or -D DIR, or a job file"
+                    file == null ? "no file given: use -f FILE, -D DIR or a job file"
                             : "-f and -D exclude each other");
         }
         within("-x", transfer, 0, TransferType.values().length - 1);
@@ -202,20 +202,20 @@ final class IoOptions {
         }
         TransferType type = TransferType.values()[transfer];
         if (memory != null && memory >= 2 && !type.usesApi()) {
-            throw CommandFailure.usage("-m %d goes with -x 0, 5, 6 and 7".formatted(memory));
+            throw CommandFailure.usage("-m %d requires -x 0, 5, 6 or 7".formatted(memory));
         }
         Operation what = Operation.values()[operation];
         if (unaligned && !what.random()) {
-            throw CommandFailure.usage("-U goes with -I 2 and 3; -o 3 makes sequential requests unaligned");
+            throw CommandFailure.usage("-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
         }
         if (refill && !randomFill) {
-            throw CommandFailure.usage("-F goes with -R");
+            throw CommandFailure.usage("-F requires -R");
         }
         if (verify && (randomFill || readPercent != null)) {
-            throw CommandFailure.usage("-V writes a pattern of its own: it goes neither with -R nor with -M");
+            throw CommandFailure.usage("-V writes its own pattern and excludes -R and -M");
         }
         if (what.writes() && size == null && (readPercent == null || readPercent == 0)) {
-            throw CommandFailure.usage("say how much to write: -s SIZE");
+            throw CommandFailure.usage("no size to write given: use -s SIZE");
         }
         boolean perThread = directory != null;
         Path path = directory != null ? directory : file;

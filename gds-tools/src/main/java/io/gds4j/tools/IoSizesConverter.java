@@ -4,7 +4,7 @@ import io.gds4j.tools.io.IoSizes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** {@code -i}. */
+/** Converts sizes of requests, as {@code -i} takes them. */
 final class IoSizesConverter implements ITypeConverter<IoSizes> {
     @Override
     public IoSizes convert(String value) {

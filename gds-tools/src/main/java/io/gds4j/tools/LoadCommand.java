@@ -14,10 +14,10 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gds load}. */
+/** Options and help of {@code gds load}. */
 @Command(
         name = "load",
-        description = "Load a checkpoint into GPU or host memory and say how fast.",
+        description = "Load a checkpoint into GPU or host memory, and report the speed.",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         parameterListHeading = "%n",
@@ -25,14 +25,14 @@ import picocli.CommandLine.Parameters;
         footerHeading = "%nExamples:%n",
         footer = {
                 "  gds load model.safetensors                  to gpu:0, or host memory",
-                "  gds load Llama-3-8B/ --target gpu:1         an index and its shards",
-                "  gds load Llama-3-8B/ --list                 reads the headers only",
+                "  gds load Llama-3-8B/ --target gpu:1         index and shards, to gpu:1",
+                "  gds load Llama-3-8B/ --list                 reads only the headers",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
                 "",
-                "GB are 10^9 bytes. Time runs from the first header byte to the last tensor in",
-                "place, with allocation of its memory. gds help exit-codes explains the status."})
+                "1 GB is 10^9 bytes. The time runs from the first header byte to the last tensor in",
+                "memory and includes allocation. gds help exit-codes explains the exit status."})
 final class LoadCommand implements Callable<Integer> {
     private final Terminal terminal;
 
@@ -45,7 +45,7 @@ final class LoadCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATH",
             converter = PathConverter.class,
-            description = "A .safetensors file, a model.safetensors.index.json, or a folder that holds either.")
+            description = "A .safetensors file, a model.safetensors.index.json file, or a folder that contains either.")
     @SuppressWarnings("NullAway.Init")
     private Path path;
 
@@ -53,7 +53,7 @@ final class LoadCommand implements Callable<Integer> {
             names = {"-t", "--target"},
             paramLabel = "gpu:N|host",
             converter = TargetConverter.class,
-            description = "Where the tensors go: the memory of a GPU, or page-aligned host memory. Default:"
+            description = "Destination of the tensors: GPU memory or page-aligned host memory. Default:"
                     + " gpu:0 if there is a GPU, else host.")
     private @Nullable Target target;
 
@@ -62,19 +62,19 @@ final class LoadCommand implements Callable<Integer> {
     private String backend = "auto";
 
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
-            description = "Load only tensors in whose name this regular expression is found.")
+            description = "Load only tensors whose name contains a match of this regular expression.")
     private @Nullable Pattern tensor;
 
     @Option(names = "--verify",
-            description = "Read the file a second time, plainly, and compare every byte with what was loaded.")
+            description = "Read the files again with plain reads, and compare every byte with the loaded tensors.")
     private boolean verify;
 
     @Option(names = "--digest",
-            description = "Print the SHA-256 of every tensor as it stands in the target.")
+            description = "Print the SHA-256 of every tensor, computed from the loaded bytes.")
     private boolean digest;
 
     @Option(names = "--list",
-            description = "Read the headers only, load nothing, list the tensors.")
+            description = "List the tensors without loading them; reads only the headers.")
     private boolean list;
 
     @Option(
@@ -90,6 +90,6 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(path, target, backend, tensor, verify, digest, list);
-        return LoadRun.run(arguments, terminal, statistics.with(output.manner()), Schemas.of("load")).code();
+        return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

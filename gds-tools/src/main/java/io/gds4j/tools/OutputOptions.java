@@ -1,9 +1,9 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import picocli.CommandLine.Option;
 
-/** Options of every command on what it says and how. */
+/** Output options that every command has. */
 final class OutputOptions {
     @Option(names = "--json",
             description = "Print one JSON object on standard output, also on failure.")
@@ -11,14 +11,14 @@ final class OutputOptions {
 
     @Option(
             names = {"-q", "--quiet"},
-            description = "Print nothing but errors (and the JSON object).")
+            description = "Print only errors (and the JSON object).")
     private boolean quiet;
 
     @Option(names = "--no-progress",
-            description = "Draw no progress bar. There is none in a pipe anyway.")
+            description = "Do not draw a progress bar. Only terminals ever show one.")
     private boolean noProgress;
 
-    Manner manner() {
-        return new Manner(json, quiet, !noProgress);
+    OutputMode mode() {
+        return new OutputMode(json, quiet, !noProgress);
     }
 }

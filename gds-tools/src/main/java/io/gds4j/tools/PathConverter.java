@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** A path. */
+/** Converts the path of a file or folder. */
 final class PathConverter implements ITypeConverter<Path> {
     @Override
     public Path convert(String value) {
@@ -15,7 +15,7 @@ final class PathConverter implements ITypeConverter<Path> {
         try {
             return Path.of(value);
         } catch (InvalidPathException e) {
-            throw new TypeConversionException("'%s' is no path here: %s".formatted(value, e.getReason()));
+            throw new TypeConversionException("'%s' is not a valid path: %s".formatted(value, e.getReason()));
         }
     }
 }

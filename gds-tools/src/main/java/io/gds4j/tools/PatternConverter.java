@@ -5,7 +5,7 @@ import java.util.regex.PatternSyntaxException;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** A regular expression. */
+/** Converts a regular expression. */
 final class PatternConverter implements ITypeConverter<Pattern> {
     @Override
     public Pattern convert(String value) {
@@ -13,7 +13,7 @@ final class PatternConverter implements ITypeConverter<Pattern> {
             return Pattern.compile(value);
         } catch (PatternSyntaxException e) {
             throw new TypeConversionException(
-                    "'%s' is no regular expression: %s at character %d"
+                    "'%s' is not a regular expression: %s at character %d"
                             .formatted(value, e.getDescription(), Math.max(e.getIndex(), 0) + 1));
         }
     }

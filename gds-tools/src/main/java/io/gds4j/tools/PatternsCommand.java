@@ -15,11 +15,11 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/** {@code gds patterns}. */
+/** Options and help of {@code gds patterns}. */
 @Command(
         name = "patterns",
-        description = "Compare I/O patterns: run their samples in turn for each size of a request, and draw why"
-                + " registration in the loop costs.",
+        description = "Compare I/O patterns: run their samples in turn for each request size, and chart the"
+                + " results, such as the cost of registering memory in a loop.",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         optionListHeading = "%nOptions:%n",
@@ -29,7 +29,7 @@ import picocli.CommandLine.Option;
                 "  gds patterns -p 2,4 -o aligned.svg             aligned and unaligned",
                 "  gds patterns -p 2,6 -i 4K:64K:*4 -o batch.svg  one by one and batches",
                 "",
-                "Charts need fonts (apt install fontconfig fonts-dejavu-core), but no screen."})
+                "Charts need fonts (apt install fontconfig fonts-dejavu-core), but no display."})
 final class PatternsCommand implements Callable<Integer> {
     private static final int MOST_ROUNDS = 99;
 
@@ -42,21 +42,21 @@ final class PatternsCommand implements Callable<Integer> {
     private final StatisticsOption statistics = new StatisticsOption();
 
     @Option(names = {"-p", "--patterns"}, paramLabel = "N", split = ",",
-            description = "Numbers of the patterns. Default: 1,2,3.")
+            description = "Numbers of the patterns to run. Default: 1,2,3.")
     private List<Integer> patterns = List.of(1, 2, 3);
 
     @Option(names = {"-i", "--io"}, paramLabel = "SIZES", converter = IoSizesConverter.class,
-            description = "Bytes of a request: one size, or min:max:step, or min:max:*factor. Default: 64K:16M:*4.")
+            description = "Request size in bytes: SIZE, MIN:MAX:STEP or MIN:MAX:*FACTOR. Default: 64K:16M:*4.")
     private IoSizes ioSizes = IoSizes.parse("64K:16M:*4");
 
     @Option(names = {"-s", "--size"}, paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Bytes that each run moves. Default: 64M.")
     private long size = 64L << 20;
 
-    @Option(names = {"-r", "--rounds"}, paramLabel = "N", description = "Runs of each; the median counts. Default: 5.")
+    @Option(names = {"-r", "--rounds"}, paramLabel = "N", description = "Runs per measurement, which reports their median. Default: 5.")
     private int rounds = 5;
 
-    @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as gds sample takes it.")
+    @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as in gds sample.")
     private @Nullable String memory;
 
     @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
@@ -68,11 +68,11 @@ final class PatternsCommand implements Callable<Integer> {
     private @Nullable Path dir;
 
     @Option(names = "--from", paramLabel = "RESULT.json", converter = PathConverter.class,
-            description = "Show and draw what an earlier run printed with --json; measure nothing.")
+            description = "Show and draw the --json output of an earlier run instead of measuring.")
     private @Nullable Path from;
 
     @Option(names = {"-o", "--output"}, paramLabel = "FILE", converter = PathConverter.class,
-            description = "The chart: a name that ends in .svg or .png.")
+            description = "Chart to write; the name ends in .svg or .png.")
     private @Nullable Path chart;
 
     @Option(
@@ -99,7 +99,7 @@ final class PatternsCommand implements Callable<Integer> {
         }
         PatternsArguments arguments =
                 new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
-        return new PatternsRun(arguments, terminal, statistics.with(output.manner()), Schemas.of("patterns")).run()
+        return new PatternsRun(arguments, terminal, statistics.with(output.mode()), Schemas.of("patterns")).run()
                 .code();
     }
 }

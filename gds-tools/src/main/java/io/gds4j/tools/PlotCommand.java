@@ -13,10 +13,10 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gds plot}. */
+/** Options and help of {@code gds plot}. */
 @Command(
         name = "plot",
-        description = "Draw what gds io measured: throughput and latency over the size of a request.",
+        description = "Draw results of gds io: throughput and latency by request size.",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         parameterListHeading = "%n",
@@ -27,7 +27,7 @@ import picocli.CommandLine.Parameters;
                 "  gds io -f data -i 4K:16M:*4 -T 1 -x 1 --json > pread.json",
                 "  gds plot gds4j.json pread.json -o compared.svg",
                 "",
-                "Needs fonts (apt install fontconfig fonts-dejavu-core), but no screen."})
+                "Needs fonts (apt install fontconfig fonts-dejavu-core), but no display."})
 final class PlotCommand implements Callable<Integer> {
     private final Terminal terminal;
 
@@ -35,7 +35,7 @@ final class PlotCommand implements Callable<Integer> {
     private final OutputOptions output = new OutputOptions();
 
     @Parameters(arity = "1..*", paramLabel = "RESULT.json", converter = PathConverter.class,
-            description = "What gds io --json printed; each becomes a line.")
+            description = "Output of gds io --json; each file becomes a line of the chart.")
     private List<Path> results = new ArrayList<>();
 
     @Option(
@@ -43,11 +43,11 @@ final class PlotCommand implements Callable<Integer> {
             paramLabel = "FILE",
             required = true,
             converter = PathConverter.class,
-            description = "The chart: a name that ends in .svg or .png.")
+            description = "Chart to write; the name ends in .svg or .png.")
     @SuppressWarnings("NullAway.Init")
     private Path chart;
 
-    @Option(names = "--title", paramLabel = "TEXT", description = "Written above the charts.")
+    @Option(names = "--title", paramLabel = "TEXT", description = "Title above the charts.")
     private String title = "";
 
     @Option(
@@ -63,6 +63,6 @@ final class PlotCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         PlotArguments arguments = new PlotArguments(results, chart, title);
-        return PlotRun.run(arguments, terminal, output.manner(), Schemas.of("plot")).code();
+        return PlotRun.run(arguments, terminal, output.mode(), Schemas.of("plot")).code();
     }
 }

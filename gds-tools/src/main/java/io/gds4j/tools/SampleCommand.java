@@ -14,23 +14,23 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gds sample}. */
+/** Options and help of {@code gds sample}. */
 @Command(
         name = "sample",
-        description = "Run small programs that each show one thing: the I/O patterns, the topics of cuFile, a data"
-                + " loader. Their sources are in samples/.",
+        description = "Run small example programs, each about one topic: I/O patterns, parts of the cuFile API, a"
+                + " data loader. Their sources are in samples/.",
         synopsisHeading = "Usage: ",
         descriptionHeading = "%n",
         parameterListHeading = "%n",
         optionListHeading = "%nOptions:%n",
         footerHeading = "%nExamples:%n",
         footer = {
-                "  gds sample --list                   what there is",
-                "  gds sample pattern-1                one of them",
+                "  gds sample --list                   list the samples",
+                "  gds sample pattern-1                run one",
                 "  gds sample pattern-2 --memory host --size 256M --io 1M",
-                "  gds sample --all --size 8M          all, quickly",
+                "  gds sample --all --size 8M          run all, quickly",
                 "",
-                "Exit status 5 means that a sample found wrong bytes."})
+                "Exit status 5 means that a sample read wrong bytes."})
 final class SampleCommand implements Callable<Integer> {
     private final Terminal terminal;
 
@@ -46,21 +46,21 @@ final class SampleCommand implements Callable<Integer> {
     @Option(names = "--list", description = "List the samples.")
     private boolean list;
 
-    @Option(names = "--all", description = "Run all of them.")
+    @Option(names = "--all", description = "Run all samples.")
     private boolean all;
 
     @Option(names = "--size", paramLabel = "BYTES", description = "Bytes to move, with K, M or G. Default: 64M.")
     private @Nullable String size;
 
-    @Option(names = "--io", paramLabel = "BYTES", description = "Bytes of a request. Default: 4M.")
+    @Option(names = "--io", paramLabel = "BYTES", description = "Request size in bytes. Default: 4M.")
     private @Nullable String io;
 
-    @Option(names = "--threads", paramLabel = "N", description = "Threads of samples that have several. Default: 4.")
+    @Option(names = "--threads", paramLabel = "N", description = "Number of threads, for samples that use several. Default: 4.")
     private @Nullable String threads;
 
     @Option(names = "--memory", paramLabel = "KIND",
             description = "host, host_hugepage, host_pinned, cuda_device, cuda_managed, cuda_pool or cuda_vmm."
-                    + " Default: cuda_device where there is a GPU, else host.")
+                    + " Default: cuda_device if there is a GPU, else host.")
     private @Nullable String memory;
 
     @Option(names = "--gpu", paramLabel = "N", description = "Number of the GPU. Default: 0.")
@@ -71,7 +71,7 @@ final class SampleCommand implements Callable<Integer> {
     private @Nullable String backend;
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
-            description = "Folder for the files of the samples. Default: target/.")
+            description = "Folder for the samples' files. Default: target/.")
     private @Nullable Path dir;
 
     @Option(
@@ -87,7 +87,7 @@ final class SampleCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
-        return new SampleRun(selection, terminal, statistics.with(output.manner()), Schemas.of("sample")).run().code();
+        return new SampleRun(selection, terminal, statistics.with(output.mode()), Schemas.of("sample")).run().code();
     }
 
     private List<String> options() {

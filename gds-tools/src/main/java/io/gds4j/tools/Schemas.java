@@ -1,6 +1,6 @@
 package io.gds4j.tools;
 
-/** Names of the JSON objects: within a number, fields are only ever added. */
+/** Schema names of the JSON objects. Within a schema number, releases only add fields. */
 final class Schemas {
     private Schemas() {
     }

@@ -4,7 +4,7 @@ import io.gds4j.tools.terminal.Units;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** A number of bytes with or without a suffix. */
+/** Converts a number of bytes, with or without a suffix. */
 final class SizeConverter implements ITypeConverter<Long> {
     @Override
     public Long convert(String value) {

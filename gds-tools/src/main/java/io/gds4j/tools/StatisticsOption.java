@@ -1,16 +1,16 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import picocli.CommandLine.Option;
 
-/** The option of commands that move bytes to say in the end what was counted. */
+/** The option {@code --stats} of commands that move bytes. */
 final class StatisticsOption {
     @Option(names = "--stats",
-            description = "Count, and print in the end what gds stats prints: all calls and bytes, sizes, each GPU."
-                    + " Warm-up and verification are counted, too.")
+            description = "Print the statistics at the end, as gds stats does: calls, bytes, sizes, each GPU."
+                    + " They include warm-up and verification.")
     private boolean statistics;
 
-    Manner with(Manner manner) {
-        return statistics ? manner.counting() : manner;
+    OutputMode with(OutputMode mode) {
+        return statistics ? mode.counting() : mode;
     }
 }

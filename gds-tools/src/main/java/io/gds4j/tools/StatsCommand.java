@@ -8,7 +8,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/** {@code gds stats}. */
+/** Options and help of {@code gds stats}. */
 @Command(
         name = "stats",
         description = "Print the statistics of a running JVM that uses gds4j, as gds_stats does for libcufile.",
@@ -18,19 +18,19 @@ import picocli.CommandLine.Parameters;
         optionListHeading = "%nOptions:%n",
         footerHeading = "%nExamples:%n",
         footer = {
-                "  gds stats 4711              all that the process counts",
-                "  gds stats 4711 --json       the same for scripts",
+                "  gds stats 4711              all statistics of the process",
+                "  gds stats 4711 --json       as JSON, for scripts",
                 "",
-                "The process must count: profile.cufile_stats in cufile.json is 1, 2 or 3, or",
-                "the program calls driver.statistics().setLevel and start. It must belong to the",
-                "same user."})
+                "The process must collect statistics: either profile.cufile_stats in cufile.json is",
+                "1, 2 or 3, or the program calls driver.statistics().setLevel and start. It must",
+                "belong to the same user."})
 final class StatsCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
-    @Parameters(paramLabel = "PID", description = "Number of the process.")
+    @Parameters(paramLabel = "PID", description = "Process ID.")
     private long pid;
 
     @Option(
@@ -45,6 +45,6 @@ final class StatsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        return StatsRun.run(pid, terminal, output.manner(), Schemas.of("stats")).code();
+        return StatsRun.run(pid, terminal, output.mode(), Schemas.of("stats")).code();
     }
 }

@@ -4,7 +4,7 @@ import io.gds4j.tools.load.Target;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** {@code --target}. */
+/** Converts a target, as {@code --target} takes it. */
 final class TargetConverter implements ITypeConverter<Target> {
     @Override
     public Target convert(String value) {

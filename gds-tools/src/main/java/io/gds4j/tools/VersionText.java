@@ -11,7 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds --version}. */
+/** Prints the output of {@code gds --version}. */
 final class VersionText {
     private VersionText() {
     }
@@ -31,7 +31,7 @@ final class VersionText {
         return ExitStatus.DONE.code();
     }
 
-    /** Apart, so that Jackson is loaded only for those who ask for JSON. */
+    /** A class of its own, so that plain output does not load Jackson. */
     private static final class JsonText {
         static String of(BuildInfo build, String jdk, String vendor, LibCuFile library) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();

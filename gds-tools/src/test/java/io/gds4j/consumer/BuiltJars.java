@@ -9,24 +9,24 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The jars as the build made them, under gds-tools/target. */
+/** The jars under gds-tools/target, as the build creates them. */
 final class BuiltJars {
     private static final Path LIB = Path.of("target", "lib").toAbsolutePath();
 
     private BuiltJars() {
     }
 
-    /** The jars whose file name begins with one of these words and a digit of the version after it. */
+    /** Returns the jars whose file names start with one of these names and a version. */
     static List<Path> named(String... names) throws IOException {
         return find(file -> Stream.of(names).anyMatch(name -> file.matches(name + "-\\d.*\\.jar")));
     }
 
-    /** gds4j's own. */
+    /** Returns the jars of gds4j. */
     static List<Path> own() throws IOException {
         return find(file -> file.startsWith("gds-"));
     }
 
-    /** What a program needs at run time that reads and writes files by the POSIX engine. */
+    /** Returns the jars that a program needs to use the compat backend. */
     static List<Path> ofApiAndCompat() throws IOException {
         return named("gds-api", "gds-native", "gds-compat", "jackson-core", "jackson-databind", "jackson-annotations");
     }

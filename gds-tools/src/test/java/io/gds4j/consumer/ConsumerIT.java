@@ -11,11 +11,11 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A user's program, compiled and run against the jars, with no native access but what it grants. */
+/** Compiles and runs a user's program against the jars, with only the native access that it grants. */
 class ConsumerIT {
     private static final Path JDK = Path.of(System.getProperty("java.home"));
     private static final Path SOURCES = Path.of("src", "test", "resources", "consumer").toAbsolutePath();
-    /** The same engine serves wherever this runs. */
+    /** Selects the backend that serves on every machine. */
     private static final Map<String, String> COMPAT = Map.of("CUFILE_FORCE_COMPAT_MODE", "true");
     private static final String SIZE = Long.toString((1L << 20) + 1234);
 
@@ -23,7 +23,7 @@ class ConsumerIT {
     Path folder;
 
     @Test
-    void aProgramOnTheClassPathReadsWhatItWrote() throws Exception {
+    void programOnTheClassPathReadsWhatItWrote() throws Exception {
         Path classes = compile(List.of("--class-path", BuiltJars.path(compileTime())), "consumer/Consumer.java");
         List<Path> runtime = new ArrayList<>(BuiltJars.ofApiAndCompat());
         runtime.add(classes);
@@ -33,7 +33,7 @@ class ConsumerIT {
     }
 
     @Test
-    void aProgramOnTheModulePathReadsWhatItWrote() throws Exception {
+    void programOnTheModulePathReadsWhatItWrote() throws Exception {
         Path classes = compile(
                 List.of("--module-path", BuiltJars.path(compileTime())), "module-info.java", "consumer/Consumer.java");
         List<Path> runtime = new ArrayList<>(BuiltJars.ofApiAndCompat());
@@ -47,7 +47,7 @@ class ConsumerIT {
         assertThat(run).isEqualTo(new Run(0, "module path compat %s ok\n".formatted(SIZE), ""));
     }
 
-    /** A compiler wants to see the null annotations, a JVM does not. */
+    /** Adds the null annotations, which only the compiler needs. */
     private static List<Path> compileTime() throws IOException {
         List<Path> jars = new ArrayList<>(BuiltJars.ofApiAndCompat());
         jars.addAll(BuiltJars.named("jspecify"));

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The jars say the same to the module path and to the class path. */
+/** The jars describe the same modules and providers on the module path and on the class path. */
 class JarsIT {
     private static final String SERVICES = "META-INF/services/";
 
@@ -26,7 +26,7 @@ class JarsIT {
     }
 
     @Test
-    void thereIsOneJarAModule() throws IOException {
+    void everyModuleHasOneJar() throws IOException {
         assertThat(BuiltJars.own())
                 .extracting(jar -> descriptor(jar).name())
                 .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.compat", "io.gds4j.loader");
@@ -34,14 +34,14 @@ class JarsIT {
 
     @ParameterizedTest
     @MethodSource("ownJars")
-    void aJarNamesItsModuleItself(Path jar) {
+    void jarDeclaresItsModule(Path jar) {
         assertThat(descriptor(jar).isAutomatic()).isFalse();
         assertThat(descriptor(jar).rawVersion()).isPresent();
     }
 
     @ParameterizedTest
     @MethodSource("ownJars")
-    void providersStandInTheModuleDescriptorAndInMetaInf(Path jar) throws IOException {
+    void providersAreInModuleDescriptorAndMetaInf(Path jar) throws IOException {
         Map<String, List<String>> provided = descriptor(jar).provides().stream()
                 .collect(Collectors.toMap(ModuleDescriptor.Provides::service, ModuleDescriptor.Provides::providers));
         assertThat(servicesInMetaInf(jar)).isEqualTo(provided);

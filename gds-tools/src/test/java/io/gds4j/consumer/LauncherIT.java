@@ -20,20 +20,21 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The launcher at the root, run as scripts run it. */
+/** The launcher, run as scripts run it. */
 class LauncherIT {
     private static final Path MODULE = Path.of("").toAbsolutePath();
     private static final Path LAUNCHER = MODULE.resolveSibling("gds");
-    /** The jar under test is the one that stands there, and a build within this build would replace it. */
+    /** Tests run the existing jar: a build within this build would replace it. */
     private static final Map<String, String> NO_BUILD = Map.of("GDS_NO_BUILD", "yes");
 
     @TempDir
     Path folder;
 
     @Test
-    void theVersionIsAllThatIsPrinted() throws Exception {
+    void versionOptionPrintsOnlyTheVersion() throws Exception {
         Run run = Run.of(folder, NO_BUILD, List.of(LAUNCHER.toString(), "--version"));
         assertThat(run.status()).isZero();
         assertThat(run.err()).isEmpty();
@@ -41,7 +42,7 @@ class LauncherIT {
     }
 
     @Test
-    void anOlderJavaHomeIsPassedOver() throws Exception {
+    void olderJavaHomeIsIgnored() throws Exception {
         Path old = Files.createDirectories(folder.resolve("jdk-17"));
         Files.writeString(old.resolve("release"), "JAVA_VERSION=\"17.0.15\"\n");
         script(old.resolve("bin/java"), "echo an old JVM ran; exit 99");
@@ -53,7 +54,7 @@ class LauncherIT {
     }
 
     @Test
-    void aSymbolicLinkFromElsewhereServes() throws Exception {
+    void symbolicLinkToTheLauncherServes() throws Exception {
         Path copy = copyOfTheTree();
         Path link = Files.createSymbolicLink(folder.resolve("a link"), copy.resolve("gds"));
         Run direct = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
@@ -61,7 +62,7 @@ class LauncherIT {
     }
 
     @Test
-    void argumentsArriveAsTheyWereGiven() throws Exception {
+    void argumentsArriveUnchanged() throws Exception {
         String odd = "no 'such' \"command\" $HOME *";
         Run run = Run.of(folder, NO_BUILD, List.of(LAUNCHER.toString(), odd));
         assertThat(run.status()).isEqualTo(2);
@@ -70,7 +71,7 @@ class LauncherIT {
     }
 
     @Test
-    void aClassArchiveThatDoesNotFitIsPassedOverInSilence() throws Exception {
+    void unusableClassArchiveIsIgnoredSilently() throws Exception {
         Path copy = copyOfTheTree();
         Files.writeString(copy.resolve("gds-tools/target/gds.jsa"), "not an archive");
         Run run = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
@@ -79,7 +80,7 @@ class LauncherIT {
     }
 
     @Test
-    void withoutAJdkItSaysWhatToInstall() throws Exception {
+    void missingJdkNamesWhatToInstall() throws Exception {
         Path copy = copyOfTheTree();
         replace(copy.resolve("gds"), "least=25", "least=999");
         Run run = Run.of(folder, NO_BUILD, List.of(copy.resolve("gds").toString(), "--version"));
@@ -89,7 +90,38 @@ class LauncherIT {
     }
 
     @Test
-    void withoutMavenItSaysWhatToInstall() throws Exception {
+    void launcherWithoutItsTreeFailsWithOneLine() throws Exception {
+        Path alone = folder.resolve("gds");
+        Files.copy(LAUNCHER, alone, StandardCopyOption.COPY_ATTRIBUTES);
+        Run run = Run.of(folder, Map.of("GDS_NO_BUILD", ""), List.of(alone.toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: " + folder + " is not a gds4j source tree").hasLineCount(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"a:b, contains ':'", "gr\\303\\266 \\374, is not valid UTF-8"})
+    void folderThatJavaCannotUseIsNamed(String name, String expected) throws Exception {
+        // A shell creates the folder: Java cannot create one whose name is not UTF-8.
+        String script = "d=$(printf '%s'); mkdir \"$d\"; cp -p '%s' \"$d\"/gds; exec \"$d\"/gds --version"
+                .formatted(name, LAUNCHER);
+        Run run = Run.of(folder, NO_BUILD, List.of("sh", "-c", script));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err()).startsWith("gds: Java cannot run from a folder whose name " + expected).hasLineCount(1);
+    }
+
+    @Test
+    void folderNameBeyondAsciiServes() throws Exception {
+        String script = "d=$(printf 'gr\\303\\266\\303\\237e'); mv '%s' \"$d\"; exec \"$d\"/gds --version"
+                .formatted(copyOfTheTree());
+        Run run = Run.of(folder, NO_BUILD, List.of("sh", "-c", script));
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+    }
+
+    @Test
+    void missingMavenNamesWhatToInstall() throws Exception {
         Path copy = copyOfTheTree();
         Files.delete(copy.resolve("gds-tools/target/build-began"));
         Path commands = Files.createDirectory(folder.resolve("commands"));
@@ -104,7 +136,7 @@ class LauncherIT {
     }
 
     @Test
-    void aBuildThatFailsIsToldOnStandardError() throws Exception {
+    void failedBuildIsReportedOnStandardError() throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"), "echo some words; echo as the last words, in vain >&2; exit 1");
         setPast(copy.resolve("gds-tools/target/build-began"));
@@ -117,7 +149,7 @@ class LauncherIT {
     @ParameterizedTest
     @ValueSource(strings = {"pom.xml", "gds-tools/pom.xml", "gds-tools/src/main", "gds-api/src/main/java/A.java",
             "samples/src/main/B.java"})
-    void aNewerSourceIsBuiltFirst(String source) throws Exception {
+    void newerSourceTriggersABuild(String source) throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"), "pwd; echo \"$*\"; touch gds-tools/target/build-began");
         everythingIsOlderThanTheJar(copy);
@@ -129,7 +161,7 @@ class LauncherIT {
     }
 
     @Test
-    void anUnchangedTreeIsNotBuiltAgain() throws Exception {
+    void unchangedTreeIsNotBuiltAgain() throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"), "exit 1");
         everythingIsOlderThanTheJar(copy);
@@ -139,7 +171,7 @@ class LauncherIT {
     }
 
     @Test
-    void twoThatComeAtOnceBuildOnce() throws Exception {
+    void concurrentLaunchersBuildOnce() throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"), "sleep 0.5; echo built >>builds; touch gds-tools/target/build-began");
         setPast(copy.resolve("gds-tools/target/build-began"));
@@ -154,7 +186,7 @@ class LauncherIT {
         assertThat(copy.resolve("builds")).hasContent("built");
     }
 
-    /** Launcher and built jars in a folder with a blank in its name. */
+    /** Copies the launcher and the built jars to a folder with a space in its name. */
     private Path copyOfTheTree() throws IOException {
         Path copy = Files.createDirectory(folder.resolve("a copy"));
         Path lib = Files.createDirectories(copy.resolve("gds-tools/target/lib"));

@@ -7,16 +7,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** What a process that has ended left behind. */
+/** Exit status and output of a finished process. */
 record Run(int status, String out, String err) {
 
     private static final long LIMIT_SECONDS = 300;
 
     /**
-     * Runs a command to its end.
+     * Runs a command and waits for its end.
      *
-     * @param folder working folder; the two outputs are kept there too
-     * @param environment what to set; an empty value unsets
+     * @param folder working folder, which also receives the two outputs
+     * @param environment variables to set; an empty value removes the variable
      */
     static Run of(Path folder, Map<String, String> environment, List<String> command)
             throws IOException, InterruptedException {
@@ -26,7 +26,7 @@ record Run(int status, String out, String err) {
                 .directory(folder.toFile())
                 .redirectOutput(out.toFile())
                 .redirectError(err.toFile());
-        // Options that a CI machine sets for all JVMs are announced on standard error.
+        // The JVM reports these variables, which CI machines may set, on standard error.
         builder.environment().keySet().removeAll(List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"));
         environment.forEach((name, value) -> {
             if (value.isEmpty()) {

@@ -23,7 +23,10 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Each kind of bad input: one line on standard error, the documented status, nothing on standard output but the error. */
+/**
+ * Each kind of bad input prints one line on standard error, only the error on standard output, and the documented
+ * status.
+ */
 class BadInputTest {
     private interface Maker {
         void make(Path path) throws IOException;
@@ -34,17 +37,17 @@ class BadInputTest {
 
     static Stream<Arguments> brokenCheckpoints() {
         return Stream.of(
-                arguments("nothing there", (Maker) path -> {
+                arguments("a missing file", (Maker) path -> {
                 }, "FileNotFound"),
                 arguments("an empty file", (Maker) path -> Files.write(path, new byte[0]), "HeaderTooSmall"),
-                arguments("a text", (Maker) path -> Files.writeString(path, "this is no checkpoint"), "HeaderTooLarge"),
+                arguments("a text file", (Maker) path -> Files.writeString(path, "this is not a checkpoint"), "HeaderTooLarge"),
                 arguments("a header of 2^60 bytes", (Maker) path -> Files.write(path, header(1L << 60, "{}")),
                         "HeaderTooLarge"),
                 arguments("a header past the end", (Maker) path -> Files.write(path, header(5000, "{}")),
                         "InvalidHeaderLength"),
-                arguments("a header that is no JSON", (Maker) path -> Files.write(path, header(4, "nope")),
+                arguments("a header that is not JSON", (Maker) path -> Files.write(path, header(4, "nope")),
                         "InvalidHeaderDeserialization"),
-                arguments("an end that is missing", (Maker) BadInputTest::truncated, "MetadataIncompleteBuffer"),
+                arguments("a truncated file", (Maker) BadInputTest::truncated, "MetadataIncompleteBuffer"),
                 arguments("an empty folder", (Maker) Files::createDirectory, "NoCheckpoint"),
                 arguments("a missing shard", (Maker) BadInputTest::missingShard, "MissingShard"));
     }
@@ -71,7 +74,7 @@ class BadInputTest {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("brokenCheckpoints")
-    void aBrokenCheckpointIsStatusThree(String what, Maker maker, String rule) throws IOException {
+    void brokenCheckpointIsStatusThree(String what, Maker maker, String rule) throws IOException {
         Path path = folder.resolve("model.safetensors");
         maker.make(path);
 
@@ -87,7 +90,7 @@ class BadInputTest {
     }
 
     @Test
-    void theErrorObjectNamesTheTensorAndTheByte() throws IOException {
+    void errorObjectNamesTheTensorAndTheByte() throws IOException {
         String json = "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
                 + "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[6,10]}}";
         Path path = Files.write(folder.resolve("model.safetensors"), header(json.length(), json + "0123456789"));
@@ -103,11 +106,11 @@ class BadInputTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
                     load                               | Missing required parameter: 'PATH'
-                    load FILE --target gpu             | 'gpu' is no target: allowed are host and gpu:N
-                    load FILE --target gpu:-1          | 'gpu:-1' is no target
-                    load FILE --target cpu             | 'cpu' is no target
-                    load FILE --backend fast           | 'fast' is no backend: allowed are auto, compat, libcufile
-                    load FILE --tensor [               | '[' is no regular expression
+                    load FILE --target gpu             | 'gpu' is not a target: allowed are host and gpu:N
+                    load FILE --target gpu:-1          | 'gpu:-1' is not a target
+                    load FILE --target cpu             | 'cpu' is not a target
+                    load FILE --backend fast           | 'fast' is not a backend: allowed are auto, compat, libcufile
+                    load FILE --tensor [               | '[' is not a regular expression
                     load FILE --tensor                 | Missing required parameter for option '--tensor'
                     load FILE --quiet --quiet          | should be specified only once
                     load FILE FILE                     | Unmatched argument at index 2
@@ -127,18 +130,54 @@ class BadInputTest {
         assertThat(run.errorLine()).startsWith("gds: ").contains(expected);
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                    io /dev/zero                            | is not a regular file, so it cannot be a job file
+                    io -d host -f FILE --series /dev/zero   | has a line of more than 65536 characters
+                    plot /dev/zero -o FILE.svg              | is not a regular file, so it cannot be a result of gds io
+                    patterns --from /dev/zero               | is not a regular file, so it cannot be a result of gds pat
+                    io /                                    | is a folder, not a job file
+                    plot / -o FILE.svg                      | is a folder, not a result of gds io --json
+                    """)
+    void deviceAsInputIsStatusThree(String line, String expected) {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = gds(line.replace("FILE", file.toString()).split(" "));
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).startsWith("gds: /").contains(expected);
+    }
+
     @Test
-    void aTensorThatIsNotThereIsStatusThree() {
+    void jobFileOverTheSizeLimitIsStatusThree() throws IOException {
+        Path file = Files.write(folder.resolve("jobs.gdsio"), new byte[(1 << 20) + 1]);
+
+        assertThat(gds("io", file.toString()).errorLine()).contains("is larger than 1 MiB, so it cannot be a job file");
+    }
+
+    @Test
+    void errorObjectTruncatesALongTensorName() throws IOException {
+        String name = "n".repeat(300);
+        String json = "{\"%s\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[6,10]}}".formatted(name);
+        Path path = Files.write(folder.resolve("model.safetensors"), header(json.length(), json + "0123456789"));
+
+        JsonNode error = gds("load", path.toString(), "-t", "host", "--json").json().get("error");
+
+        assertThat(error.get("tensor").asText()).isEqualTo("n".repeat(255) + "…");
+    }
+
+    @Test
+    void unmatchedTensorPatternIsStatusThree() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = gds("load", file.toString(), "-t", "host", "--tensor", "no\\.such");
 
         assertThat(run.status()).isEqualTo(3);
-        assertThat(run.errorLine()).contains("'no\\.such' is found in none of its 7 tensors");
+        assertThat(run.errorLine()).contains("'no\\.such' matches none of its 7 tensors");
     }
 
     @Test
-    void aGpuThatIsNotThereIsStatusFour() {
+    void missingGpuIsStatusFour() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = gds("load", file.toString(), "--target", "gpu:4095", "--json");
@@ -149,7 +188,7 @@ class BadInputTest {
     }
 
     @Test
-    void aBackendThatCannotServeIsStatusFour() {
+    void unavailableBackendIsStatusFour() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = GdsRun.gds(
@@ -167,7 +206,7 @@ class BadInputTest {
                     {"properties":                             | cufile.json
                     [1, 2]                                     | cufile.json
                     """)
-    void aBrokenConfigurationFileIsStatusThreeForEveryCommand(String text, String expected) throws IOException {
+    void brokenConfigurationFileIsStatusThree(String text, String expected) throws IOException {
         Path config = Files.writeString(folder.resolve("cufile.json"), text);
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
         Map<String, String> environment = Map.of("CUFILE_ENV_PATH_JSON", config.toString());
@@ -185,7 +224,7 @@ class BadInputTest {
     }
 
     @Test
-    void aConfigurationFileThatIsAFolderIsStatusThree() {
+    void folderAsConfigurationFileIsStatusThree() {
         GdsRun run = GdsRun.gds(Map.of("CUFILE_ENV_PATH_JSON", folder.toString()), () -> false, "check", "--json");
 
         assertThat(run.status()).isEqualTo(3);
@@ -194,7 +233,7 @@ class BadInputTest {
     }
 
     @Test
-    void aVariableOutOfRangeIsStatusThree() {
+    void variableOutOfRangeIsStatusThree() {
         GdsRun run = GdsRun.gds(Map.of("CUFILE_ALLOW_COMPAT_MODE", "perhaps"), () -> false, "check");
 
         assertThat(run.status()).isEqualTo(3);

@@ -43,10 +43,10 @@ class CheckCommandTest {
     }
 
     @Test
-    void withoutADriverTheReasonIsGiven() {
+    void missingDriverHasAReason() {
         JsonNode driver = gds("check", "--json").json().get("driver");
 
-        // A machine has a driver with its version, or a reason with its remedy: never neither.
+        // There is either a driver with its version, or a reason with its remedy.
         assertThat(driver.get("available").asBoolean()).isEqualTo(!driver.get("cudaVersion").isNull());
         assertThat(driver.get("available").asBoolean()).isEqualTo(driver.get("reason").isNull());
     }
@@ -76,7 +76,7 @@ class CheckCommandTest {
     }
 
     @Test
-    void aPathIsShownWithItsFileSystemAndWhatServesIt() throws IOException {
+    void pathIsShownWithFileSystemAndIoPath() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[10_000]);
 
         GdsRun run = gds("check", file.toString(), folder.toString(), "--json");
@@ -93,7 +93,7 @@ class CheckCommandTest {
         assertThat(path.get("kind").asText()).isEqualTo("file");
         assertThat(path.get("ioPath").asText()).startsWith("COMPAT_");
         assertThat(path.get("reason").asText()).isNotEmpty();
-        assertThat(Files.list(folder)).as("nothing is left behind").containsExactly(file);
+        assertThat(Files.list(folder)).as("no files remain").containsExactly(file);
         assertThat(gds("check", file.toString()).out())
                 .contains(file.toString())
                 .containsPattern("file system +\\S+ on /")
@@ -101,7 +101,7 @@ class CheckCommandTest {
     }
 
     @Test
-    void aPathSaysWhichBackendServesItAndWhyNotTheLibrary() throws IOException {
+    void pathNamesItsBackendAndWhyNotLibcufile() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[10_000]);
         Path shared = Path.of("/dev/shm");
 
@@ -120,7 +120,7 @@ class CheckCommandTest {
     }
 
     @Test
-    void aForcedCompatModeIsGivenAsTheReason() throws IOException {
+    void forcedCompatModeIsGivenAsTheReason() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[10]);
 
         GdsRun run = GdsRun.gds(
@@ -131,7 +131,7 @@ class CheckCommandTest {
     }
 
     @Test
-    void aPathThatIsNotThereIsStatusThree() {
+    void missingPathIsStatusThree() {
         Path missing = folder.resolve("missing");
 
         GdsRun run = gds("check", folder.toString(), missing.toString(), "--json");
@@ -147,11 +147,11 @@ class CheckCommandTest {
         String out = gds("check", "-v").out();
 
         List<String> keys = CuFileConfig.defaults().values().stream().map(value -> value.key().name()).toList();
-        assertThat(out).contains(keys).contains("looked in /");
+        assertThat(out).contains(keys).contains("searched /");
     }
 
     @Test
-    void whatAScriptRequiresAndIsNotThereIsStatusFour() {
+    void missingRequirementIsStatusFour() {
         assertThat(gds("check", "--require", "odirect", "/dev/shm", "-q").errorLine())
                 .isEqualTo("gds: required: /dev/shm has no direct I/O");
         assertThat(gds("check", "--require", "gpu,odirect", "/dev/shm", "-q").status()).isEqualTo(4);
@@ -159,7 +159,7 @@ class CheckCommandTest {
     }
 
     @Test
-    void thePrintedConfigurationIsReadBackAsTheDefaults() throws IOException {
+    void printedConfigurationEqualsTheDefaults() throws IOException {
         GdsRun run = gds("check", "--print-config");
 
         assertThat(run.status()).isZero();

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What only a process of its own shows: its status, its signals, the purity of its standard output. */
+/** Behaviour that only a child process shows: exit status, signals, and the content of standard output. */
 class ChildJvmTest {
     private static final long PATIENCE_SECONDS = 300;
 
@@ -53,7 +53,7 @@ class ChildJvmTest {
     }
 
     @Test
-    void standardOutputHoldsTheObjectAndNothingElse() throws IOException, InterruptedException {
+    void standardOutputHoldsOnlyTheObject() throws IOException, InterruptedException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = run("load", file.toString(), "--target", "host", "--verify", "--digest", "--json");
@@ -65,12 +65,12 @@ class ChildJvmTest {
         for (JsonNode tensor : tensors) {
             named = tensor.get("name").asText().equals(TestCheckpoints.UNICODE) ? tensor : named;
         }
-        assertThat(named).as("a name beyond ASCII survives").isNotNull();
+        assertThat(named).as("a non-ASCII name is preserved").isNotNull();
         assertThat(named.get("sha256").asText()).isEqualTo(TestCheckpoints.digests(file).get(TestCheckpoints.UNICODE));
     }
 
     @Test
-    void aStatusReachesTheParent() throws IOException, InterruptedException {
+    void exitStatusReachesTheParent() throws IOException, InterruptedException {
         GdsRun run = run("load", folder.resolve("missing").toString(), "--json");
 
         assertThat(run.status()).isEqualTo(3);
@@ -80,15 +80,15 @@ class ChildJvmTest {
 
     @ParameterizedTest
     @CsvSource({"INT, 130", "TERM, 143"})
-    void aSignalDuringTheDemoRemovesTheCheckpoint(String signal, int status) throws IOException, InterruptedException {
+    void signalDuringTheDemoDeletesTheCheckpoint(String signal, int status) throws IOException, InterruptedException {
         assumeFalse(isIgnoredHere(status - 128), "a background job: the shell has it ignore SIG" + signal);
         Path err = folder.resolve("stderr");
         Path work = Files.createDirectory(folder.resolve("work"));
         Process process = gds("demo", "--size", "256M", "--dir", work.toString()).redirectError(err.toFile()).start();
         try (BufferedReader out =
                 new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
-            // Written once the folder is there, before 256 MiB are.
-            assertThat(out.readLine()).contains("making").contains(work.toString());
+            // The demo prints this line after it creates the folder and before it writes 256 MiB.
+            assertThat(out.readLine()).contains("creating").contains(work.toString());
 
             assertThat(new ProcessBuilder("kill", "-" + signal, Long.toString(process.pid())).start().waitFor())
                     .isZero();
@@ -102,7 +102,7 @@ class ChildJvmTest {
         assertThat(err).isEmptyFile();
     }
 
-    /** Whether this process, and with it its children, ignores a signal from its start on. */
+    /** True if this process, and therefore its children, ignore a signal. */
     private static boolean isIgnoredHere(int signal) throws IOException {
         String mask = Files.readAllLines(Path.of("/proc/self/status"))
                 .stream()
@@ -115,7 +115,7 @@ class ChildJvmTest {
     }
 
     @Test
-    void aResultThatCannotBeWrittenIsStatusFour() throws IOException, InterruptedException {
+    void unwritableResultIsStatusFour() throws IOException, InterruptedException {
         Path err = folder.resolve("stderr");
 
         Process process = gds("--version").redirectOutput(new File("/dev/full")).redirectError(err.toFile()).start();
@@ -126,7 +126,7 @@ class ChildJvmTest {
     }
 
     @Test
-    void aReaderThatGoesAwayIsNoStackTrace() throws IOException, InterruptedException {
+    void closedReaderCausesNoStackTrace() throws IOException, InterruptedException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
         Path err = folder.resolve("stderr");
 

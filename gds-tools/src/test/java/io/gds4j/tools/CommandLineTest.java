@@ -42,7 +42,7 @@ class CommandLineTest {
     }
 
     @Test
-    void helpNamesEveryCommandAndOnlyThoseThatExist() {
+    void helpNamesExactlyTheCommands() {
         GdsRun run = gds("--help");
 
         assertThat(run.status()).isZero();
@@ -65,7 +65,7 @@ class CommandLineTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    ''                        | say what to do
+                    ''                        | a command is missing
                     frobnicate                | unknown command 'frobnicate'
                     --no-such-option          | Unknown option: '--no-such-option'
                     help nothing              | no help on 'nothing'
@@ -79,7 +79,7 @@ class CommandLineTest {
     }
 
     @Test
-    void helpOnACommandIsItsUsage() {
+    void helpOnACommandShowsItsUsage() {
         GdsRun run = gds("help", "load");
 
         assertThat(run.out()).isEqualTo(gds("load", "--help").out()).contains("--target").contains("Examples:");
@@ -87,7 +87,7 @@ class CommandLineTest {
     }
 
     @Test
-    void helpTextsAreWrittenForEightyColumns() {
+    void helpTextsFitEightyColumns() {
         for (String command : new String[]{"demo", "load", "check", "sample", "patterns", "help"}) {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
@@ -95,12 +95,12 @@ class CommandLineTest {
     }
 
     @Test
-    void anArgumentWithAnAtSignIsAPathLikeAnyOther() {
+    void argumentWithAtSignIsAPath() {
         assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: FileNotFound: no such file or folder");
     }
 
     @Test
-    void anEmptyPathIsWrongUsage() {
+    void emptyPathIsWrongUsage() {
         GdsRun run = gds("load", "");
 
         assertThat(run.status()).isEqualTo(2);
@@ -122,7 +122,7 @@ class CommandLineTest {
     }
 
     @Test
-    void anInternalErrorAsksForAReportAndShowsWhereItHappened() {
+    void internalErrorShowsAStackTraceAndAsksForAReport() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = GdsRun.gds(Map.of(), () -> {

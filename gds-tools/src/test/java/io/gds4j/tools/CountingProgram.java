@@ -9,7 +9,7 @@ import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.nio.file.Path;
 
-/** A program of somebody else's that counts: reads its file once, says so, and stays until its standard input ends. */
+/** A foreign program with statistics: reads a file once, prints a line, and waits until standard input ends. */
 final class CountingProgram {
     private CountingProgram() {
     }
@@ -24,7 +24,7 @@ final class CountingProgram {
             handle.read(memory.range(), 0);
             System.out.println("ready");
             while (System.in.read() >= 0) {
-                // stays
+                // waits
             }
         }
     }

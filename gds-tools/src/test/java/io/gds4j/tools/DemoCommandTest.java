@@ -18,7 +18,7 @@ class DemoCommandTest {
     private Path folder;
 
     @Test
-    void makesLoadsVerifiesComparesAndRemoves() {
+    void createsLoadsVerifiesComparesAndDeletes() {
         GdsRun run = gds("demo", "--size", "3M", "--dir", folder.toString(), "--json");
 
         assertThat(run.status()).isZero();
@@ -38,24 +38,24 @@ class DemoCommandTest {
     }
 
     @Test
-    void aPersonReadsTheComparison() {
+    void textShowsTheComparison() {
         GdsRun run = gds("demo", "--size", "2M", "--dir", folder.toString());
 
         assertThat(run.status()).isZero();
         assertThat(run.err()).isEmpty();
         assertThat(run.out())
-                .containsPattern("making +" + folder)
+                .containsPattern("creating +" + folder)
                 .containsPattern("gds4j +\\S+ s +\\S+ [MG]B/s")
                 .containsPattern("FileChannel +\\S+ s +\\S+ [MG]B/s")
                 .containsPattern("\\d\\.\\d\\d times as fast")
                 .containsPattern("verified +every byte of \\d+ tensors")
                 .contains("staging")
-                .containsPattern("removed +" + folder);
+                .containsPattern("deleted +" + folder);
     }
 
     @Test
-    void aFailureRemovesTheCheckpointToo() {
-        // The second question whether progress may be drawn comes after the file was made.
+    void failureDeletesTheCheckpoint() {
+        // The command queries the terminal for the second time after it created the file.
         GdsRun run = GdsRun.gds(
                 Map.of(), GdsRun.onQuestion(2, () -> truncateIn(folder)), "demo", "--size", "2M", "--dir",
                 folder.toString(), "--json");
@@ -77,7 +77,7 @@ class DemoCommandTest {
     }
 
     @Test
-    void theFolderHasToBeThere() throws IOException {
+    void missingFolderIsBadInput() throws IOException {
         Path missing = folder.resolve("missing");
         Path file = Files.createFile(folder.resolve("file"));
 

@@ -22,12 +22,12 @@ record GdsRun(int status, String out, String err) {
     private static final ObjectMapper STRICT =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
-    /** Runs in this JVM, no terminal attached. */
+    /** Runs in this JVM without a terminal. */
     static GdsRun gds(String... args) {
         return gds(Map.of(), () -> false, args);
     }
 
-    /** Answers the question whether a person watches: never, but the {@code number}th time does something first. */
+    /** A terminal query that answers no. Before the {@code number}th answer it runs an action. */
     static BooleanSupplier onQuestion(int number, Runnable action) {
         AtomicInteger asked = new AtomicInteger();
         return () -> {
@@ -52,7 +52,7 @@ record GdsRun(int status, String out, String err) {
         return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
     }
 
-    /** Standard output, which must be one JSON object on one line and nothing else. */
+    /** Parses standard output, which must be exactly one line with one JSON object. */
     JsonNode json() {
         assertThat(out).endsWith("\n");
         assertThat(out.lines()).hasSize(1);
@@ -66,7 +66,7 @@ record GdsRun(int status, String out, String err) {
         }
     }
 
-    /** Standard error, which must be a single line. */
+    /** Returns standard error, which must be a single line. */
     String errorLine() {
         List<String> lines = err.lines().toList();
         assertThat(lines).as("standard error").hasSize(1);

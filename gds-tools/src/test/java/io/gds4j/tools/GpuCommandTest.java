@@ -34,7 +34,7 @@ class GpuCommandTest {
     }
 
     @Test
-    void digestsInGpuMemoryAreThoseOfTheFile() throws IOException {
+    void digestsInGpuMemoryMatchTheFile() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = gds("load", file.toString(), "--target", "gpu:0", "--verify", "--digest", "--json");
@@ -50,7 +50,7 @@ class GpuCommandTest {
     }
 
     @Test
-    void theDemoTakesTheGpuByItself() {
+    void demoUsesTheGpuByDefault() {
         GdsRun run = gds("demo", "--size", "64M", "--dir", folder.toString(), "--json");
 
         assertThat(run.status()).as(run.err()).isZero();

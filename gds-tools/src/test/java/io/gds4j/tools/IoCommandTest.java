@@ -31,7 +31,7 @@ class IoCommandTest {
         file = folder.resolve("data");
     }
 
-    /** On host memory, without warm-up. */
+    /** Runs on host memory, without warm-up. */
     private static GdsRun io(String... words) {
         List<String> line = new ArrayList<>(List.of("io", "-d", "host", "--warm-up", "0"));
         line.addAll(List.of(words));
@@ -49,7 +49,7 @@ class IoCommandTest {
     }
 
     @Test
-    void aSeriesRunsItsLinesOneAfterTheOtherAndGoesOnAfterAFailure() throws IOException {
+    void seriesContinuesAfterAFailedLine() throws IOException {
         writePattern();
         Path lines = Files.writeString(folder.resolve("lines"), "-i 64K\n\n -i 2M \n-w 2 -i 128K");
 
@@ -68,7 +68,7 @@ class IoCommandTest {
     }
 
     @Test
-    void theObjectHasEveryFieldOfTheContract() {
+    void jsonHasEveryFieldOfTheContract() {
         writePattern();
 
         JsonNode json = onFile("-i 64K -w 2 --json").json();
@@ -103,7 +103,7 @@ class IoCommandTest {
             "0, 0, GPUD", "0, 1, GPUD", "0, 2, GPUD", "0, 3, GPUD", "1, 0, CPUONLY", "1, 3, CPUONLY", "2, 0, CPU_GPU",
             "2, 1, CPU_GPU", "3, 2, CPU_ASYNC_GPU", "3, 1, CPU_ASYNC_GPU", "4, 0, CPU_CACHED_GPU",
             "4, 1, CPU_CACHED_GPU"})
-    void everyWayMovesAndVerifiesTheSameBytes(int transfer, int operation, String name) {
+    void everyTransferTypeVerifies(int transfer, int operation, String name) {
         writePattern();
 
         GdsRun run = onFile("-s 1M -i 48K -w 3 -V -x %d -I %d --json".formatted(transfer, operation));
@@ -117,7 +117,7 @@ class IoCommandTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"-i 64K", "-i 64K -x 1", "-i 1M -x 2", "-i 64K -O 1 -w 4", "-i 100K -m 3"})
-    void aPlantedByteIsFound(String options) throws IOException {
+    void wrongByteIsFound(String options) throws IOException {
         writePattern();
         int place = 777_777;
         try (RandomAccessFile planted = new RandomAccessFile(file.toFile(), "rw")) {
@@ -135,7 +135,7 @@ class IoCommandTest {
     }
 
     @Test
-    void aPatternOfAnotherSeedDiffers() {
+    void patternOfAnotherSeedDiffers() {
         writePattern();
 
         assertThat(onFile("-V -i 64K -k 2").status()).isEqualTo(5);
@@ -143,7 +143,7 @@ class IoCommandTest {
     }
 
     @Test
-    void theSameSeedWritesTheSameFile() throws IOException {
+    void sameSeedWritesTheSameFile() throws IOException {
         String line = "-s 1M -I 3 -i 10K -R -F -U -k ";
         byte[] first = written(line + 7);
 
@@ -169,7 +169,7 @@ class IoCommandTest {
     }
 
     @Test
-    void aSeriesOfSizesHasAResultEach() {
+    void everySizeOfASeriesHasAResult() {
         writePattern();
 
         JsonNode json = onFile("-i 4K:64K:*4 --json").json();
@@ -183,7 +183,7 @@ class IoCommandTest {
     }
 
     @Test
-    void threadsThatShareAFileAreToldHowFairItWas() {
+    void sharedFileReportsFairness() {
         writePattern();
 
         assertThat(onFile("-i 64K -w 4 --json").json().get("fairness").asDouble()).isBetween(0.0, 1.0);
@@ -194,7 +194,7 @@ class IoCommandTest {
     @ValueSource(
             strings = {"--policy auto", "--policy direct", "--policy buffered -O 1", "--mixed", "--mixed --drop -O 1",
                     "--cold --drop", "-x 6 -B 8 --io-uring --policy direct"})
-    void whateverThePageCacheHoldsAndMayServeTheBytesAreTheSame(String options) {
+    void cacheStatesAndPoliciesReadTheSameBytes(String options) {
         writePattern();
 
         GdsRun run = onFile("-i 64K -V --json " + options);
@@ -208,14 +208,14 @@ class IoCommandTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"--policy fast", "--cold --mixed", "--hot --mixed", "--cold --hot"})
-    void statesAndPoliciesThatCannotBeAreWrongUsage(String options) {
+    void contradictoryCacheOptionsAreWrongUsage(String options) {
         writePattern();
 
         assertThat(onFile("-i 64K " + options).status()).isEqualTo(2);
     }
 
     @Test
-    void aFilePerThreadIsWrittenInAFolder() {
+    void folderHoldsOneFilePerThread() {
         GdsRun run = io("-D", folder.toString(), "-w", "3", "-s", "256K", "-i", "64K", "-I", "1", "-V", "--json");
 
         assertThat(run.status()).as(run.err()).isZero();
@@ -226,10 +226,10 @@ class IoCommandTest {
     }
 
     @Test
-    void aRunLastsAsLongAsAsked() {
+    void runLastsAsLongAsRequested() {
         writePattern();
         long operations = 0;
-        // In a short time a slow machine may read the file once alone.
+        // A slow machine may complete only one pass in this time.
         for (double asked = 0.05; asked < 30 && operations < 2; asked *= 2) {
             JsonNode json = onFile("-i 1M -T " + asked + " --json").json();
             assertThat(json.get("seconds").asDouble()).isGreaterThanOrEqualTo(asked);
@@ -239,7 +239,7 @@ class IoCommandTest {
     }
 
     @Test
-    void aMixReadsAndWrites() throws IOException {
+    void mixReadsAndWrites() throws IOException {
         Files.write(file, new byte[SIZE]);
 
         GdsRun run = onFile("-I 2 -M 50 -i 4K -R -s 1M --json");
@@ -254,7 +254,7 @@ class IoCommandTest {
     }
 
     @Test
-    void gdsiosLineIsGdsiosLine() {
+    void gdsioFormatPrintsTheLineOfGdsio() {
         writePattern();
 
         GdsRun run = onFile("-i 64K -w 2 --gdsio-format");
@@ -266,7 +266,7 @@ class IoCommandTest {
     }
 
     @Test
-    void jobsOfAFileRunTogetherAndAreShownApart() throws IOException {
+    void jobsRunTogetherAndAreShownSeparately() throws IOException {
         writePattern();
         Path jobs = Files.writeString(folder.resolve("rw.gdsio"), """
                 [global]
@@ -297,14 +297,14 @@ class IoCommandTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
                     [job1]\\nrw=frobnicate   | jobs:2: rw=frobnicate
-                    bs=1M                   | jobs:1: 'bs=1M' stands before
+                    bs=1M                   | jobs:1: 'bs=1M' precedes
                     [job1]\\nnonsense=1      | jobs:2: unknown key 'nonsense'
                     [job1]\\njust a word     | jobs:2: 'just a word'
                     [job1]\\nbs=much         | [job1]: Invalid value
-                    [job1]\\nbs=1M           | [job1]: say which file
+                    [job1]\\nbs=1M           | [job1]: no file given
                     [global]                | has no job
                     """)
-    void aWrongJobFileIsStatusThreeAndSaysWhere(String text, String expected) throws IOException {
+    void wrongJobFileIsStatusThreeAndNamesTheLine(String text, String expected) throws IOException {
         Path jobs = Files.writeString(folder.resolve("jobs"), text.replace("\\n", "\n"));
 
         GdsRun run = gds("io", jobs.toString());
@@ -318,21 +318,21 @@ class IoCommandTest {
                     -x 9               | -x 9: allowed is 0 to 7
                     -I 4               | -I 4: allowed is 0 to 3
                     -w 0               | -w 0: allowed is 1 to 1024
-                    -i 0               | an I/O size is 1 byte or more
-                    -i 1M:4K:1K        | the largest size is below
+                    -i 0               | an I/O size must be 1 byte or more
+                    -i 1M:4K:1K        | the largest size is less than
                     -i 4K:1G:4K        | more than 256 sizes
                     -i 1:2             | MIN:MAX:STEP
                     -T 0               | -T 0.0: allowed is more than 0
                     -D x               | -f and -D exclude each other
-                    -I 1               | say how much to write
-                    -U                 | -U goes with -I 2 and 3
-                    -V -R              | -V writes a pattern of its own
+                    -I 1               | no size to write given
+                    -U                 | -U requires -I 2 or 3
+                    -V -R              | -V writes its own pattern
                     --cold --hot       | exclude each other
-                    -m 0               | -m 0 is memory of a GPU
-                    -x 1 -m 3          | -m 3 goes with
+                    -m 0               | -m 0 is GPU memory
+                    -x 1 -m 3          | -m 3 requires
                     -i 2M              | larger than the 1048576 bytes
                     -w 8 -i 512K       | -w 8: threads share 2 requests
-                    --backend nvidia   | is no backend
+                    --backend nvidia   | is not a backend
                     """)
     void wrongOptionsAreOneLineAndStatusTwo(String options, String expected) throws IOException {
         Files.write(file, new byte[SIZE]);
@@ -344,13 +344,13 @@ class IoCommandTest {
     }
 
     @Test
-    void readingWhatIsNotThereSaysHowToWriteIt() throws IOException {
+    void missingDataNamesTheCommandThatWritesIt() throws IOException {
         assertThat(onFile("-i 4K").status()).isEqualTo(3);
         assertThat(onFile("-i 4K").errorLine()).contains("no such file").contains("-I 1");
         Files.write(file, new byte[5000]);
         assertThat(onFile("-i 4K -s 8K").status()).isEqualTo(3);
-        assertThat(onFile("-i 4K -s 8K").errorLine()).contains("has 5000 bytes, 8192 are to be read");
-        assertThat(file).as("nothing was written").hasSize(5000);
+        assertThat(onFile("-i 4K -s 8K").errorLine()).contains("has 5000 bytes, but the job reads 8192");
+        assertThat(file).as("unchanged").hasSize(5000);
     }
 
     @Test
@@ -364,7 +364,7 @@ class IoCommandTest {
     }
 
     @Test
-    void batchesMoveTheBytesOrSayThatTheyAreNotBuilt() {
+    void batchesVerifyOrAreNotImplemented() {
         writePattern();
 
         GdsRun run = onFile("-x 6 -B 8 -i 16K -V --json");
@@ -378,7 +378,7 @@ class IoCommandTest {
     }
 
     @Test
-    void bytesAreRightWhateverCacheAndMemoryWere() {
+    void everyCacheAndMemoryStateVerifies() {
         writePattern();
 
         assertThat(onFile("-i 64K --cold -V").status()).isZero();

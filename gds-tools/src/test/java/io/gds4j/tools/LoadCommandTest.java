@@ -71,7 +71,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void digestsAreThoseOfTheFilesByteRanges() throws IOException {
+    void digestsMatchByteRangesOfTheFile() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         JsonNode json = gds("load", file.toString(), "--target", "host", "--digest", "--json").json();
@@ -87,7 +87,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void aShardedCheckpointIsLoadedThroughItsFolderOrItsIndex() throws IOException {
+    void shardedCheckpointLoadsByFolderOrIndex() throws IOException {
         TestCheckpoints.sharded(folder);
         Map<String, String> expected = new HashMap<>();
         for (int shard = 1; shard <= 2; shard++) {
@@ -105,7 +105,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void onlyTensorsWhoseNameIsFoundAreLoaded() throws IOException {
+    void onlyTensorsWithMatchingNamesAreLoaded() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         JsonNode json =
@@ -121,7 +121,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void listReadsHeadersOnly() throws IOException {
+    void listReadsOnlyHeaders() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
         byte[] before = Files.readAllBytes(file);
 
@@ -140,7 +140,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void aPersonReadsWhatWasLoadedHowFastAndWhichWay() {
+    void textShowsSizeSpeedAndIoPath() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = gds("load", file.toString(), "--target", "host", "--verify");
@@ -165,10 +165,10 @@ class LoadCommandTest {
     }
 
     @Test
-    void aDifferenceIsStatusFiveAndNamesTheTensor() throws IOException {
+    void differenceIsStatusFiveAndNamesTheTensor() throws IOException {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
-        // The second question whether progress may be drawn comes between loading and verifying.
+        // The command queries the terminal for the second time between loading and verification.
         GdsRun run = GdsRun.gds(Map.of(), GdsRun.onQuestion(2, () -> flipLastByte(file)), "load", file.toString(), "-t",
                 "host", "--verify", "--json");
 
@@ -179,7 +179,7 @@ class LoadCommandTest {
     }
 
     @Test
-    void aFileThatShrinksAfterItsHeaderWasReadIsStatusThree() {
+    void fileTruncatedAfterItsHeaderIsStatusThree() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
         GdsRun run = GdsRun.gds(Map.of(), GdsRun.onQuestion(1, () -> truncate(file)), "load", file.toString(), "-t",

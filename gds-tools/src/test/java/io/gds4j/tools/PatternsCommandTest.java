@@ -17,7 +17,7 @@ class PatternsCommandTest {
     private Path folder;
 
     @Test
-    void theFirstThreeAreComparedBySizeAndDrawn() throws IOException {
+    void firstThreePatternsAreComparedAndDrawn() throws IOException {
         Path chart = folder.resolve("patterns.svg");
 
         GdsRun run = gds("patterns", "--memory", "host", "-s", "1M", "-i", "64K:256K:*4", "-r", "2", "--dir",
@@ -30,11 +30,11 @@ class PatternsCommandTest {
                 .contains("median of 2, verified", "chart: " + chart);
         assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1.049 MB by COMPAT_",
                 ", median of 2<");
-        assertThat(Files.list(folder)).as("nothing else is left").containsExactly(chart);
+        assertThat(Files.list(folder)).as("no other files remain").containsExactly(chart);
     }
 
     @Test
-    void anyPatternsMayBeComparedAndJsonHasEveryPoint() {
+    void chosenPatternsAreComparedAsJson() {
         JsonNode json = gds("patterns", "-p", "2,6", "--memory", "host", "-s", "256K", "-i", "16K", "-r", "1", "--dir",
                 folder.toString(), "--json").json();
 
@@ -46,7 +46,7 @@ class PatternsCommandTest {
     }
 
     @Test
-    void batchesHaveSmallRequestsAlone() {
+    void batchPatternUsesOnlySmallRequests() {
         JsonNode results =
                 gds("patterns", "-p", "2,6", "--memory", "host", "-s", "512K", "-i", "64K:256K:*4", "-r", "1",
                         "--dir", folder.toString(), "--json").json().get("results");
@@ -56,14 +56,14 @@ class PatternsCommandTest {
     }
 
     @Test
-    void statisticsAreOfAllRunsOfAPattern() {
+    void statisticsCoverAllRunsOfAPattern() {
         String[] line = {"patterns", "-p", "1,2", "--memory", "host", "-s", "256K", "-i", "64K", "-r", "2", "--dir",
                 folder.toString(), "--stats"};
         GdsRun run = gds(line);
 
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out()).contains("SESSION of pattern-1 (compat)", "SESSION of pattern-2 (compat)",
-                // three runs with the warm-up, each of two rounds of four requests
+                // three runs, one of them the warm-up, each with two rounds of four requests
                 "\nRead: ok = 24 err = 0", "\nBufRegister: ok = 24 err = 0", "\nBufRegister: ok = 3 err = 0");
         assertThat(gds("patterns", "-p", "2", "--memory", "host", "-s", "64K", "-i", "64K", "-r", "1", "--dir",
                 folder.toString(), "--stats", "--json").json().get("stats").get("pattern-2").get("read_ops").get("ok")
@@ -71,7 +71,7 @@ class PatternsCommandTest {
     }
 
     @Test
-    void anEarlierResultIsShownAndDrawnElsewhere() throws IOException {
+    void earlierResultIsShownAndDrawn() throws IOException {
         String printed = gds("patterns", "-p", "2,3", "--memory", "host", "-s", "128K", "-i", "16K:64K:*4", "-r", "1",
                 "--dir", folder.toString(), "--json").out();
         Path result = Files.writeString(folder.resolve("result.json"), printed);
@@ -83,13 +83,13 @@ class PatternsCommandTest {
         assertThat(chart).isNotEmptyFile();
         Files.writeString(result, "{\"schema\":\"gds4j.io/1\"}");
         assertThat(gds("patterns", "--from", result.toString()).errorLine())
-                .isEqualTo("gds: " + result + ": is not what gds patterns --json prints");
+                .isEqualTo("gds: " + result + ": is not output of gds patterns --json");
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             patterns -p 8           | there is no pattern 8
-            patterns -p 6 -i 1M     | pattern 6 is about small requests: --io has to begin at 64K or below
+            patterns -p 6 -i 1M     | pattern 6 uses small requests: --io must start at 64K or less
             patterns -r 0           | --rounds is 0, allowed: 1 to 99
             patterns -o chart.gif   | a chart's name ends in .svg or .png
             patterns --memory flash | --memory is 'flash'

@@ -34,7 +34,7 @@ class PlotCommandTest {
     }
 
     @Test
-    void aPngIsAnImageWithALineForEachResult() throws IOException {
+    void pngHasALineForEachResult() throws IOException {
         Path first = result("first.json", RESULT);
         Path second = result("second.json", RESULT.replace("9000000000", "5000000000"));
         Path chart = folder.resolve("chart.png");
@@ -59,7 +59,7 @@ class PlotCommandTest {
     }
 
     @Test
-    void anSvgIsXmlWithALineForEachResult() throws Exception {
+    void svgIsXmlWithALineForEachResult() throws Exception {
         Path file = result("result.json", RESULT);
         Path chart = folder.resolve("chart.svg");
 
@@ -76,7 +76,7 @@ class PlotCommandTest {
     }
 
     @Test
-    void whatGdsIoPrintsIsDrawn() throws IOException {
+    void outputOfGdsIoIsDrawn() throws IOException {
         Path data = Files.write(folder.resolve("data"), new byte[1 << 18]);
         GdsRun measured = gds(
                 "io", "-f", data.toString(), "-d", "host", "-i", "4K:64K:*2", "--warm-up", "0", "--json");
@@ -90,13 +90,13 @@ class PlotCommandTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    not json                              | line 1 is no JSON
-                    {"schema":"gds4j.load/1"}             | is not what gds io --json prints
+                    not json                              | line 1 is not JSON
+                    {"schema":"gds4j.load/1"}             | is not output of gds io --json
                     {"schema":"gds4j.io/1"}               | has no results
-                    {"schema":"gds4j.io/1","error":{"message":"no luck"}} | of a run that failed: no luck
+                    {"schema":"gds4j.io/1","error":{"message":"no luck"}} | is the output of a failed run: no luck
                     {"schema":"gds4j.io/1","results":[{"ioSize":4096}]}   | without size, throughput or latency
                     """)
-    void aFileThatIsNoResultIsStatusThree(String text, String expected) throws IOException {
+    void otherFileIsStatusThree(String text, String expected) throws IOException {
         Path file = result("bad.json", text);
         Path chart = folder.resolve("chart.svg");
 

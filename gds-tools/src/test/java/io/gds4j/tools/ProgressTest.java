@@ -25,7 +25,7 @@ class ProgressTest {
     }
 
     @Test
-    void aTerminalSeesABarThatIsWipedAtTheEnd() {
+    void barOnATerminalIsErasedAtTheEnd() {
         GdsRun run = load(Map.of("TERM", "xterm", "COLUMNS", "72"), true);
 
         assertThat(run.err()).contains("loading").contains("100%").endsWith("\r").doesNotContain("\n");
@@ -34,18 +34,18 @@ class ProgressTest {
     }
 
     @Test
-    void noColorMeansNoEscapeSequences() {
+    void noColorExcludesEscapeSequences() {
         assertThat(load(Map.of("TERM", "xterm", "NO_COLOR", "1"), true).err()).doesNotContain("\u001b");
     }
 
     @ParameterizedTest
     @CsvSource({"xterm, false, --verify", "dumb, true, --verify", "xterm, true, --quiet", "xterm, true, --no-progress"})
-    void thereIsNoneInAPipeOnADumbTerminalOrWhenDeclined(String term, boolean terminal, String option) {
+    void pipeDumbTerminalAndOptionsDisableTheBar(String term, boolean terminal, String option) {
         assertThat(load(Map.of("TERM", term), terminal, option).err()).isEmpty();
     }
 
     @Test
-    void jsonAndProgressGoTogether() {
+    void jsonAllowsProgress() {
         GdsRun run = load(Map.of("TERM", "xterm"), true, "--json");
 
         assertThat(run.err()).contains("loading");

@@ -23,7 +23,7 @@ class SampleCommandTest {
     private Path folder;
 
     @Test
-    void theListNamesEverySample() {
+    void listNamesEverySample() {
         GdsRun run = gds("sample", "--list");
 
         assertThat(run.status()).isZero();
@@ -33,7 +33,7 @@ class SampleCommandTest {
     }
 
     @Test
-    void aSampleSaysWhatItMovedByWhichPathAndWhatThereIsToLearnAndLeavesNothingBehind() throws IOException {
+    void sampleShowsBytesPathAndLessonAndLeavesNoFiles() throws IOException {
         GdsRun run = gds("sample", "pattern-2", "--memory", "host", "--size", "1M", "--dir", folder.toString());
 
         assertThat(run.status()).isZero();
@@ -58,7 +58,7 @@ class SampleCommandTest {
     }
 
     @Test
-    void severalSamplesAreOneObject() {
+    void severalSamplesPrintOneObject() {
         JsonNode json = gds("sample", "pattern-1", "pattern-2", "--memory", "host", "--size", "64K",
                 "--dir", folder.toString(), "--json").json();
 
@@ -67,7 +67,7 @@ class SampleCommandTest {
     }
 
     @Test
-    void statisticsOfASampleFollowItAndAreInTheObject() throws IOException {
+    void statisticsOfASampleAreInTextAndObject() throws IOException {
         String[] line = {"sample", "pattern-1", "driver-settings", "--memory", "host", "--size", "256K", "--io", "64K",
                 "--dir", folder.toString(), "--stats"};
         GdsRun run = gds(line);
@@ -88,7 +88,7 @@ class SampleCommandTest {
     }
 
     @Test
-    void aBackendThatCannotServeHereIsOneLineAndNotOneForEverySample() {
+    void unavailableBackendIsReportedOnce() {
         assumeThat(CudaDriver.detect()).as("a machine without a GPU").isInstanceOf(CudaAvailability.Unavailable.class);
         GdsRun run = gds("sample", "--all", "--backend", "libcufile", "--dir", folder.toString());
 
@@ -99,12 +99,12 @@ class SampleCommandTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            sample                            | say which sample, or --all
+            sample                            | no sample given: name one or use --all
             sample no-such                    | there is no sample 'no-such'
             sample pattern-1 --size many      | --size is 'many', which is no number
             sample pattern-1 --size 1000G     | allowed: 1 to
             sample pattern-1 --memory flash   | --memory is 'flash', known: [host,
-            sample pattern-1 --backend fast   | 'fast' is no backend: allowed are auto, compat, libcufile
+            sample pattern-1 --backend fast   | 'fast' is not a backend: allowed are auto, compat, libcufile
             sample pattern-1 --threads 0      | --threads is 0, allowed: 1 to 256
             """)
     void wrongUsageIsOneLineAndStatusTwo(String line, String expected) {

@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** {@code gds stats}: this process is asked, and one that does not exist. */
+/** {@code gds stats} on this process, on others, and on a missing one. */
 class StatsCommandTest {
     private static final int SIZE = 65_536;
     private static final String ME = Long.toString(ProcessHandle.current().pid());
@@ -42,7 +42,7 @@ class StatsCommandTest {
     }
 
     @Test
-    void countersStandUnderTheNamesOfCuFile() throws IOException {
+    void countersHaveTheNamesOfCuFile() throws IOException {
         try (CuFileDriver driver = counting(3)) {
             read(driver);
             GdsRun run = GdsRun.gds("stats", ME, "--json");
@@ -61,7 +61,7 @@ class StatsCommandTest {
     }
 
     @Test
-    void blocksAreThoseOfGdsStats() throws IOException {
+    void textHasTheBlocksOfGdsStats() throws IOException {
         try (CuFileDriver driver = counting(2)) {
             read(driver);
             GdsRun run = GdsRun.gds("stats", ME);
@@ -74,7 +74,7 @@ class StatsCommandTest {
     }
 
     @Test
-    void anotherProcessIsAskedWhileItRuns() throws IOException {
+    void otherProcessReportsWhileItRuns() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[SIZE]);
         Process program = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -103,7 +103,7 @@ class StatsCommandTest {
     }
 
     @Test
-    void commandsThatMoveBytesSayInTheEndWhatTheyCounted() throws IOException {
+    void statsOptionPrintsStatisticsAtTheEnd() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[SIZE]);
         String[] io = {"io", "-f", file.toString(), "-d", "host", "-i", "4K", "--warm-up", "0", "--stats"};
         GdsRun shown = GdsRun.gds(io);
@@ -113,7 +113,7 @@ class StatsCommandTest {
         GdsRun load = GdsRun.gds("load", checkpoint.toString(), "--target", "host", "--stats", "--json");
         assertThat(load.status()).as(load.err()).isZero();
         assertThat(load.json().get("stats").get("read_ops").get("ok").asLong()).isPositive();
-        // What lies between tensors may be read with them.
+        // A read may include bytes between tensors.
         assertThat(load.json().get("stats").get("read_bytes").asLong())
                 .isBetween(load.json().get("bytes").asLong(), Files.size(checkpoint));
         GdsRun without = GdsRun.gds("load", checkpoint.toString(), "--target", "host", "--json");
@@ -121,30 +121,30 @@ class StatsCommandTest {
     }
 
     @Test
-    void processThatCountsNothingIsSaidSo() {
+    void processWithoutStatisticsIsReported() {
         try (CuFileDriver driver = counting(0)) {
             assertThat(driver.isOpen()).isTrue();
             GdsRun run = GdsRun.gds("stats", ME);
             assertThat(run.status()).isEqualTo(3);
-            assertThat(run.err()).contains("counts nothing").contains("profile.cufile_stats");
+            assertThat(run.err()).contains("collects no statistics").contains("profile.cufile_stats");
         }
     }
 
     @Test
-    void processThatIsNoJvmIsSaidSoWithoutItsCommandLine() throws IOException {
+    void otherProgramIsReportedWithoutItsCommandLine() throws IOException {
         Process other = new ProcessBuilder("sleep", "60").start();
         try {
             GdsRun run = GdsRun.gds("stats", Long.toString(other.pid()));
             assertThat(run.status()).isEqualTo(4);
             assertThat(run.errorLine()).isEqualTo(
-                    "gds: process %d cannot be asked: it is no JVM, or has not started yet".formatted(other.pid()));
+                    "gds: cannot connect to process %d: it is not a JVM, or has not started yet".formatted(other.pid()));
         } finally {
             other.destroy();
         }
     }
 
     @Test
-    void processThatDoesNotExistIsBadInput() {
+    void missingProcessIsBadInput() {
         GdsRun run = GdsRun.gds("stats", "4194304999", "--json");
         assertThat(run.status()).isEqualTo(3);
         assertThat(run.err()).contains("there is no process 4194304999");

@@ -17,14 +17,14 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Checkpoints for tests, and a reader of them that shares no code with the loader. */
+/** Creates checkpoints for tests, and reads them without code of the loader. */
 final class TestCheckpoints {
     static final String UNICODE = "größe.重み";
 
     private TestCheckpoints() {
     }
 
-    /** Tensors of odd sizes behind an odd header: nearly none is aligned to anything. */
+    /** Writes tensors of odd sizes after a header of odd size, so that almost none is aligned. */
     static Path odd(Path file) {
         new SafetensorsWriter(file)
                 .padding(HeaderPadding.ODD)
@@ -39,7 +39,7 @@ final class TestCheckpoints {
         return file;
     }
 
-    /** Two shards and their index. */
+    /** Writes two shards and their index. */
     static Path sharded(Path folder) throws IOException {
         Files.createDirectories(folder);
         for (int shard = 1; shard <= 2; shard++) {
@@ -62,7 +62,7 @@ final class TestCheckpoints {
         return "model-0000%d-of-00002.safetensors".formatted(number);
     }
 
-    /** SHA-256 of each tensor's byte range, as {@code sha256sum} over that part of the file gives it. */
+    /** Returns the SHA-256 of each tensor's byte range in the file, as {@code sha256sum} would. */
     static Map<String, String> digests(Path file) throws IOException {
         byte[] bytes = Files.readAllBytes(file);
         int headerLength =

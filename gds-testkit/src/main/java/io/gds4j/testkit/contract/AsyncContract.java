@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Reads and writes for whose end nobody waits, and reads ahead of the caller.
+ * Contract of asynchronous reads and writes, and of reads ahead of the caller.
  *
  * @since 0.1
  */
@@ -44,7 +44,7 @@ public abstract class AsyncContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void manyReadsAndWritesAreOnTheirWayTogether(Way way) {
+    void manyReadsAndWritesRunConcurrently(Way way) {
         GuardedFile source = newFile(PARTS * PART);
         GuardedFile target = newFile(PARTS * PART);
         try (CuFileHandle from = openToRead(source, way.mode());
@@ -66,7 +66,7 @@ public abstract class AsyncContract extends BackendContract {
     }
 
     @Test
-    void failureComesWithTheResult() {
+    void failureArrivesWithTheResult() {
         GuardedFile file = newFile(PART);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, PART)) {
@@ -78,7 +78,7 @@ public abstract class AsyncContract extends BackendContract {
     }
 
     @Test
-    void badArgumentsAndMemoryThatMayGoAreRefusedAtTheCall() {
+    void badArgumentsAndUnownedMemoryAreRefusedAtTheCall() {
         GuardedFile file = newFile(PART);
         try (Arena arena = Arena.ofShared();
                 CuFileHandle handle = openToRead(file, Mode.BUFFERED);
@@ -95,7 +95,7 @@ public abstract class AsyncContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void closingDrainsWhatIsOnItsWayAndCancelledCallsGiveTheirMemoryBack(MemoryKind kind) {
+    void closeDrainsCallsAndCancelledCallsReleaseMemory(MemoryKind kind) {
         GuardedFile file = newFile(PARTS * PART);
         CuFileDriver driver = newDriver();
         CuFileHandle handle = driver.openFile(file.path());
@@ -118,7 +118,7 @@ public abstract class AsyncContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void rangesComeInOrderThroughAFewBuffers(MemoryKind kind) {
+    void rangesArriveInOrderThroughFewBuffers(MemoryKind kind) {
         GuardedFile file = newFile(PARTS * PART - 100);
         try (CuFileHandle handle = openToRead(file, Mode.DIRECT);
                 GuardedMemory memory = memory(kind, 3 * PART)) {
@@ -148,7 +148,7 @@ public abstract class AsyncContract extends BackendContract {
     }
 
     @Test
-    void rangeThatIsRefusedFailsInItsTurnAndThoseAfterItAreRead() {
+    void refusedRangeFailsInItsTurnAndLaterOnesAreRead() {
         GuardedFile file = newFile(3 * PART);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), 2 * PART)) {
@@ -172,7 +172,7 @@ public abstract class AsyncContract extends BackendContract {
     }
 
     @Test
-    void virtualThreadsReadAheadAndAtOnceMoreThanThereAreCarriers() throws InterruptedException {
+    void moreVirtualThreadsThanCarriersReadAhead() throws InterruptedException {
         GuardedFile file = newFile(PARTS * PART);
         int threads = 4 * Runtime.getRuntime().availableProcessors() + 8;
         List<GuardedMemory> memories = new ArrayList<>();
@@ -198,7 +198,7 @@ public abstract class AsyncContract extends BackendContract {
         }
     }
 
-    /** The file twice: ahead, and part by part as futures. */
+    /** Reads the file twice: ahead, and in parts as futures. */
     private static long readAll(CuFileHandle handle, MemoryRange memory) {
         MemoryRange first = memory.slice(0, PART);
         MemoryRange second = memory.slice(PART, PART);
@@ -217,7 +217,7 @@ public abstract class AsyncContract extends BackendContract {
     }
 
     @Test
-    void closingReadsAheadEarlyLeavesTheBuffersAlone() {
+    void closingAPrefetchEarlyLeavesBuffersUnchanged() {
         GuardedFile file = newFile(PARTS * PART);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), PARTS * PART)) {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Base of the contract's groups: one open driver and one directory for all tests of a class.
+ * Base class of the contract's groups: all tests of a class share one open driver and one directory.
  *
  * @since 0.1
  */
@@ -42,10 +42,10 @@ public abstract class BackendContract {
     protected BackendContract() {
     }
 
-    /** The backend that is held to the contract. */
+    /** Returns the backend under test. */
     protected abstract BackendUnderTest backend();
 
-    /** How a handle is opened: with or without O_DIRECT. */
+    /** How to open a handle: with or without O_DIRECT. */
     enum Mode {
         BUFFERED,
         DIRECT;
@@ -59,7 +59,7 @@ public abstract class BackendContract {
         }
     }
 
-    /** A kind of memory and a way of opening. */
+    /** A kind of memory and a mode of the handle. */
     record Way(MemoryKind kind, Mode mode) {
     }
 
@@ -96,18 +96,18 @@ public abstract class BackendContract {
         });
     }
 
-    /** A driver of its own, for tests that close it. */
+    /** Opens a separate driver, for tests that close it. */
     final CuFileDriver newDriver() {
         return CuFileDriver.open(backend().createBackend(backend().config()));
     }
 
-    /** A driver with a configuration of its own. */
+    /** Opens a separate driver with a configuration. */
     final CuFileDriver newDriver(CuFileConfig config) {
-        makeWayForOtherSettings();
+        closeSharedDriverForOtherSettings();
         return CuFileDriver.open(backend().createBackend(config));
     }
 
-    /** The driver that all tests of this class share. */
+    /** Returns the driver that all tests of this class share. */
     final CuFileDriver driver() {
         CuFileDriver shared = driver;
         if (shared == null) {
@@ -120,8 +120,10 @@ public abstract class BackendContract {
         return shared;
     }
 
-    /** Closes the shared driver until somebody asks for it, where open drivers cannot differ in their configuration. */
-    final void makeWayForOtherSettings() {
+    /**
+     * Closes the shared driver if open drivers cannot differ in their configuration; {@link #driver} opens it again.
+     */
+    final void closeSharedDriverForOtherSettings() {
         if (diverges(Divergence.ONE_CONFIGURATION) && driver != null) {
             driver.close();
             driver = null;
@@ -132,7 +134,7 @@ public abstract class BackendContract {
         return driver().allocator();
     }
 
-    /** A path that no other test has. */
+    /** Returns a path that no other test uses. */
     final Path newPath() {
         if (folder == null) {
             throw new IllegalStateException("no directory outside of tests");
@@ -140,7 +142,7 @@ public abstract class BackendContract {
         return folder.resolve("file" + names.incrementAndGet());
     }
 
-    /** A new file of random content. */
+    /** Creates a file of random content. */
     final GuardedFile newFile(int size) {
         return GuardedFile.create(newPath(), size, size + 1L);
     }

@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.TestInstance;
 
 /**
- * All groups of the contract for one backend.
+ * All groups of the contract, for one backend.
  *
  * <pre>{@code
  * class MyBackendContractTest extends BackendContractSuite {

@@ -10,15 +10,15 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What the contract suite has to know of a backend: how to make it, where to put files, and where it differs.
+ * What the contract suite must know about a backend: how to create it, where to create files, and its divergences.
  *
  * @since 0.1
  */
 public interface BackendUnderTest {
-    /** A new backend whose driver is closed. Called many times; several may be open at once. */
+    /** Creates a backend whose driver is closed. Called many times; several may be open at once. */
     CuFileBackend createBackend(CuFileConfig config);
 
-    /** An existing directory for test files, on the file system to be tested. */
+    /** Existing directory for test files, on the file system to test. */
     Path directory();
 
     /** Configuration of most tests. */
@@ -26,44 +26,44 @@ public interface BackendUnderTest {
         return CuFileConfig.defaults();
     }
 
-    /** Kinds of memory to be tested; the machine must have them. */
+    /** Kinds of memory to test, which the machine must support. */
     default List<MemoryKind> kinds() {
         return List.of(MemoryKind.HOST);
     }
 
-    /** How raw descriptors are opened. */
+    /** Opens raw descriptors. */
     default RawDescriptors descriptors() {
         return new ChannelDescriptors();
     }
 
-    /** Bytes of the pieces into which the backend cuts requests; sizes around it are tested. */
+    /** Size of the pieces of a request, bytes. Tests use sizes around it. */
     default int pieceBytes() {
         return 1 << 20;
     }
 
-    /** Whether a request above 2 GiB is tried: it takes as much memory. */
+    /** Whether to test a request of more than 2 GiB, which needs as much memory. */
     default boolean triesMoreThanTwoGibibytes() {
         return true;
     }
 
-    /** Whether there is stream-ordered I/O, on streams of {@link #newStream}. */
+    /** Whether the backend supports stream-ordered I/O on streams of {@link #newStream}. */
     default boolean servesStreams() {
         return false;
     }
 
-    /** A stream as the backend takes them: one of the host, unless it knows those of GPUs alone. */
+    /** Creates a stream for the backend: a host stream, unless the backend supports only CUDA streams. */
     default OrderedStream newStream() {
         return OrderedStream.onHost();
     }
 
-    /** Differences from the contract that this backend has to keep. */
+    /** Known divergences of this backend from the contract. */
     default Set<Divergence> divergences() {
         return Set.of();
     }
 
     /**
-     * C names of functions that this backend does not have yet: each must fail with IO_NOT_SUPPORTED and a text that says
-     * so.
+     * C names of functions that this backend does not implement. Each must fail with IO_NOT_SUPPORTED and a message
+     * that names it.
      */
     Set<String> unbuiltFunctions();
 }

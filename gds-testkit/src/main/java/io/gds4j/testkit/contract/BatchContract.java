@@ -41,7 +41,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches: all or none, each entry reported once, nothing ever waits for nothing.
+ * Contract of batches: a submission takes all entries or none, each entry is reported once, and no wait is endless.
  *
  * @since 0.1
  */
@@ -65,7 +65,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void entriesReadAndWriteTheirPartsUnalignedAndAtTheEndOfTheFile(Way way) {
+    void entriesMoveTheirPartsUnalignedAndAtEndOfFile(Way way) {
         int parts = 24;
         GuardedFile source = newFile(parts * PART);
         GuardedFile target = newFile(parts * PART);
@@ -141,7 +141,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @ValueSource(ints = {PAGE, 64 << 10, 1 << 20})
-    void fullBatchOfAnySizeNeverHangsWhateverTheSlabs(int size) {
+    void fullBatchOfAnySizeNeverHangs(int size) {
         int parts = 32;
         GuardedFile file = newFile(parts * PAGE + size);
         List<MemoryKind> kinds = size > PAGE ? backend().kinds().subList(0, 1) : backend().kinds();
@@ -176,7 +176,7 @@ public abstract class BatchContract extends BackendContract {
                 GuardedMemory memory = memory(backend().kinds().getFirst(), 8 * PAGE);
                 CuFileBatch batch = driver().batch(8)) {
             assertThat(batch.await(0, Duration.ZERO)).isEmpty();
-            assertThat(batch.await(8, LONG)).as("nothing is outstanding: nothing to wait for").isEmpty();
+            assertThat(batch.await(8, LONG)).as("returns at once: no entry is outstanding").isEmpty();
             List<Request> requests = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 requests.add(Request.read(handle, memory.range(), PAGE, (long) i * PAGE, (long) i * PAGE));
@@ -188,7 +188,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void eventsComeAtMostAsManyAsAskedFor() {
+    void statusReturnsAtMostTheRequestedEvents() {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
         GuardedFile file = newFile(PAGE);
@@ -229,7 +229,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void submissionWithOneBadEntryOrTooManyLeavesNothingBehind() {
+    void refusedSubmissionSubmitsNothing() {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
         GuardedFile file = newFile(PAGE);
@@ -268,7 +268,7 @@ public abstract class BatchContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void cancelledEntriesAreReportedAndTheOthersAreWhole(MemoryKind kind) {
+    void cancelledEntriesAreReportedAndOthersComplete(MemoryKind kind) {
         int size = 256 << 10;
         int count = Math.min(64, largestBatch());
         GuardedFile file = newFile(size);
@@ -297,7 +297,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void closingABatchInFlightWaitsAndFreesItsFilesAndMemory() {
+    void closingABatchWaitsAndReleasesFilesAndMemory() {
         int size = 1 << 20;
         GuardedFile file = newFile(size);
         for (int round = 0; round < 5; round++) {
@@ -338,12 +338,12 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void failedEntriesAreListedEachAndCannotBeOverlooked() {
+    void everyFailedEntryIsListed() {
         GuardedFile file = newFile(4 * PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, 4 * PAGE);
                 CuFileBatch batch = driver().batch(2)) {
-            // The kernel has no file offset like this: EFBIG or EINVAL, and no other entry suffers.
+            // The kernel refuses this file offset with EFBIG or EINVAL; other entries are not affected.
             long tooFar = Long.MAX_VALUE - 8 * PAGE;
             List<Request> requests = List.of(
                     Request.read(handle, memory.range(), PAGE, 0, 0),
@@ -367,7 +367,7 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
-    void manyMoreRequestsThanPlacesAreServedInTurn() {
+    void moreRequestsThanCapacityAreServedInTurn() {
         int count = 500;
         GuardedFile file = newFile(count * 64);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Registering memory and taking it back.
+ * Contract of registering and deregistering memory.
  *
  * @since 0.1
  */
@@ -80,7 +80,7 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void partsWithBasesOfTheirOwnRegisterSeparately(MemoryKind kind) {
+    void partsWithDifferentBasesRegisterSeparately(MemoryKind kind) {
         GuardedFile file = newFile(3 * PAGE);
         try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE);
                 CuFileHandle handle = driver().openFile(file.path())) {
@@ -98,7 +98,7 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void overlappingRegistrationsAndInteriorPointersMoveTheRightBytes(MemoryKind kind) {
+    void overlappingRegistrationsMoveTheRightBytes(MemoryKind kind) {
         GuardedFile file = newFile(3 * PAGE);
         try (GuardedMemory memory = memory(kind, 12 * PAGE);
                 CuFileHandle handle = openToWrite(file, Mode.BUFFERED)) {
@@ -150,13 +150,16 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("cudaKinds")
-    void anAddressThatNoGpuHasIsRefused(MemoryKind kind) {
+    void addressOutsideEveryGpuIsRefused(MemoryKind kind) {
         Failures.expect(
                 CuFileError.CUDA_POINTER_INVALID,
                 () -> driver().registerBuffer(MemoryRange.ofAddress(PAGE, PAGE, kind)));
     }
 
-    /** CUDA kinds, whose allocations the driver knows; where there are none, the kinds whose ranges know. */
+    /**
+     * Returns the CUDA kinds, whose allocations the driver knows; without any, the kinds whose ranges know their
+     * bounds.
+     */
     final Stream<MemoryKind> kindsWithBounds() {
         return cudaKinds().findAny().isPresent() ? cudaKinds() : kinds();
     }
@@ -190,7 +193,7 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void deregisteringWhatIsNotRegisteredIsRefused(MemoryKind kind) {
+    void deregisteringUnregisteredMemoryIsRefused(MemoryKind kind) {
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
         try (MemoryAllocation memory = allocator().allocate(kind, 16 * PAGE)) {
@@ -208,7 +211,7 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void registeredMemoryReceivesAndGivesTheSameBytes(MemoryKind kind) {
+    void registeredMemoryMovesTheRightBytes(MemoryKind kind) {
         GuardedFile file = newFile(100_003);
         try (GuardedMemory memory = GuardedMemory.allocate(allocator(), kind, 50_000, 3, 7);
                 CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
@@ -258,7 +261,7 @@ public abstract class BufferContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void memoryIsFreedAfterDriverHasDroppedItsRegistration(MemoryKind kind) {
+    void memoryCanBeFreedAfterDriverClose(MemoryKind kind) {
         MemoryAllocation memory = allocator().allocate(kind, PAGE);
         try (CuFileDriver driver = newDriver()) {
             driver.registerBuffer(memory.range());

@@ -36,7 +36,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Memory that the program does not register: with a cache it is registered once, moves the same bytes, and is free to be freed.
+ * Contract of the registration cache: it registers unregistered memory once, and the program can still free that
+ * memory.
  *
  * @since 0.1
  */
@@ -111,7 +112,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void entriesOfABatchUseItUntilTheirCompletionIsTaken(MemoryKind kind) {
+    void batchEntriesUseTheCacheUntilCompletion(MemoryKind kind) {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file);
@@ -137,7 +138,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void memoryThatEntriesOfABatchUseIsRegisteredOnceTheirCompletionIsTaken(MemoryKind kind) {
+    void memoryOfABatchIsRegisteredAfterCompletion(MemoryKind kind) {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file);
@@ -152,7 +153,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whereTheBackendHasNoRoomOthersGoAndItIsTriedOnceMore(MemoryKind kind) {
+    void fullBackendEvictsOthersAndRetriesOnce(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         for (CuFileError lack : List.of(
                 CuFileError.INVALID_MAPPING_SIZE, CuFileError.GPU_MEMORY_PINNING_FAILED, CuFileError.NOMEM_ERROR)) {
@@ -186,7 +187,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whatTheBackendRefusesForAnotherReasonGoesUnregisteredAndNothingIsGivenUp(MemoryKind kind) {
+    void otherRefusalsEvictNothingAndGoUnregistered(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         FaultInjectingBackend picky = new FaultInjectingBackend(backend().createBackend(backend().config()));
         try (CuFileDriver driver = CuFileDriver.open(picky);
@@ -226,7 +227,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void whatTheProgramRegistersComesFirst(MemoryKind kind) {
+    void registrationsOfTheProgramTakePrecedence(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); MemoryAllocation memory = allocator().allocate(kind, LENGTH)) {
             handle.read(memory.range(), 0);
@@ -245,7 +246,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("pinnableKinds")
-    void anotherPolicyGivesUpWhatIsRegistered(MemoryKind kind) {
+    void changedPolicyDropsRegistrations(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); GuardedMemory memory = memory(kind, LENGTH)) {
             handle.read(memory.range(), 0);
@@ -263,7 +264,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void memoryThatGrowsIsRegisteredAnewWhenItIsUsedAgain() {
+    void grownMemoryIsRegisteredAgainAtItsNextUse() {
         assumeTrue(allocator().supports(MemoryKind.CUDA_VMM), "no memory that grows");
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file); GrowableMemory memory = allocator().growable(64L << 20, 0)) {
@@ -304,7 +305,7 @@ public abstract class CacheContract extends BackendContract {
         return bytes;
     }
 
-    /** The same memory as a program would have it that allocated it by other means. */
+    /** Returns the same memory as if the program had allocated it by other means. */
     private static MemoryRange foreign(MemoryAllocation memory) {
         MemoryRange range = memory.range();
         return MemoryRange.ofAddress(range.address(), range.length(), range.kind(), range.device());
@@ -316,7 +317,7 @@ public abstract class CacheContract extends BackendContract {
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("taggedKinds")
-    void foreignMemoryThatWasFreedIsRefusedWhetherTheProgramRegisteredItOrTheCache(MemoryKind kind) {
+    void freedForeignMemoryIsRefused(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = open(file)) {
             MemoryAllocation mine = allocator().allocate(kind, LENGTH);
@@ -340,7 +341,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void withoutRegistrationsBuffersStillHaveRightsAndWindows() {
+    void buffersHaveRightsAndWindowsWithoutTheCache() {
         GuardedFile file = newFile(LENGTH);
         cached().setRegistrationPolicy(RegistrationPolicy.NONE);
         try (CuFileHandle handle = open(file);
@@ -356,7 +357,7 @@ public abstract class CacheContract extends BackendContract {
     }
 
     @Test
-    void policiesWithoutMeaningAreRefused() {
+    void meaninglessPoliciesAreRefused() {
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withBudget(-1));
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(0));
         Failures.expect(CuFileError.INVALID_VALUE, () -> RegistrationPolicy.CACHED.withPages(4097));

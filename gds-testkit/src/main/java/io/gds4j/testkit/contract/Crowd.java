@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Runs the same task on many threads that start at one moment; the first failure of any is the crowd's. */
+/** Runs the same task on many threads that start together, and throws the first failure of any. */
 final class Crowd {
     private static final long LIMIT_SECONDS = 60;
 
@@ -47,7 +47,7 @@ final class Crowd {
         }
     }
 
-    /** Joins within a minute, else fails with the stack that the thread is stuck at. */
+    /** Joins a thread within a minute, else fails with the stack of the thread. */
     static void join(Thread thread) {
         try {
             if (!thread.join(Duration.ofSeconds(LIMIT_SECONDS))) {

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Size by file offset by memory alignment by registration by way of opening by kind of memory, read and written, each with
- * guard zones around memory and file range.
+ * Reads and writes of every combination of size, file offset, memory alignment, registration, open mode and kind of
+ * memory, each with guard zones around memory and file range.
  *
  * @since 0.1
  */
@@ -28,7 +28,7 @@ public abstract class DataMatrixContract extends BackendContract {
     protected DataMatrixContract() {
     }
 
-    /** One row; offsets and alignments are walked inside. */
+    /** One test case; the test itself iterates over offsets and alignments. */
     record Row(int size, boolean registered, Mode mode, MemoryKind kind) {
     }
 
@@ -44,7 +44,7 @@ public abstract class DataMatrixContract extends BackendContract {
                         .map(registered -> new Row(size, registered, way.mode(), way.kind()))));
     }
 
-    /** Large requests walk four combinations only: they cost time, and the edges are the same. */
+    /** Large requests use only four combinations, because they take time and have the same edge cases. */
     private boolean isWalked(Row row, int fileOffset, int misalignment) {
         return row.size <= 2 * 65536
                 || fileOffset == misalignment
@@ -95,7 +95,7 @@ public abstract class DataMatrixContract extends BackendContract {
                     allocator(), row.kind, row.size + 2 * PAGE, misalignment, row.size + misalignment)) {
                 for (int fileOffset : FILE_OFFSETS) {
                     if (isWalked(row, fileOffset, misalignment)) {
-                        // Half of them reach their place by the buffer offset instead of the base address.
+                        // Half of the requests use the buffer offset instead of the base address.
                         int bufferOffset = fileOffset % 2 == 0 ? 0 : PAGE - 3;
                         run(row, memory, cell, fileOffset, bufferOffset);
                     }

@@ -1,24 +1,23 @@
 package io.gds4j.testkit.contract;
 
 /**
- * The ways in which a backend may differ from the contract: all that real libcufile forces upon us. Each test that meets
- * one names it.
+ * Permitted divergences from the contract, all of which libcufile causes. Each test that a divergence affects names it.
  *
  * @since 0.1
  */
 public enum Divergence {
-    /** The handle works on the caller's descriptor, and dies when the caller closes it. */
+    /** A handle uses the descriptor of the caller, and stops working when the caller closes it. */
     HANDLE_NEEDS_CALLERS_DESCRIPTOR,
-    /** Files that are on no block device are refused: those of memfd_create, those on tmpfs. */
+    /** The backend refuses files without a block device, such as those of memfd_create and on tmpfs. */
     MEMFD_REFUSED,
-    /** The driver opens only where compat mode is allowed: this machine has no other. */
+    /** The driver opens only with compat mode, because the machine supports no other. */
     NEEDS_COMPAT_MODE,
-    /** A failed system call shows as EPERM or EIO, whatever the kernel said. */
+    /** The backend reports failed system calls as EPERM or EIO, whatever their errno. */
     ERRNO_LOST,
-    /** An interrupt is noticed only after the whole request. */
+    /** A request notices an interrupt only after its end. */
     UNINTERRUPTIBLE,
-    /** Drivers that are open at the same time cannot differ in their configuration: DRIVER_ALREADY_OPEN. */
+    /** Drivers that are open at the same time must have the same configuration, else DRIVER_ALREADY_OPEN. */
     ONE_CONFIGURATION,
-    /** Two backends serve, and statistics are those of the first: what the second one served is missing. */
+    /** Two backends serve, and the statistics lack the requests of the second one. */
     STATISTICS_OF_ONE_BACKEND
 }

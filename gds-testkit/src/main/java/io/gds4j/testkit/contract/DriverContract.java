@@ -24,8 +24,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Opening and closing: users are counted, the last one takes everything with it, and it can be opened again. Spoken to the
- * backend itself first, then to the driver above it.
+ * Contract of opening and closing: the backend counts its users, the last close drops all registrations, and the driver
+ * can be opened again. Tests the backend itself first, then the driver above it.
  *
  * @since 0.1
  */
@@ -53,7 +53,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void everyOpenCountsAndEveryCloseCountsBack() {
+    void everyOpenAndCloseIsCounted() {
         CuFileBackend backend = closedBackend();
         assertThat(backend.useCount()).isZero();
         backend.driverOpen();
@@ -66,7 +66,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void oneCloseTooManyIsRefused() {
+    void extraCloseIsRefused() {
         CuFileBackend backend = closedBackend();
         Failures.expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverClose);
         backend.driverOpen();
@@ -191,7 +191,7 @@ public abstract class DriverContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void lastCloseWaitsForRequestsOfTheBackendItself(MemoryKind kind) {
+    void lastCloseWaitsForRequestsOfTheBackend(MemoryKind kind) {
         int size = 500_000;
         GuardedFile guarded = newFile(size);
         for (int round = 0; round < 10; round++) {
@@ -253,7 +253,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void manyThreadsThatOpenItImplicitlyOpenItOnce() {
+    void concurrentImplicitOpensOpenOnce() {
         CuFileBackend backend = closedBackend();
         try (MemoryAllocation memory = allocator().allocate(MemoryKind.HOST, (long) THREADS * PAGE)) {
             Crowd.run(
@@ -268,7 +268,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void manyThreadsThatOpenAndCloseItAreAllCounted() {
+    void concurrentOpensAndClosesAreCounted() {
         CuFileBackend backend = closedBackend();
         Crowd.run(THREADS, member -> backend.driverOpen());
         assertThat(backend.useCount()).isEqualTo(THREADS);
@@ -333,7 +333,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void pollModeCanBeSwitched() {
+    void pollModeCanBeChanged() {
         try (CuFileDriver driver = newDriver()) {
             driver.setPollMode(true, 8);
             assertThat(driver.properties().driverControlFlags() & POLL_MODE).isEqualTo(POLL_MODE);
@@ -363,7 +363,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void closingTwiceCountsOnce() {
+    void secondCloseOfASessionIsIgnored() {
         CuFileDriver first = newDriver();
         CuFileDriver second = first.share();
         first.close();
@@ -399,7 +399,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void sessionsAreStrangersToEachOther() {
+    void sessionsAreIndependent() {
         GuardedFile file = newFile(100);
         try (CuFileDriver other = newDriver();
                 MemoryAllocation memory = allocator().allocate(MemoryKind.HOST, PAGE);
@@ -413,7 +413,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void byteCountsByPathAndStagingStartAtNothing() {
+    void byteCountsByPathAndStagingStartAtZero() {
         GuardedFile file = newFile(10_000);
         try (CuFileDriver driver = newDriver();
                 CuFileHandle handle = driver.openFile(file.path());
@@ -426,7 +426,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
-    void saysWhichWayAFileGoesAndWhy() {
+    void fileReportsItsIoPathAndTheReason() {
         GuardedFile file = newFile(10_000);
         for (Mode mode : Mode.values()) {
             try (CuFileHandle handle = openToRead(file, mode)) {

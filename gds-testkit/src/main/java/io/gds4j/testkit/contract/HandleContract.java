@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Registering files: by path and by descriptor, in every mode, of every type, and what becomes of the file meanwhile.
+ * Contract of registering files by path and by descriptor: modes, file types, and changes to the file while it is open.
  *
  * @since 0.1
  */
@@ -39,7 +39,7 @@ public abstract class HandleContract extends BackendContract {
     protected HandleContract() {
     }
 
-    /** A descriptor's access mode and flag. */
+    /** Access mode and flag of a descriptor. */
     record Opening(Access access, List<Flag> flags) {
     }
 
@@ -58,7 +58,7 @@ public abstract class HandleContract extends BackendContract {
         return memory(backend().kinds().getFirst(), length);
     }
 
-    /** Reads the whole file, and checks it. */
+    /** Reads the whole file and checks it. */
     private void readBack(GuardedFile file, CuFileHandle handle) {
         try (GuardedMemory memory = memory(SIZE + PAGE)) {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(file.size());
@@ -67,7 +67,7 @@ public abstract class HandleContract extends BackendContract {
         }
     }
 
-    /** Writes an odd range, and checks the file where it is now. */
+    /** Writes an odd range, and checks the file at its current path. */
     private void writeSome(GuardedFile file, CuFileHandle handle, Path place) {
         try (GuardedMemory memory = memory(3 * PAGE)) {
             assertThat(handle.write(memory.range(), 2 * PAGE + 17, PAGE - 5, 3)).isEqualTo(2 * PAGE + 17);
@@ -149,7 +149,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void pathsThatLeadNowhereHaveTheirErrno() throws IOException {
+    void unusablePathsHaveTheirErrno() throws IOException {
         GuardedFile file = newFile(10);
         Path loop = newPath();
         Files.createSymbolicLink(loop, loop);
@@ -161,7 +161,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void linksAndRelativeAndLongNamesLeadToTheFile() throws IOException {
+    void linksAndRelativeAndLongNamesServe() throws IOException {
         GuardedFile file = newFile(SIZE);
         Path link = newPath();
         Files.createSymbolicLink(link, file.path());
@@ -213,7 +213,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void namedPipeIsRefusedWithoutWaitingForItsOtherEnd() throws Exception {
+    void namedPipeIsRefusedWithoutWaiting() throws Exception {
         Path fifo = newPath();
         assumeTrue(
                 new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor() == 0,
@@ -247,7 +247,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void numbersThatAreNoOpenDescriptorAreRefused() {
+    void numbersWithoutOpenDescriptorAreRefused() {
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(-1));
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(Integer.MIN_VALUE));
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().registerDescriptor(999_999));
@@ -293,11 +293,11 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void duplicateOfARegisteredDescriptorIsAHandleOfItsOwn() {
+    void duplicateOfADescriptorIsASeparateHandle() {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         OptionalInt duplicate = descriptors().duplicate(fd);
-        assumeTrue(duplicate.isPresent(), "no way to duplicate a descriptor here");
+        assumeTrue(duplicate.isPresent(), "cannot duplicate a descriptor here");
         CuFileHandle first = driver().registerDescriptor(fd);
         try (CuFileHandle second = driver().registerDescriptor(duplicate.getAsInt())) {
             readBack(file, first);
@@ -352,7 +352,7 @@ public abstract class HandleContract extends BackendContract {
         }
     }
 
-    /** Closes a descriptor and opens a file that gets the same number, as the lowest free one. */
+    /** Closes a descriptor and opens a file that gets the same number, the lowest free one. */
     private int reopenAt(int fd, Path path) {
         descriptors().close(fd);
         List<Integer> others = new ArrayList<>();
@@ -372,7 +372,7 @@ public abstract class HandleContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void unlinkedFileServesToTheEnd(Mode mode) throws IOException {
+    void unlinkedFileServes(Mode mode) throws IOException {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         Path byDescriptor = Path.of("/proc/self/fd/" + fd);
@@ -401,7 +401,7 @@ public abstract class HandleContract extends BackendContract {
     }
 
     @Test
-    void replacedFileIsNotMistakenForItsPredecessor() throws IOException {
+    void replacedFileIsNotMistakenForTheOldOne() throws IOException {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle old = openToWrite(file, Mode.BUFFERED)) {
             Files.delete(file.path());
@@ -431,7 +431,7 @@ public abstract class HandleContract extends BackendContract {
     @Test
     void memfdServes() {
         OptionalInt fd = descriptors().memfd();
-        assumeTrue(fd.isPresent(), "no way to make a memfd here");
+        assumeTrue(fd.isPresent(), "cannot create a memfd here");
         Path byDescriptor = Path.of("/proc/self/fd/" + fd.getAsInt());
         try {
             if (diverges(Divergence.MEMFD_REFUSED)) {

@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Closing while others work, interrupts, and what a session leaves behind: nothing.
+ * Contract of closing during I/O, of interrupts, and of sessions, which leave no descriptors and threads behind.
  *
  * @since 0.1
  */
@@ -45,7 +45,7 @@ public abstract class LifecycleContract extends BackendContract {
     protected LifecycleContract() {
     }
 
-    /** Reads until it is refused; every answer until then must be whole. */
+    /** Reads until a read is refused; every read before must be complete. */
     private static CuFileException readUntilRefused(CuFileHandle handle, IoMemory memory, CountDownLatch running) {
         try {
             while (true) {
@@ -59,7 +59,7 @@ public abstract class LifecycleContract extends BackendContract {
         }
     }
 
-    /** Closes something while threads read; after the close has returned, no byte of their memory changes any more. */
+    /** Closes an object while threads read. After the close returns, their memory must not change. */
     private void closeWhileReading(MemoryKind kind, CuFileError refusal, Closing closing) {
         GuardedFile file = newFile(SIZE);
         try (GuardedMemory memory = memory(kind, READERS * SIZE);
@@ -145,7 +145,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void arenaClosedUnderARequestIsAnErrorAndNeverACrash() {
+    void arenaClosedDuringARequestIsAnError() {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
             for (int round = 0; round < 10; round++) {
@@ -165,7 +165,7 @@ public abstract class LifecycleContract extends BackendContract {
         }
     }
 
-    /** An arena refuses to close while a native call holds one of its segments. */
+    /** Closes an arena, which refuses while a native call holds one of its segments. */
     private static void closeWhenFree(Arena arena) {
         while (true) {
             try {
@@ -178,7 +178,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void manyThreadsMayCloseTheSameThings() {
+    void manyThreadsCanCloseTheSameObjects() {
         GuardedFile file = newFile(PAGE);
         CuFileDriver driver = newDriver();
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, PAGE);
@@ -221,7 +221,7 @@ public abstract class LifecycleContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void interruptedWriteHasWrittenWhatItSays(Way way) {
+    void interruptedWriteReportsWhatItHasWritten(Way way) {
         int size = 4 * backend().pieceBytes();
         GuardedFile file = newFile(size + PAGE);
         try (CuFileHandle handle = openToWrite(file, way.mode());
@@ -245,7 +245,7 @@ public abstract class LifecycleContract extends BackendContract {
         long run();
     }
 
-    /** Runs with the interrupt flag set, and checks that it is set still. */
+    /** Runs a call with the interrupt flag set, and checks that the flag is still set. */
     private static @Nullable CuFileException interrupted(Request request) {
         Thread.currentThread().interrupt();
         try {
@@ -266,7 +266,7 @@ public abstract class LifecycleContract extends BackendContract {
         Set<Thread> threads = liveThreads();
         Set<String> before = Set.of();
         Set<String> after = openDescriptors();
-        // Other threads of the JVM may have something open for a moment.
+        // Other threads of the JVM may briefly open descriptors.
         for (int session = 0; session < SESSIONS && !after.equals(before); session++) {
             before = openDescriptors();
             wholeSession(file);
@@ -290,7 +290,7 @@ public abstract class LifecycleContract extends BackendContract {
                 buffer.close();
             }
         }
-        // Left open: the driver takes them with it.
+        // Stay open: the close of the driver closes them.
         Failures.expect(() -> driver.openFile(newPath()));
         driver.close();
     }
@@ -316,7 +316,7 @@ public abstract class LifecycleContract extends BackendContract {
     }
 
     @Test
-    void smallestHostSegmentsOfTheProgramAreServed() {
+    void smallestHostSegmentsAreServed() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofShared()) {

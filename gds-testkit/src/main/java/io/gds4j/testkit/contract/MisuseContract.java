@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Arguments that no correct program passes: each has its error, and none does anything else.
+ * Contract of invalid arguments: each causes its error and has no other effect.
  *
  * @since 0.1
  */
@@ -46,7 +46,10 @@ public abstract class MisuseContract extends BackendContract {
     protected MisuseContract() {
     }
 
-    /** Arguments of a read or write on memory of {@link #LENGTH} bytes, and the codes for plain and registered memory. */
+    /**
+     * Arguments of a read or write on memory of {@link #LENGTH} bytes, and the expected codes for plain and registered
+     * memory.
+     */
     record Call(long size, long fileOffset, long bufferOffset, CuFileError plain, CuFileError registered) {
         static Call invalid(long size, long fileOffset, long bufferOffset) {
             return new Call(
@@ -166,7 +169,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void deregisteredAndInventedFilesAreRefused() {
+    void deregisteredAndForeignFilesAreRefused() {
         GuardedFile guarded = newFile(PAGE);
         CuFileBackend backend = backend().createBackend(backend().config());
         backend.driverOpen();
@@ -246,7 +249,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void inventedRegistrationsAreRefused() {
+    void foreignRegistrationsAreRefused() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, PAGE)) {
@@ -301,7 +304,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void memoryConfinedToAnotherThreadIsRefusedAndToThisOneServed() {
+    void confinedMemoryServesOnlyItsThread() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofConfined()) {
@@ -328,7 +331,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void readOnlyMemoryIsWrittenFromButNotReadInto() {
+    void readOnlyMemoryServesOnlyWrites() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 Arena arena = Arena.ofShared()) {
@@ -342,7 +345,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     @Test
-    void openOptionsThatContradictEachOtherAreRefused() {
+    void contradictoryOpenOptionsAreRefused() {
         GuardedFile file = newFile(PAGE);
         Failures.expect(
                 CuFileError.INVALID_VALUE,

@@ -3,25 +3,25 @@ package io.gds4j.testkit.contract;
 import io.gds4j.HostStream;
 
 /**
- * A stream of the machine under test: work of the test and stream-ordered transfers, one after the other.
+ * A stream for tests, which runs work of the test and stream-ordered transfers in order.
  *
  * @since 0.1
  */
 public interface OrderedStream extends AutoCloseable {
-    /** What {@link io.gds4j.CuFileDriver#stream} takes. */
+    /** Returns the stream for {@link io.gds4j.CuFileDriver#stream}. */
     long address();
 
     /** Queues work, which must not touch a GPU; returns at once. */
     void enqueue(Runnable work);
 
-    /** Waits until all that was queued before is done. */
+    /** Waits until all work queued before is done. */
     void synchronize() throws InterruptedException;
 
-    /** Does what is queued and ends; idempotent. */
+    /** Runs the queued work and ends the stream. Idempotent. */
     @Override
     void close();
 
-    /** A new {@link HostStream}. */
+    /** Creates a {@link HostStream}. */
     static OrderedStream onHost() {
         HostStream host = HostStream.create();
         return new OrderedStream() {

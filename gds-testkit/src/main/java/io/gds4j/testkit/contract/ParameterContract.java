@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}, and the properties that follow from them.
+ * Contract of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}, and of the properties that depend on them.
  *
  * @since 0.1
  */
@@ -39,7 +39,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     private CuFileBackend closedBackend() {
-        makeWayForOtherSettings();
+        closeSharedDriverForOtherSettings();
         return backend().createBackend(backend().config());
     }
 
@@ -62,13 +62,13 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     @Test
-    void logFileOfTheEnvironmentIsInvalidWhileNobodySetIt() {
+    void unsetLogFileOfTheEnvironmentIsInvalid() {
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().parameter(StringParameter.ENV_LOGFILE_PATH));
     }
 
     @ParameterizedTest
     @EnumSource(names = "PROFILE_STATS", mode = EnumSource.Mode.EXCLUDE)
-    void everySizeButOneHasItsRange(SizeParameter parameter) {
+    void everySizeExceptTheLevelHasItsRange(SizeParameter parameter) {
         ParameterRange range = driver().parameterRange(parameter);
         assertThat(range).isEqualTo(parameter.range().orElseThrow());
     }
@@ -80,7 +80,7 @@ public abstract class ParameterContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void sizeIsStagedWhileClosedHoldsWhileOpenAndIsConsumed(SizeParameter parameter) {
+    void sizeSetWhileClosedAppliesToTheNextOpen(SizeParameter parameter) {
         CuFileBackend backend = closedBackend();
         long before = backend.getParameterSizeT(parameter);
         long other = otherThan(parameter, before);
@@ -95,7 +95,7 @@ public abstract class ParameterContract extends BackendContract {
         backend.driverClose();
     }
 
-    /** Another value that goes together with the defaults of all others. */
+    /** Returns another value that is valid together with the defaults of all other parameters. */
     private static long otherThan(SizeParameter parameter, long value) {
         return switch (parameter) {
             case PROFILE_STATS -> value == 1 ? 2 : 1;
@@ -115,7 +115,7 @@ public abstract class ParameterContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void switchIsStagedWhileClosedHoldsWhileOpenAndIsConsumed(BoolParameter parameter) {
+    void switchSetWhileClosedAppliesToTheNextOpen(BoolParameter parameter) {
         CuFileBackend backend = closedBackend();
         boolean before = backend.getParameterBool(parameter);
         backend.setParameterBool(parameter, !before);
@@ -131,7 +131,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     @Test
-    void textIsStagedWhileClosedHoldsWhileOpenAndIsConsumed() {
+    void textSetWhileClosedAppliesToTheNextOpen() {
         CuFileBackend backend = closedBackend();
         String before = backend.getParameterString(StringParameter.LOGGING_LEVEL);
         backend.setParameterString(StringParameter.LOGGING_LEVEL, "WARN");
@@ -142,7 +142,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     @Test
-    void slabsAreStagedWhileClosedHoldWhileOpenAndAreConsumed() {
+    void slabsSetWhileClosedApplyToTheNextOpen() {
         CuFileBackend backend = closedBackend();
         SlabArray before = backend.getParameterPosixPoolSlabArray();
         SlabArray other = new SlabArray(List.of(8L, 64L), List.of(4L, 2L));
@@ -220,7 +220,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     @Test
-    void limitOfRegisteredDeviceMemoryHoldsFromThenOn() {
+    void limitOfRegisteredDeviceMemoryIsEnforced() {
         MemoryKind device = MemoryKind.CUDA_DEVICE;
         if (!backend().kinds().contains(device)) {
             return;
@@ -236,7 +236,7 @@ public abstract class ParameterContract extends BackendContract {
     }
 
     @Test
-    void theBarOfAGpuThatIsNotThereIsRefused() {
+    void barOfAMissingGpuIsRefused() {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileGetBARSizeInKB"), "not built");
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().barSizeInKb(-1));
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver().barSizeInKb(1 << 20));

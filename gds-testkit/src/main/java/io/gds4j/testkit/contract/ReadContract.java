@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What a read answers and what it leaves alone.
+ * Contract of reads: their counts, and which bytes they change.
  *
  * @since 0.1
  */
@@ -33,7 +33,7 @@ public abstract class ReadContract extends BackendContract {
     protected ReadContract() {
     }
 
-    /** Reads, and checks count and every byte of the memory. */
+    /** Reads, and checks the count and every byte of the memory. */
     private void read(
             GuardedFile file, CuFileHandle handle, GuardedMemory memory, int size, long fileOffset, int bufferOffset) {
         byte[] content = file.expected(fileOffset, size);
@@ -80,21 +80,21 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void fileOffsetChoosesWhatIsRead(Way way) {
+    void fileOffsetSelectsWhatIsRead(Way way) {
         readAll(way, 100_000, 3 * PAGE, 3 * PAGE, PAGE, 0);
         readAll(way, 100_000, 3 * PAGE, 3 * PAGE, 12_345, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void bufferOffsetChoosesWhereItGoes(Way way) {
+    void bufferOffsetSelectsTheDestination(Way way) {
         readAll(way, 100_000, 4 * PAGE, 2 * PAGE, 0, PAGE);
         readAll(way, 100_000, 4 * PAGE, 2 * PAGE, 0, 77);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void manyPiecesArriveInTheirPlaces(Way way) {
+    void manyPiecesArriveAtTheirOffsets(Way way) {
         int piece = backend().pieceBytes();
         readAll(way, 3 * piece + 4321, 3 * piece + 9000, 3 * piece + 4321, 0, 511);
         readAll(way, 3 * piece, 2 * piece, 2 * piece, PAGE, 0);
@@ -116,7 +116,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void atOrPastTheEndThereIsNothing(Way way) {
+    void readAtOrPastTheEndReturnsZero(Way way) {
         readAll(way, 2 * PAGE, PAGE, PAGE, 2 * PAGE, 0);
         readAll(way, 2 * PAGE + 7, PAGE, PAGE, 2 * PAGE + 7, 0);
         readAll(way, 2 * PAGE, PAGE, PAGE, 3 * PAGE, 0);
@@ -125,14 +125,14 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void farPastTheEndThereIsNothing(Way way) {
+    void readFarPastTheEndReturnsZero(Way way) {
         readAll(way, PAGE, PAGE, PAGE, 1L << 40, 0);
         readAll(way, PAGE, PAGE, PAGE, Long.MAX_VALUE - PAGE, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void readAcrossTheEndIsShortAndLeavesTheRestOfTheMemoryAlone(Way way) {
+    void readAcrossTheEndLeavesTheRestOfMemoryUnchanged(Way way) {
         readAll(way, 9192, 65536, 65536, 0, 0);
         readAll(way, 2 * PAGE, 65536, 65536, PAGE, 0);
         readAll(way, 5 * PAGE + 10, 65536, 65536, 5 * PAGE, 0);
@@ -141,14 +141,14 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void sizeZeroAnswersZeroWhereverItPoints(Way way) {
+    void sizeZeroReturnsZeroForAnyOffset(Way way) {
         readAll(way, PAGE, PAGE, 0, 0, 0);
         readAll(way, PAGE, PAGE, 0, 1L << 40, 0);
     }
 
     @ParameterizedTest
     @MethodSource("ways")
-    void holesReadAsZerosAndOverwriteWhatWasInTheMemory(Way way) throws IOException {
+    void holesReadAsZerosAndOverwriteMemory(Way way) throws IOException {
         GuardedFile file = GuardedFile.create(newPath(), 0, 1);
         int end = 2 * backend().pieceBytes() + 100;
         file.write(end, new byte[]{1, 2, 3});
@@ -160,7 +160,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void wholeRangeIsReadWithoutFurtherArguments(Way way) {
+    void readWithoutSizeReadsTheWholeRange(Way way) {
         GuardedFile file = newFile(50_000);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 20_000)) {
@@ -175,7 +175,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void readsWhatAnotherChannelHasJustWritten(Way way) {
+    void readReturnsWhatAnotherChannelWrote(Way way) {
         GuardedFile file = newFile(8 * PAGE);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 8 * PAGE)) {
@@ -188,7 +188,7 @@ public abstract class ReadContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void seesTheFileGrowAndShrink(Way way) throws IOException {
+    void readSeesTheFileGrowAndShrink(Way way) throws IOException {
         GuardedFile file = newFile(3 * PAGE);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 8 * PAGE)) {
@@ -205,9 +205,9 @@ public abstract class ReadContract extends BackendContract {
 
     @Test
     void moreThanTwoGibibytesAreServedWhole() throws IOException {
-        assumeTrue(backend().triesMoreThanTwoGibibytes(), "triesMoreThanTwoGibibytes() says no");
+        assumeTrue(backend().triesMoreThanTwoGibibytes(), "triesMoreThanTwoGibibytes() is false");
         Path path = newPath();
-        // First touch of so much memory takes seconds in small pages.
+        // The first touch of this much memory takes seconds with small pages.
         MemoryKind kind =
                 backend().kinds().contains(MemoryKind.HOST_HUGEPAGE) ? MemoryKind.HOST_HUGEPAGE : MemoryKind.HOST;
         byte[] mark = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -215,7 +215,7 @@ public abstract class ReadContract extends BackendContract {
                 FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
             channel.write(ByteBuffer.wrap(mark), BEYOND_2_GIB - mark.length);
         }
-        // Past the page cache, which would fill with zeros of the hole slowly.
+        // Uses O_DIRECT, because filling the page cache with zeros of the hole is slow.
         try (CuFileHandle handle = driver().openFile(path, Mode.DIRECT.options());
                 MemoryAllocation memory = allocator().allocate(kind, BEYOND_2_GIB)) {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(BEYOND_2_GIB);

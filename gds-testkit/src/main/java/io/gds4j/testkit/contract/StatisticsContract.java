@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * cuFile's statistics: each request counted once, at its level, from start to stop.
+ * Contract of cuFile's statistics: they count each request once, at its level, from start to stop.
  *
  * @since 0.1
  */
@@ -125,7 +125,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void onlyWhatComesBetweenStartAndStopIsCountedAndResetForgets() {
+    void onlyRequestsBetweenStartAndStopAreCounted() {
         countersAreOfThisSessionAlone();
         GuardedFile file = newFile(PAGE);
         try (CuFileDriver driver = newDriver();
@@ -148,7 +148,7 @@ public abstract class StatisticsContract extends BackendContract {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 3})
-    void higherLevelsContainLowerOnesAndLowerOnesAnswerNoHigherQuestion(int level) {
+    void higherLevelsContainOnlyLowerOnes(int level) {
         try (CuFileDriver driver = newDriver()) {
             CuFileStatistics statistics = started(driver, level);
             assertThat(statistics.level()).isEqualTo(level);
@@ -216,7 +216,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void bytesByPathAddUpToWhatWasMovedAtAnyLevel() {
+    void bytesByPathAddUpAtEveryLevel() {
         GuardedFile file = newFile(SIZE);
         try (CuFileDriver driver = newDriver();
                 CuFileHandle handle = driver.openFile(file.path());
@@ -230,7 +230,7 @@ public abstract class StatisticsContract extends BackendContract {
     }
 
     @Test
-    void sessionThatCountsIsSeenOverJmxUntilItCloses() throws Exception {
+    void countingSessionIsVisibleOverJmxUntilClose() throws Exception {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName pattern = new ObjectName(CuFileStatisticsMXBean.NAME_PATTERN);
         Set<ObjectName> before = server.queryNames(pattern, null);
@@ -248,7 +248,7 @@ public abstract class StatisticsContract extends BackendContract {
             mine = now.iterator().next();
             CuFileStatisticsMXBean bean = JMX.newMXBeanProxy(server, mine, CuFileStatisticsMXBean.class);
             assertThat(bean.getLevel()).isEqualTo(3);
-            // The rates are those of the second before, which may end between the two looks.
+            // Rates cover the previous second, which may end between the two queries.
             assertThat(bean.getLevel1())
                     .usingRecursiveComparison()
                     .ignoringFieldsMatchingRegexes(".*PerSecond")

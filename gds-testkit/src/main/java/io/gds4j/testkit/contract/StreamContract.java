@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Stream-ordered reads and writes; without a GPU on host streams, whose order is that of CUDA streams.
+ * Contract of stream-ordered reads and writes. Without a GPU it uses host streams, which order work as CUDA streams do.
  *
  * @since 0.1
  */
@@ -84,7 +84,7 @@ public abstract class StreamContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void operationsComeBetweenTheWorkBeforeAndTheWorkAfter(Way way) throws Exception {
+    void operationsRunBetweenEarlierAndLaterWork(Way way) throws Exception {
         GuardedFile source = newFile(SIZE);
         GuardedFile target = newFile(SIZE);
         List<Long> seen = new ArrayList<>();
@@ -113,7 +113,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void whatIsNotFixedIsBoundWhenTheStreamComesToIt() throws Exception {
+    void cellsWithoutFlagsAreReadAtExecution() throws Exception {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
@@ -133,7 +133,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void whatIsFixedIsBoundAtSubmission() throws Exception {
+    void cellsWithFlagsAreReadAtSubmission() throws Exception {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
@@ -158,7 +158,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void sizeMayShrinkAndNeverGrow() throws Exception {
+    void sizeCanShrinkButNotGrow() throws Exception {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
@@ -182,7 +182,7 @@ public abstract class StreamContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void endOfTheFileAndFailuresStandInTheResultAndTheStreamGoesOn(Way way) throws Exception {
+    void resultReportsEndOfFileAndFailures(Way way) throws Exception {
         GuardedFile file = newFile(SIZE + 100);
         try (CuFileHandle handle = openToRead(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), 2 * SIZE);
@@ -215,7 +215,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void brokenPromiseOfAlignmentStandsInTheResult() throws Exception {
+    void resultReportsMisalignment() throws Exception {
         GuardedFile file = newFile(SIZE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(MemoryKind.HOST, SIZE);
@@ -231,7 +231,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void manyStreamsWaitTogetherAndEachKeepsItsOrder() throws Exception {
+    void manyWaitingStreamsKeepTheirOrder() throws Exception {
         int count = 64;
         GuardedFile file = newFile(count * PAGE);
         CountDownLatch go = new CountDownLatch(1);
@@ -245,7 +245,7 @@ public abstract class StreamContract extends BackendContract {
                 hosts.add(host);
                 streams.add(driver().stream(host.address(), Set.of()));
             }
-            // Once many streams of a GPU wait, making another one waits for them, so all are there before the first waits.
+            // CUDA blocks stream creation while many streams wait, so create all streams before the first one waits.
             for (int i = 0; i < count; i++) {
                 hosts.get(i).enqueue(() -> await(go));
                 Operation read = Operation.of(PAGE, (long) i * PAGE, (long) i * PAGE);
@@ -268,7 +268,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void closingFileMemoryAndStreamWaitsForWhatIsQueued() {
+    void closingFileMemoryAndStreamWaitsForTheQueue() {
         GuardedFile file = newFile(SIZE);
         GuardedFile other = newFile(SIZE);
         CountDownLatch go = new CountDownLatch(1);
@@ -292,7 +292,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void driverClosesAfterWhatIsQueued() {
+    void driverClosesAfterTheQueue() {
         GuardedFile file = newFile(SIZE);
         CountDownLatch go = new CountDownLatch(1);
         try (OrderedStream host = backend().newStream()) {
@@ -343,7 +343,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void withoutParallelIoThereAreNoStreams() {
+    void streamsNeedParallelIo() {
         GuardedFile file = newFile(SIZE);
         try (CuFileDriver driver = newDriver(backend().config().toBuilder()
                 .set(CuFileKeys.PARALLEL_IO, false)
@@ -359,7 +359,7 @@ public abstract class StreamContract extends BackendContract {
     }
 
     @Test
-    void cellsOfOneThreadAloneAreInvalid() {
+    void cellsConfinedToAThreadAreInvalid() {
         GuardedFile file = newFile(SIZE);
         try (Arena confined = Arena.ofConfined();
                 CuFileHandle handle = openToRead(file, Mode.BUFFERED);

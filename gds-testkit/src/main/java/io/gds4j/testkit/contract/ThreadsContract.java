@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Many threads at once, on one handle or on many of one file.
+ * Contract of concurrent threads, on one handle or on several handles of a file.
  *
  * @since 0.1
  */
@@ -35,7 +35,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void firstRequestOfAFreshThreadIsServed(Way way) {
+    void firstRequestOfANewThreadIsServed(Way way) {
         GuardedFile file = newFile(PART);
         try (CuFileHandle handle = openToWrite(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), PART)) {
@@ -86,7 +86,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void neighboursWithinAPageDoNotOverwriteEachOther(Way way) {
+    void writersWithinAPageKeepEachOthersBytes(Way way) {
         GuardedFile file = newFile(THREADS * PART);
         try (CuFileHandle handle = openToWrite(file, way.mode())) {
             writeParts(file, way.kind(), member -> handle);
@@ -96,7 +96,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void neighboursOnDirectAndBufferedHandlesDoNotOverwriteEachOther(MemoryKind kind) {
+    void directAndBufferedWritersKeepEachOthersBytes(MemoryKind kind) {
         GuardedFile file = newFile(THREADS * PART);
         List<CuFileHandle> handles = new ArrayList<>();
         for (int i = 0; i < THREADS; i++) {
@@ -134,7 +134,8 @@ public abstract class ThreadsContract extends BackendContract {
     void threadsGrowTheFileTogether(Way way) {
         GuardedFile file = newFile(100);
         try (CuFileHandle handle = openToWrite(file, way.mode())) {
-            // The last part first, by whoever is quickest: nobody may cut what another has written past the old end.
+            // Any thread may write first, even the last part: no thread may truncate what another has written past the
+            // old end.
             Crowd.run(THREADS, member -> {
                 try (GuardedMemory memory = GuardedMemory.allocate(allocator(), way.kind(), PART, 0, member)) {
                     long at = 100 + (long) member * PART;
@@ -148,7 +149,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void bytesBesideAWritersRangeNeverFlicker(Mode mode) {
+    void bytesBesideAWrittenRangeNeverChange(Mode mode) {
         GuardedFile file = newFile(4 * PAGE);
         int from = PAGE + 100;
         int size = 2 * PAGE + 57;
@@ -187,7 +188,7 @@ public abstract class ThreadsContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void registrationsComeAndGoWhileOthersMoveBytes(MemoryKind kind) {
+    void registrationsChangeWhileOthersMoveBytes(MemoryKind kind) {
         GuardedFile file = newFile(THREADS * PART);
         try (CuFileHandle handle = openToWrite(file, Mode.DIRECT)) {
             Crowd.run(THREADS, member -> {
@@ -208,7 +209,7 @@ public abstract class ThreadsContract extends BackendContract {
     }
 
     @Test
-    void handlesOfOneFileComeAndGoWhileOthersMoveBytes() {
+    void handlesOpenAndCloseWhileOthersMoveBytes() {
         GuardedFile file = newFile(THREADS * PART);
         MemoryKind kind = backend().kinds().getFirst();
         Crowd.run(THREADS, member -> {

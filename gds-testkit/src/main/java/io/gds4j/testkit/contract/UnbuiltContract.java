@@ -31,7 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Functions that a backend does not have: IO_NOT_SUPPORTED and a text that says so, never silence.
+ * Contract of functions that a backend does not implement: IO_NOT_SUPPORTED and a message that names the function.
  *
  * @since 0.1
  */
@@ -70,7 +70,7 @@ public abstract class UnbuiltContract extends BackendContract {
     private record Batch(int capacity) implements BackendBatch {
     }
 
-    /** Functions of cuFile after 1.0 by their C names. */
+    /** Functions that cuFile added after 1.0, by C name. */
     private static Map<String, Consumer<Arguments>> functions() {
         BackendBatch batch = new Batch(1);
         SlabArray slabs = new SlabArray(List.of(4096L), List.of(1L));
@@ -129,13 +129,13 @@ public abstract class UnbuiltContract extends BackendContract {
     }
 
     @Test
-    void everyNameOfAnUnbuiltFunctionIsOneOfCuFile() {
+    void unbuiltFunctionsAreFunctionsOfCuFile() {
         assertThat(functions().keySet()).containsAll(backend().unbuiltFunctions());
     }
 
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("unbuilt")
-    void functionThatIsNotBuiltSaysSo(String function) {
+    void unbuiltFunctionIsReported(String function) {
         try (Arguments arguments = new Arguments()) {
             CuFileException failure = Failures.expect(
                     CuFileError.IO_NOT_SUPPORTED,

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Rights of registered memory and windows upon it: what they do not allow does not happen, whichever way I/O comes.
+ * Contract of rights and windows of registered memory: they limit every kind of I/O.
  *
  * @since 0.1
  */
@@ -56,7 +56,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void aWindowMovesItsOwnBytesAtAnyOffsetAndNoOthers(Way way) {
+    void windowMovesOnlyItsOwnBytes(Way way) {
         GuardedFile file = newFile(3 * LENGTH);
         try (CuFileHandle handle = openToWrite(file, way.mode());
                 GuardedMemory memory = memory(way.kind(), LENGTH);
@@ -81,7 +81,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void aRequestPastTheWindowIsRefusedThoughTheBufferGoesOn(MemoryKind kind) {
+    void requestPastTheWindowIsRefused(MemoryKind kind) {
         GuardedFile file = newFile(LENGTH);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(kind, LENGTH);
@@ -97,7 +97,7 @@ public abstract class WindowContract extends BackendContract {
         file.verify();
     }
 
-    /** A use of memory that needs a right. */
+    /** A kind of I/O that needs a right. */
     private record Use(BufferRight right, Consumer<IoMemory> call) {
     }
 
@@ -125,7 +125,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void eachWayOfIoNeedsItsRight(MemoryKind kind) {
+    void everyKindOfIoNeedsItsRight(MemoryKind kind) {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(kind, LENGTH)) {
@@ -163,7 +163,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void aDeadKeyIsRefusedInEveryWayOfIo(MemoryKind kind) {
+    void deadKeyIsRefusedByEveryKindOfIo(MemoryKind kind) {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(kind, LENGTH);
@@ -194,7 +194,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void badWindowsAreRefusedAndTheOneToRebindLivesOn(MemoryKind kind) {
+    void badWindowsAreRefusedAndTheOldOneStays(MemoryKind kind) {
         try (GuardedMemory memory = memory(kind, LENGTH);
                 CuFileBuffer buffer = driver().registerBuffer(memory.range());
                 CuFileBuffer source =
@@ -225,7 +225,7 @@ public abstract class WindowContract extends BackendContract {
     }
 
     @Test
-    void readOnlyMemoryGivesNoRightToReadInto() {
+    void readOnlyMemoryGrantsNoRightToReadInto() {
         try (Arena arena = Arena.ofShared()) {
             MemoryRange range = MemoryRange.ofSegment(arena.allocate(PAGE).asReadOnly());
             Failures.expect(
@@ -239,7 +239,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void aBufferWithWindowsIsNotDeregisteredAndNamesThem(MemoryKind kind) {
+    void bufferWithWindowsIsNotDeregistered(MemoryKind kind) {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(kind, LENGTH)) {
@@ -268,7 +268,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void aSessionIsAProtectionDomain(MemoryKind kind) {
+    void sessionIsAProtectionDomain(MemoryKind kind) {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(kind, LENGTH);
@@ -303,7 +303,7 @@ public abstract class WindowContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void ioThatRunsWhenItsKeyDiesMovesItsBytes(MemoryKind kind) throws Exception {
+    void ioInFlightSurvivesTheEndOfItsKey(MemoryKind kind) throws Exception {
         GuardedFile file = newFile(PAGE);
         FaultInjectingBackend slow = new FaultInjectingBackend(backend().createBackend(backend().config()));
         Gate gate = slow.holdRead(1);
@@ -329,7 +329,7 @@ public abstract class WindowContract extends BackendContract {
     }
 
     @Test
-    void entriesOfABatchKeepTheBufferOfTheirWindow() {
+    void batchEntriesKeepTheBufferOfTheirWindow() {
         assumeFalse(backend().unbuiltFunctions().contains("cuFileBatchIOSetUp"), "not built");
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
@@ -350,7 +350,7 @@ public abstract class WindowContract extends BackendContract {
     }
 
     @Test
-    void streamOrderedTransfersAreHeldToTheirWindow() throws InterruptedException {
+    void streamTransfersAreLimitedToTheirWindow() throws InterruptedException {
         assumeTrue(backend().servesStreams(), "not built");
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
@@ -388,7 +388,7 @@ public abstract class WindowContract extends BackendContract {
     }
 
     @Test
-    void aCrowdThatUsesWindowsWhileTheyAreReboundEitherSucceedsOrIsRefused() {
+    void reboundWindowsServeOrRefuse() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), LENGTH);

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What a write changes in the file, and that it changes nothing else.
+ * Contract of writes: which bytes of the file they change.
  *
  * @since 0.1
  */
@@ -28,7 +28,7 @@ public abstract class WriteContract extends BackendContract {
     protected WriteContract() {
     }
 
-    /** Writes, and checks count, memory and the whole file. */
+    /** Writes, and checks the count, the memory and the whole file. */
     private void write(
             GuardedFile file, CuFileHandle handle, GuardedMemory memory, int size, long fileOffset, int bufferOffset) {
         long count = handle.write(memory.range(), size, fileOffset, bufferOffset);
@@ -50,7 +50,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void emptyFileGrowsToWhatIsWritten(Way way) {
+    void emptyFileGrowsToTheWrittenSize(Way way) {
         writeOne(way, 0, 3 * PAGE, 3 * PAGE, 0, 0);
         writeOne(way, 0, 3 * PAGE, 1, 0, 0);
         writeOne(way, 0, 20_000, 12_345, 0, 0);
@@ -64,7 +64,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void bytesAroundTheRangeStayAsTheyWere(Way way) {
+    void bytesAroundTheRangeAreUnchanged(Way way) {
         writeOne(way, 10 * PAGE, PAGE, PAGE, 3 * PAGE, 0);
         writeOne(way, 10 * PAGE, 2 * PAGE, 1000, 3 * PAGE + 5, 0);
         writeOne(way, 10 * PAGE, 4 * PAGE, 2 * PAGE + 2, 3 * PAGE - 1, 0);
@@ -74,7 +74,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void bufferOffsetChoosesWhatIsWritten(Way way) {
+    void bufferOffsetSelectsWhatIsWritten(Way way) {
         writeOne(way, 10 * PAGE, 4 * PAGE, PAGE, PAGE, PAGE);
         writeOne(way, 10 * PAGE, 4 * PAGE, 2 * PAGE, PAGE, 33);
         writeOne(way, 10 * PAGE, 4 * PAGE, 1, PAGE, 4 * PAGE - 1);
@@ -82,7 +82,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void lastPageOfAFileWithAnOddEndIsWrittenWithoutMovingTheEnd(Way way) {
+    void oddLastPageIsWrittenWithoutMovingTheEnd(Way way) {
         writeOne(way, 3 * PAGE + 100, PAGE, 100, 3 * PAGE, 0);
         writeOne(way, 3 * PAGE + 100, PAGE, 50, 3 * PAGE + 20, 0);
         writeOne(way, 3 * PAGE + 100, 2 * PAGE, PAGE + 100, 2 * PAGE, 0);
@@ -90,7 +90,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void appendingAtAnAlignedOrOddEndGrowsTheFileExactly(Way way) {
+    void appendingGrowsTheFileExactly(Way way) {
         writeOne(way, 3 * PAGE, 2 * PAGE, PAGE, 3 * PAGE, 0);
         writeOne(way, 3 * PAGE, 2 * PAGE, 10, 3 * PAGE, 0);
         writeOne(way, 3 * PAGE + 5, 2 * PAGE, 2 * PAGE, 3 * PAGE + 5, 0);
@@ -120,7 +120,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void manyPiecesArriveInTheirPlaces(Way way) {
+    void manyPiecesArriveAtTheirOffsets(Way way) {
         int piece = backend().pieceBytes();
         writeOne(way, 100, 3 * piece + 9000, 3 * piece + 4321, 0, 511);
         writeOne(way, 4 * piece, 2 * piece, 2 * piece, PAGE, 0);
@@ -129,7 +129,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void readsBackWhatItHasJustWritten(Way way) {
+    void readReturnsWhatWasJustWritten(Way way) {
         GuardedFile file = newFile(6 * PAGE);
         try (CuFileHandle handle = openToWrite(file, way.mode());
                 GuardedMemory source = memory(way.kind(), 8 * PAGE);
@@ -147,7 +147,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("ways")
-    void directAndBufferedHandlesOfOneFileSeeEachOthersWrites(Way way) {
+    void directAndBufferedHandlesSeeEachOthersWrites(Way way) {
         GuardedFile file = newFile(6 * PAGE);
         try (CuFileHandle first = openToWrite(file, Mode.BUFFERED);
                 CuFileHandle second = openToWrite(file, Mode.DIRECT);
@@ -166,7 +166,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void writeOnlyHandleWritesUnalignedRangesToo(Mode mode) {
+    void writeOnlyHandleWritesUnalignedRanges(Mode mode) {
         GuardedFile file = newFile(10 * PAGE);
         try (CuFileHandle handle =
                 driver().openFile(file.path(), mode.options(StandardOpenOption.WRITE));
@@ -178,7 +178,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void truncateCutsAndLengthens(Mode mode) {
+    void truncateShortensAndLengthens(Mode mode) {
         GuardedFile file = newFile(3 * PAGE + 9);
         try (CuFileHandle handle = openToWrite(file, mode);
                 GuardedMemory memory = memory(backend().kinds().getFirst(), 8 * PAGE)) {
@@ -237,7 +237,7 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
-    void createMakesTheFileAndTruncateExistingEmptiesIt(Mode mode) throws Exception {
+    void openOptionsCreateAndTruncate(Mode mode) throws Exception {
         var path = newPath();
         OpenOption[] create = mode.options(StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW);
         try (GuardedMemory memory = memory(backend().kinds().getFirst(), PAGE)) {

@@ -1,5 +1,5 @@
 /**
- * The contract that every backend is held to, as abstract JUnit classes: extend
+ * The contract of all backends as abstract JUnit classes: extend
  * {@link io.gds4j.testkit.contract.BackendContractSuite} once for each backend.
  */
 @NullMarked

@@ -3,7 +3,7 @@ package io.gds4j.testkit.random;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/** The last operations of a sequence, to be read when it has failed. */
+/** The last operations of a sequence, for the message of a failure. */
 final class OperationLog {
     private static final int KEPT = 40;
 
@@ -18,7 +18,7 @@ final class OperationLog {
         }
     }
 
-    /** The failure with what led to it, and how to see it again. */
+    /** Returns the failure with its last operations and the seed that repeats it. */
     synchronized AssertionError failure(String sequence, long seed, Throwable cause) {
         return new AssertionError(
                 "%s failed: %s%nrepeat with -D%s=%d%nlast operations:%n%s"

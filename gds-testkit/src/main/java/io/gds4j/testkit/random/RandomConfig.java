@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.random.RandomGenerator;
 
 /**
- * A configuration under which a sequence runs.
+ * A random configuration for a sequence.
  *
- * @param config the whole
- * @param piece bytes of the largest bounce buffer
+ * @param config the complete configuration
+ * @param piece size of the largest bounce buffer, bytes
  */
 record RandomConfig(CuFileConfig config, int piece) {
     private static final int[] LARGEST_KB = {4, 64, 64, 256, 1024};

@@ -26,9 +26,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Function;
 
 /**
- * Several threads on one file, each with a part of its own that begins and ends anywhere, so that neighbours share pages; the
- * handles are shared, some direct and some not. A part may lie past the end when the threads begin: then they grow the file
- * together. Each thread checks its part all the time, and the whole file is checked at the end.
+ * Several threads on one file, each with its own part. Parts start and end at any byte, so that neighbours share pages.
+ * The threads share direct and buffered handles. A part may lie past the end of the file: then the threads extend the
+ * file concurrently. Each thread checks its part after each operation; at the end the whole file is checked.
  */
 final class RandomCrowd {
     private static final int PAGE = 4096;
@@ -127,16 +127,16 @@ final class RandomCrowd {
         }
     }
 
-    /** What one thread owns. */
+    /** The part of one thread. */
     private final class Part {
         private final int number;
         private final int from;
         private final int length;
         private final SplittableRandom random;
         private final RandomSizes sizes;
-        /** What must stand in the part; zeros where the file has not grown to. */
+        /** Expected content of the part; zeros past the end of the file. */
         private final byte[] content;
-        /** Bytes from the part's first that the file has for certain. */
+        /** Bytes of the part that the file certainly has, counted from its start. */
         private int grown;
 
         Part(int number) {
@@ -192,7 +192,10 @@ final class RandomCrowd {
             grown = size == 0 ? grown : Math.max(grown, at + size);
         }
 
-        /** The file may have grown past the part by others' writes, or may end inside it. */
+        /**
+         * Reads and checks. Writes of other threads may have extended the file past the part, or it may end inside the
+         * part.
+         */
         private void read(GuardedMemory memory, IoMemory io, CuFileHandle handle, int at, int size) {
             log.add("part %d reads %d at %d", number, size, from + at);
             long count = handle.read(io, size, from + at, at);
@@ -201,7 +204,7 @@ final class RandomCrowd {
                 throw new AssertionError("read %d bytes, expected %d to %d".formatted(count, certain, size));
             }
             memory.expect(at, Arrays.copyOfRange(content, at, at + (int) count));
-            // The file may have grown after one piece had found its end and before a later piece looked.
+            // The file may have grown between the moments at which two pieces found its end.
             memory.accept(at + (int) count, size - (int) count);
             memory.verify();
         }

@@ -10,20 +10,20 @@ import java.util.List;
 import java.util.function.Function;
 
 /**
- * Runs random sequences against a backend, one after the other, until the time is over.
+ * Runs random sequences on a backend, one after the other, for a given time.
  *
  * <pre>{@code
  * new RandomRuns("ext4", MyBackend::new, directory, List.of(MemoryKind.HOST)).run(Duration.ofSeconds(10));
  * }</pre>
  *
  * <p>
- * The seed of the first sequence is taken from the system property {@value #SEED}, else chosen and printed; each sequence
- * that follows has the next number. A failure names the seed of its sequence.
+ * Takes the seed of the first sequence from the system property {@value #SEED}, else chooses and prints one. Each
+ * following sequence uses the next number. A failure names the seed of its sequence.
  *
  * @since 0.1
  */
 public final class RandomRuns {
-    /** System property: seed of the first sequence. */
+    /** System property with the seed of the first sequence. */
     public static final String SEED = "gds4j.property.seed";
 
     private static final int OPERATIONS = 120;
@@ -36,10 +36,10 @@ public final class RandomRuns {
     /**
      * Prepares runs.
      *
-     * @param name of what is tested, for messages
-     * @param backends makes closed backends
-     * @param directory where files go
-     * @param kinds memory that is used
+     * @param name name of the tested backend or file system, for messages
+     * @param backends creates backends with a closed driver
+     * @param directory directory for files
+     * @param kinds kinds of memory to use
      */
     public RandomRuns(
             String name, Function<CuFileConfig, CuFileBackend> backends, Path directory, List<MemoryKind> kinds) {
@@ -50,10 +50,10 @@ public final class RandomRuns {
     }
 
     /**
-     * Runs at least one sequence of either sort: one thread with several handles, and several threads with disjoint parts of
-     * one file.
+     * Runs at least one sequence of each sort: one thread with several handles, and several threads on disjoint parts
+     * of a file.
      *
-     * @return sequences that ran
+     * @return number of sequences that ran
      */
     public int run(Duration time) {
         long seed = Long.getLong(SEED, System.nanoTime() & 0x7fffffffL);

@@ -26,8 +26,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One thread, one file, several handles and memories: opens, registers, reads, writes, cuts, forces and reopens at random,
- * and knows after each step what must stand in every byte of file and memory.
+ * One thread on one file with several handles and memories: opens, registers, reads, writes, truncates, forces and
+ * reopens at random. Keeps the expected content of every byte of file and memory after each step.
  */
 final class RandomSequence {
     private static final int PAGE = 4096;
@@ -49,7 +49,7 @@ final class RandomSequence {
     private final List<Memory> memories = new ArrayList<>();
     private CuFileDriver driver;
 
-    /** A handle, and how it is open. */
+    /** A handle and its open options. */
     private record Handle(CuFileHandle handle, boolean reads, boolean writes, List<OpenOption> options) {
         @Override
         public String toString() {
@@ -57,7 +57,7 @@ final class RandomSequence {
         }
     }
 
-    /** Memory, and its registration if it has one. */
+    /** Memory and its registration, if any. */
     private static final class Memory {
         final GuardedMemory guarded;
         final int length;
@@ -211,7 +211,7 @@ final class RandomSequence {
         return handles.get(random.nextInt(handles.size()));
     }
 
-    /** Where a request goes: a part of the memory, through its registration or not. */
+    /** Memory of a request: a part of a memory, with or without its registration. */
     private record Target(Memory memory, IoMemory io, int start, int room) {
     }
 
@@ -224,7 +224,7 @@ final class RandomSequence {
         return new Target(memory, memory.guarded.range(), 0, memory.length);
     }
 
-    /** Half of the requests have memory that agrees with the file within a page, so that they can go direct. */
+    /** Aligns memory and file offset of half of the requests within a page, so that direct I/O can serve them. */
     private int bufferOffset(Target target, int size, int fileOffset) {
         int room = target.room - size;
         long address = target.memory.guarded.range().address() + target.start;

@@ -2,7 +2,7 @@ package io.gds4j.testkit.random;
 
 import java.util.random.RandomGenerator;
 
-/** Sizes and offsets as programs have them, and those beside them at which programs break. */
+/** Typical sizes and offsets, and edge cases next to them. */
 final class RandomSizes {
     private static final int PAGE = 4096;
     private static final int NEAR = 3;
@@ -15,7 +15,7 @@ final class RandomSizes {
         this.piece = piece;
     }
 
-    /** 0 to {@code max}: few bytes, around pages, around pieces, anything. */
+    /** Returns 0 to {@code max}: a few bytes, near pages, near pieces, or any size. */
     int size(int max) {
         int size = switch (random.nextInt(6)) {
             case 0 -> random.nextInt(17);
@@ -28,7 +28,7 @@ final class RandomSizes {
         return Math.min(size, max);
     }
 
-    /** 0 to {@code max}: on a page, beside one, beside {@code end}, anywhere. */
+    /** Returns 0 to {@code max}: at a page, near one, near {@code end}, or anywhere. */
     int offset(int max, int end) {
         int offset = switch (random.nextInt(5)) {
             case 0 -> 0;

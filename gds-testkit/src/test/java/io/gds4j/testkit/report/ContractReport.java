@@ -18,14 +18,15 @@ import javax.xml.stream.XMLStreamException;
 import javax.xml.stream.XMLStreamReader;
 
 /**
- * One table of the contract's cases on several backends, from the XML reports of JUnit's console launcher. Main class:
+ * Creates a table of the contract's cases on several backends, from XML reports of JUnit's console launcher. Main
+ * class:
  *
  * <pre>{@code
  * java ... ContractReport compat=reports/compat libcufile=reports/libcufile > contract.md
  * }</pre>
  *
  * <p>
- * Status 5 if a case failed or was not run on one of them.
+ * Exits with status 5 if a case failed, or was not run on one of the backends.
  */
 final class ContractReport {
     private static final String MISSING = "not run";
@@ -33,7 +34,7 @@ final class ContractReport {
     private static final Pattern ASSUMPTION = Pattern.compile("Assumption failed: (.*)");
 
     private final List<String> backends;
-    /** Case to backend to result; cases by group and name. */
+    /** Results by case, then by backend; the key of a case is its group and name. */
     private final Map<String, Map<String, String>> cases = new TreeMap<>();
 
     ContractReport(List<String> backends) {
@@ -54,7 +55,7 @@ final class ContractReport {
         System.exit(report.isGreen() ? 0 : 5);
     }
 
-    /** All reports in a folder and its folders. */
+    /** Adds all reports in a folder and its subfolders. */
     void add(String backend, Path folder) throws IOException, XMLStreamException {
         List<Path> reports;
         try (Stream<Path> files = Files.walk(folder)) {
@@ -103,7 +104,7 @@ final class ContractReport {
         }
     }
 
-    /** Of a case of a table, what its row is. */
+    /** Adds the arguments of a parameterized case to its name. */
     private static String named(String name, String displayName) {
         return name.endsWith("]") && !displayName.isEmpty() ? "%s (%s)".formatted(name, displayName) : name;
     }
@@ -124,7 +125,7 @@ final class ContractReport {
                         .noneMatch(backend -> List.of("FAILED", MISSING).contains(result(results, backend))));
     }
 
-    /** Counts, then a row for each case. */
+    /** Returns the counts, then a table row for each case. */
     List<String> lines() {
         List<String> lines = new ArrayList<>();
         for (String backend : backends) {

@@ -37,7 +37,7 @@ class ContractReportTest {
     }
 
     @Test
-    void sameCasesOfBothStandInOneRow() throws IOException, XMLStreamException {
+    void casesOfBothBackendsShareARow() throws IOException, XMLStreamException {
         String whole = testcase("readsAll()", "readsAll()", "");
         String row = testcase("readsSome(Way)[2]", "JUnit Jupiter > Suite > Read > readsSome(Way) > [2] HOST", "");
         report.add("compat", write("compat", "Read", whole, row));
@@ -50,7 +50,7 @@ class ContractReportTest {
     }
 
     @Test
-    void differencesNameThemselvesAndFailuresAreRed() throws IOException, XMLStreamException {
+    void differencesAreNamedAndFailuresAreNotGreen() throws IOException, XMLStreamException {
         String skipped = "<skipped><![CDATA[org.opentest4j.TestAbortedException: Assumption failed: MEMFD_REFUSED\n"
                 + "\tat somewhere]]></skipped>";
         report.add("compat", write("compat", "Read", testcase("memfd()", "memfd()", "")));
@@ -66,7 +66,7 @@ class ContractReportTest {
     }
 
     @Test
-    void caseThatOneBackendDidNotRunIsRed() throws IOException, XMLStreamException {
+    void caseMissingOnOneBackendIsNotGreen() throws IOException, XMLStreamException {
         report.add("compat", write("compat", "Read", testcase("readsAll()", "readsAll()", "")));
         assertThat(rows("Read: readsAll")).containsExactly("| Read: readsAll | ok | not run |");
         assertThat(report.isGreen()).isFalse();

@@ -1,10 +1,10 @@
 package io.gds4j.tools.check;
 
 /**
- * Something that could be better.
+ * A problem that {@code gds check} found.
  *
- * @param what is off, in plain words
- * @param remedy what a person could do about it
+ * @param what the problem
+ * @param remedy what the user can do about it
  */
 record Advice(String what, String remedy) {
 }

@@ -9,13 +9,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A backend and whether it can serve here.
+ * A backend, and whether it can serve on this machine.
  *
- * @param name for {@code --backend}
- * @param chosen true for the one that {@code auto} takes
+ * @param name its name, as {@code --backend} takes it
+ * @param chosen whether {@code auto} selects it
  * @param reason why it cannot serve; null if it can
- * @param remedy what would help; null if it can serve
- * @param whyNotChosen why {@code auto} leaves files to others although it can serve; null if there is no such reason
+ * @param remedy what the user can do about that; null if it can serve
+ * @param whyNotChosen why {@code auto} does not select it although it can serve; null if it can be selected
  */
 record Backend(
         String name,
@@ -49,13 +49,13 @@ record Backend(
         return reason == null;
     }
 
-    /** In a few words. */
+    /** Describes the backend in a few words. */
     String describe() {
         if (!available()) {
             return "not available: %s; %s".formatted(reason, remedy);
         }
         if (whyNotChosen != null) {
-            return "available, but serves only by name: " + whyNotChosen;
+            return "available, but only on request: " + whyNotChosen;
         }
         return chosen ? "available, serves by default" : "available";
     }

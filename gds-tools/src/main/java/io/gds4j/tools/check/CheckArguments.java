@@ -4,12 +4,12 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What {@code gds check} was asked for.
+ * Arguments of {@code gds check}.
  *
- * @param paths files, folders and block devices to look at
- * @param printConfig print the default configuration file and nothing else
- * @param verbose everything, also what nobody set
- * @param required what has to be there
+ * @param paths files, folders and block devices to examine
+ * @param printConfig whether to print only the default configuration file
+ * @param verbose whether to print default values and details as well
+ * @param required what the machine must have
  */
 public record CheckArguments(
         List<Path> paths, boolean printConfig, boolean verbose, List<Requirement> required) {

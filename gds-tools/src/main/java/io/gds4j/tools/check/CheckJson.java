@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
-/** The report as the fields of a JSON object. */
+/** Converts the report to the fields of a JSON object. */
 final class CheckJson {
     private CheckJson() {
     }

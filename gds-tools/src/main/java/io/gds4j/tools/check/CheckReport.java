@@ -5,17 +5,17 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import java.util.List;
 
 /**
- * All that {@code gds check} found out.
+ * All findings of {@code gds check}.
  *
  * @param platform machine and JDK
  * @param modules NVIDIA's kernel modules
  * @param cuda the CUDA driver, or why there is none
- * @param gpus GPUs of this process
+ * @param gpus GPUs that this process sees
  * @param library libcufile
- * @param backends those on the class path, best first
- * @param config the configuration that holds
- * @param storage what lies between storage and GPUs
- * @param paths one report for each path that was named
+ * @param backends backends on the class path, best first
+ * @param config the effective configuration
+ * @param storage how storage reaches GPUs
+ * @param paths one report for each path argument
  */
 record CheckReport(
         Platform platform,
@@ -33,7 +33,7 @@ record CheckReport(
         paths = List.copyOf(paths);
     }
 
-    /** CUDA's version as people write it. */
+    /** Formats CUDA's version number, such as 13000, as people write it. */
     static String version(int cuda) {
         return cuda / 1000 + "." + cuda % 1000 / 10;
     }

@@ -10,10 +10,12 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.DirectStorage;
 import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.ffi.verbs.RdmaDevices;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -24,26 +26,26 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds check}. */
+/** Runs {@code gds check}. */
 public final class CheckRun {
     private CheckRun() {
     }
 
-    /** Looks and prints. */
-    public static ExitStatus run(CheckArguments arguments, Terminal terminal, Manner manner, String schema) {
+    /** Examines the machine and prints the report. */
+    public static ExitStatus run(CheckArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         if (arguments.printConfig()) {
-            printConfig(terminal, manner, schema);
+            printConfig(terminal, mode, schema);
             return ExitStatus.DONE;
         }
-        CheckReport report = look(arguments, terminal);
+        CheckReport report = examine(arguments, terminal);
         Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(schema).get("error")));
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
         }
         report.paths()
@@ -57,8 +59,8 @@ public final class CheckRun {
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
 
-    private static void printConfig(Terminal terminal, Manner manner, String schema) {
-        if (manner.json()) {
+    private static void printConfig(Terminal terminal, OutputMode mode, String schema) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("config", CheckJson.config(CuFileConfig.defaults()));
@@ -69,7 +71,7 @@ public final class CheckRun {
         }
     }
 
-    private static CheckReport look(CheckArguments arguments, Terminal terminal) {
+    private static CheckReport examine(CheckArguments arguments, Terminal terminal) {
         SystemFiles files = SystemFiles.ofMachine();
         CuFileConfig config = CuFileConfig.load(terminal.environment());
         CudaAvailability cuda = CudaDriver.detect();
@@ -83,16 +85,16 @@ public final class CheckRun {
                 library,
                 Backend.all(config),
                 config,
-                storage(files, gpus, library, config, terminal.environment()),
+                storage(files, gpus, library, config, RdmaDevices.detect(), terminal.environment()),
                 examine(arguments.paths(), config, files, machineObstacles(library, cuda, config)));
     }
 
     static Storage storage(
-            SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config,
+            SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config, RdmaAvailability verbs,
             Map<String, String> environment) {
         NvidiaFs nvidiaFs = NvidiaFs.read(files);
         KernelFeatures kernel = KernelFeatures.read(files);
-        Rdma rdma = Rdma.read(files, library);
+        Rdma rdma = Rdma.read(files, library, verbs);
         PciDevices pci = new PciDevices(files);
         Map<String, String> variables = new TreeMap<>(environment);
         variables.keySet().removeIf(name -> !name.startsWith("CUFILE_") && !name.startsWith("CUDA_"));
@@ -115,7 +117,7 @@ public final class CheckRun {
         return links;
     }
 
-    /** What keeps libcufile from serving any file directly. */
+    /** Reasons why libcufile cannot serve any file directly. */
     private static List<String> machineObstacles(LibCuFile library, CudaAvailability cuda, CuFileConfig config) {
         List<String> obstacles = new ArrayList<>();
         if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
@@ -143,7 +145,7 @@ public final class CheckRun {
                     FfmPosix.instance(), driver, Mount.all(files), machineObstacles);
             return paths.stream().map(examiner::examine).toList();
         } catch (CuFileException e) {
-            // No backend: the rest of the report says what is missing, so it has to appear.
+            // No backend serves. The rest of the report says what is missing, so print it.
             ErrorReport failure = ErrorReport.of(e);
             return paths.stream().map(path -> PathReport.failed(path.toString(), failure)).toList();
         }

@@ -4,6 +4,7 @@ import io.gds4j.config.ConfigSource;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.UnknownKey;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.tools.check.PathReport.DirectAlignment;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -13,10 +14,10 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
-/** The report as a person reads it. */
+/** Formats the report as text. */
 final class CheckText {
-    /** So many rows stand under the others; more are a table. */
-    private static final int FEW_ROWS = 4;
+    /** Up to this many rows align with the other sections; more rows form their own table. */
+    private static final int FEW_ROWS = 5;
 
     private final CheckReport report;
     private final boolean verbose;
@@ -70,7 +71,7 @@ final class CheckText {
         switch (report.cuda()) {
             case CudaAvailability.Unavailable none -> {
                 row("none", none.reason());
-                row("", "to change that: " + none.remedy());
+                row("", "remedy: " + none.remedy());
             }
             case CudaAvailability.Available cuda -> {
                 for (Gpu gpu : report.gpus()) {
@@ -99,14 +100,14 @@ final class CheckText {
         row("nvidia-fs", modules.nvidiaFs().orElse("not loaded"));
         modules.staticBar1().ifPresent(on -> row("static BAR1", on ? "on" : "off (p2pdma needs it)"));
         LibCuFile library = report.library();
-        String hint = library.path().isPresent() || verbose ? "" : "; -v lists where it was looked for";
+        String hint = library.path().isPresent() || verbose ? "" : "; -v lists the searched folders";
         row("libcufile", library.describe() + hint);
         if (verbose) {
-            library.searched().forEach(folder -> row("", "looked in " + folder));
+            library.searched().forEach(folder -> row("", "searched " + folder));
         }
         section("Backends");
         for (Backend backend : report.backends()) {
-            // Where something was looked for is many folders; the library's rows list them.
+            // The reason lists many searched folders; the rows of libcufile list them already.
             row(backend.name(), backend.describe().replaceFirst(", looked in [^;]*", ""));
         }
     }
@@ -130,6 +131,10 @@ final class CheckText {
                         ? "no port"
                         : "%d ports up, %d down".formatted(rdma.portsUp(), rdma.portsDown()),
                 rdma.library().map(Object::toString).orElse("not found"))));
+        rows.add(List.of("verbs", switch (rdma.verbs()) {
+            case RdmaAvailability.Available some -> String.join(", ", some.devices());
+            case RdmaAvailability.Unavailable none -> none.reason();
+        }));
         rows.add(List.of("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded")));
         NvidiaFs nvidiaFs = storage.nvidiaFs();
         if (nvidiaFs.isLoaded()) {
@@ -147,7 +152,7 @@ final class CheckText {
         }
     }
 
-    /** What nvidia-fs shows of itself. */
+    /** Parameters and counters of nvidia-fs. */
     private void counters(NvidiaFs nvidiaFs) {
         section("nvidia-fs");
         nvidiaFs.devices().ifPresent(devices -> lines.add("  devices: " + devices));
@@ -176,11 +181,11 @@ final class CheckText {
         section("PCI");
         row("IOMMU", kernel.iommu());
         row("ACS", report.storage().redirectingBridges()
-                .map(bridges -> bridges.isEmpty() ? "redirects nowhere" : "redirects at " + String.join(", ", bridges))
+                .map(bridges -> bridges.isEmpty() ? "no redirection" : "redirects at " + String.join(", ", bridges))
                 .orElseGet(() -> report.storage().nvidiaFs().bridges().isEmpty()
-                        ? "not known: only root may read it"
+                        ? "unknown: only root can read it"
                         : "found on " + String.join(", ", report.storage().nvidiaFs().bridges())));
-        row("p2pdma", kernel.p2pdma().map(in -> in ? "in the kernel" : "not in the kernel").orElse("not known"));
+        row("p2pdma", kernel.p2pdma().map(in -> in ? "in the kernel" : "not in the kernel").orElse("unknown"));
         if (!kernel.commandLine().isEmpty()) {
             row("booted with", String.join(" ", kernel.commandLine()));
         }
@@ -191,7 +196,7 @@ final class CheckText {
                     link.distance().words(), link.distance().symbol()));
         }
         if (report.storage().links().isEmpty() && !report.gpus().isEmpty()) {
-            row("near GPUs", "neither an NVMe drive nor an RDMA adapter is on the bus");
+            row("near GPUs", "no NVMe drive or RDMA adapter on the bus");
         }
     }
 
@@ -206,7 +211,7 @@ final class CheckText {
         List<Advice> all = Doctor.examine(report);
         section("Advice");
         if (all.isEmpty()) {
-            row("none", "nothing is off");
+            row("none", "no problem found");
         }
         for (Advice advice : all) {
             lines.add("  - " + advice.what());
@@ -217,7 +222,7 @@ final class CheckText {
     private void configuration() {
         section("Configuration");
         List<ConfigValue<?>> all = report.config().values();
-        // The file that comes with CUDA spells the defaults out: they are no choice of anybody.
+        // The file that CUDA installs contains the defaults: leave those values out.
         List<ConfigValue<?>> shown = all.stream()
                 .filter(value -> verbose || value.source() != ConfigSource.DEFAULT && !value.isDefaultValue())
                 .toList();
@@ -238,7 +243,7 @@ final class CheckText {
             lines.add("  and %d at their defaults; -v lists them".formatted(all.size() - shown.size()));
         }
         for (UnknownKey key : report.config().unknownKeys()) {
-            lines.add("  unknown key, without effect: %s (%s:%d)".formatted(
+            lines.add("  unknown key, ignored: %s (%s:%d)".formatted(
                     Text.oneLine(key.name()), key.file(), key.line()));
         }
     }
@@ -258,7 +263,7 @@ final class CheckText {
                                     mount.source(),
                                     mount.readOnly() ? ", read-only" : ""))
                             .orElse("unknown"));
-            row("direct I/O", path.alignment().map(CheckText::alignment).orElse("not available, or not known"));
+            row("direct I/O", path.alignment().map(CheckText::alignment).orElse("unavailable or unknown"));
             path.buffered().ifPresent(served -> row("by default", "%s: %s".formatted(served.path(), served.reason())));
             path.direct().ifPresent(served -> row("with O_DIRECT", "%s: %s".formatted(served.path(), served.reason())));
             path.obstacle().ifPresent(why -> row("libcufile", "does not serve it directly: " + why));

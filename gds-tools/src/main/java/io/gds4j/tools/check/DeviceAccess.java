@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** How other devices reach a GPU's memory, as its driver tells. */
+/** How other devices reach the memory of a GPU, according to its driver. */
 final class DeviceAccess {
     private DeviceAccess() {
     }
@@ -22,7 +22,7 @@ final class DeviceAccess {
         }
     }
 
-    /** Fields of a GPU; null for what its driver does not tell. */
+    /** JSON fields of a GPU; null where its driver does not tell. */
     static Map<String, @Nullable Object> json(CudaAvailability cuda, int gpu) {
         Optional<GpuCapabilities> can = of(cuda, gpu);
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
@@ -34,7 +34,7 @@ final class DeviceAccess {
         return fields;
     }
 
-    /** The same in a line. */
+    /** Describes the same in one line. */
     static String text(CudaAvailability cuda, int gpu) {
         return of(cuda, gpu)
                 .map(can -> "GPUDirect RDMA %s, mapped memory too: %s, writes ordered for: %s%s".formatted(

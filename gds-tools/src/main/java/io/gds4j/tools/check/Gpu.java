@@ -17,13 +17,13 @@ import java.util.OptionalLong;
  *
  * @param index the N of {@code gpu:N}
  * @param name product name
- * @param uuid as nvidia-smi writes it
- * @param pciId domain:bus:device.function
- * @param memoryBytes all of its memory
- * @param bar1Bytes size of the window through which other PCI devices see it, where /sys or NVML shows it
- * @param computeCapability such as {@code 9.0}
- * @param numaNode node of memory that is nearest, where /sys shows it
- * @param dmaBuf whether its memory can be handed to other devices as a dma-buf
+ * @param uuid UUID as nvidia-smi prints it
+ * @param pciId PCI address, domain:bus:device.function
+ * @param memoryBytes size of its memory
+ * @param bar1Bytes size of BAR1, the window through which other PCI devices access its memory; empty if unknown
+ * @param computeCapability compute capability, such as {@code 9.0}
+ * @param numaNode nearest NUMA node; empty if unknown
+ * @param dmaBuf whether other devices can access its memory as a dma-buf; empty if unknown
  */
 public record Gpu(
         int index,
@@ -40,10 +40,10 @@ public record Gpu(
     private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int DMA_BUF_SUPPORTED = 124;
     private static final int UUID_BYTES = 16;
-    /** BAR0 holds the registers; BAR1 is the window onto the memory. */
+    /** Line of BAR1 in {@code resource}, counted from 0. */
     private static final int BAR1_LINE = 1;
 
-    /** All of them; needs no CUDA context. */
+    /** Returns all GPUs. Needs no CUDA context. */
     static List<Gpu> all(CudaAvailability availability, SystemFiles files, NvmlAvailability nvml) {
         List<Gpu> gpus = new ArrayList<>();
         if (availability instanceof CudaAvailability.Available available) {
@@ -80,7 +80,7 @@ public record Gpu(
                 flag(cuda, DMA_BUF_SUPPORTED, device[0]));
     }
 
-    /** What NVML says, which also works where a container hides /sys. */
+    /** Size of BAR1 from NVML, which also works in containers that hide /sys. */
     private static OptionalLong bar1(NvmlAvailability nvml, String pciId) {
         try {
             return nvml.nvml()
@@ -121,7 +121,7 @@ public record Gpu(
                 hex.substring(20));
     }
 
-    /** A line of {@code resource} is {@code START END FLAGS} in hexadecimal. */
+    /** Size of BAR1 from {@code resource}, whose lines are {@code START END FLAGS} in hexadecimal. */
     static OptionalLong bar1(SystemFiles files, String pciId) {
         List<String> lines = files.lines("/sys/bus/pci/devices/" + PciDevices.shortId(pciId) + "/resource");
         if (lines.size() <= BAR1_LINE) {

@@ -12,14 +12,14 @@ import java.util.Optional;
 import java.util.zip.GZIPInputStream;
 
 /**
- * What of the kernel bears on direct transfers.
+ * Features of the kernel that direct transfers depend on.
  *
- * @param release of the kernel, as {@code uname -r}
- * @param p2pdma whether PCI peer-to-peer DMA is built in; empty where the kernel's configuration cannot be read
- * @param peerMemory module through which RDMA adapters reach GPU memory the old way, with its version
- * @param iommuUnits names of the IOMMUs that are at work
- * @param iommuModes how devices are translated: {@code DMA}, {@code identity}, ...
- * @param commandLine what the kernel was booted with on IOMMU and PCI
+ * @param release release of the kernel, as {@code uname -r} prints it
+ * @param p2pdma whether PCI peer-to-peer DMA is built in; empty if the kernel's configuration cannot be read
+ * @param peerMemory peer memory module, through which RDMA adapters reach GPU memory without dma-buf, with its version
+ * @param iommuUnits names of the active IOMMUs
+ * @param iommuModes translation types of the IOMMU groups: {@code DMA}, {@code identity}, ...
+ * @param commandLine boot parameters about IOMMU and PCI
  */
 public record KernelFeatures(
         String release,
@@ -47,20 +47,20 @@ public record KernelFeatures(
                 commandLine(files));
     }
 
-    /** True if devices reach memory through an IOMMU that translates. */
+    /** True if an IOMMU translates the addresses of devices. */
     public boolean iommuTranslates() {
         boolean passesThrough = commandLine.contains("iommu=pt") || commandLine.contains("iommu=off")
                 || !iommuModes.isEmpty() && iommuModes.stream().allMatch("identity"::equals);
         return !iommuUnits.isEmpty() && !passesThrough;
     }
 
-    /** In a few words, as gdscheck's last rows say it. */
+    /** Describes the IOMMU in a few words, similar to the last rows of gdscheck. */
     public String iommu() {
         if (iommuUnits.isEmpty()) {
-            return "disabled, or not shown here";
+            return "disabled, or not visible here";
         }
         String modes = iommuModes.isEmpty() ? "" : " (" + String.join(", ", iommuModes) + ")";
-        return (iommuTranslates() ? "enabled" : "enabled, passes through") + modes;
+        return (iommuTranslates() ? "enabled" : "enabled, pass-through") + modes;
     }
 
     private static Optional<Boolean> p2pdma(SystemFiles files, String release) {
@@ -70,7 +70,7 @@ public record KernelFeatures(
                     BufferedReader reader =
                             new BufferedReader(new InputStreamReader(packed, StandardCharsets.ISO_8859_1))) {
                 reader.lines().filter(line -> line.contains(P2PDMA)).forEach(lines::add);
-                lines.add(""); // it was read, whatever it says
+                lines.add(""); // not empty: the configuration could be read
             } catch (IOException e) {
                 return Optional.empty();
             }

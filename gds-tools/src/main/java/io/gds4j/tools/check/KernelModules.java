@@ -5,12 +5,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What of NVIDIA is in the kernel.
+ * NVIDIA's modules in the kernel.
  *
  * @param nvidia version of the GPU driver
- * @param nvidiaFs version of nvidia-fs, or {@code loaded} where it does not say
- * @param staticBar1 true if the GPU driver was told to map its memory once for all, which p2pdma needs; empty if it does not
- *        say
+ * @param nvidiaFs version of nvidia-fs, or {@code loaded} if the version is unknown
+ * @param staticBar1 whether the GPU driver maps all GPU memory statically, which p2pdma needs; empty if unknown
  */
 public record KernelModules(Optional<String> nvidia, Optional<String> nvidiaFs, Optional<Boolean> staticBar1) {
 

@@ -9,15 +9,15 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Whether NVIDIA's library is on this machine. It is looked for where the backend looks for it, never loaded: opening it costs
- * time and may start its logging.
+ * The location of libcufile on this machine. Searches the folders that the backend searches, but never loads the
+ * library: loading takes time and can start its logging.
  *
- * @param path the library, if it was found
- * @param version what its file name says, such as {@code 1.15.1}
- * @param searched folders that were looked into, in order
+ * @param path path of the library; empty if it was not found
+ * @param version version from its file name, such as {@code 1.15.1}
+ * @param searched searched folders, in order
  */
 public record LibCuFile(Optional<Path> path, Optional<String> version, List<String> searched) {
-    /** Looks where the dynamic linker would, and where CUDA's packages put it. */
+    /** Searches the folders of the dynamic linker and of CUDA's packages. */
     public static LibCuFile find(SystemFiles files, Map<String, String> environment) {
         Search search = io.gds4j.ffi.cufile.LibCuFile.search(files.root(), environment);
         return switch (search.location()) {
@@ -27,7 +27,7 @@ public record LibCuFile(Optional<Path> path, Optional<String> version, List<Stri
         };
     }
 
-    /** In a few words. */
+    /** Describes the library in a few words. */
     public String describe() {
         return path.map(file -> "%s (%s)".formatted(version.orElse("version unknown"), file)).orElse("not found");
     }

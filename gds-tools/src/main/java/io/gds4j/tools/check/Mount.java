@@ -7,13 +7,13 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One line of /proc/self/mountinfo.
+ * A mount, from a line of /proc/self/mountinfo.
  *
- * @param point where it is mounted
- * @param fileSystem type, such as {@code ext4}
+ * @param point mount point
+ * @param fileSystem type of the file system, such as {@code ext4}
  * @param source device or server, such as {@code /dev/nvme0n1p1}
- * @param device {@code major:minor} as the kernel shows it
- * @param readOnly mounted read-only
+ * @param device device number, {@code major:minor}
+ * @param readOnly whether it is mounted read-only
  */
 public record Mount(String point, String fileSystem, String source, String device, boolean readOnly) {
 
@@ -22,7 +22,7 @@ public record Mount(String point, String fileSystem, String source, String devic
     private static final int OPTIONS = 5;
     private static final int SHORTEST_LINE = 10;
 
-    /** All mounts, in the order in which they were made. */
+    /** Returns all mounts, oldest first. */
     static List<Mount> all(SystemFiles files) {
         List<Mount> mounts = new ArrayList<>();
         for (String line : files.lines("/proc/self/mountinfo")) {
@@ -31,7 +31,7 @@ public record Mount(String point, String fileSystem, String source, String devic
         return mounts;
     }
 
-    /** The mount that holds a real, absolute path: the longest mount point above it, the latest where several are equal. */
+    /** Returns the mount of a real, absolute path: the longest mount point above it, and the newest of equal ones. */
     static Optional<Mount> holding(List<Mount> mounts, Path path) {
         Mount best = null;
         for (Mount mount : mounts) {
@@ -60,7 +60,10 @@ public record Mount(String point, String fileSystem, String source, String devic
                         readOnly));
     }
 
-    /** The kernel writes space, tab, newline and backslash in octal; the bytes are UTF-8, read as Latin-1. */
+    /**
+     * Decodes octal escapes, which the kernel uses for space, tab, newline and backslash. The text is UTF-8 read as
+     * Latin-1.
+     */
     private static String unescape(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.ISO_8859_1);
         byte[] plain = new byte[bytes.length];

@@ -12,17 +12,17 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What nvidia-fs shows in /proc and /sys. Its lines differ with version and settings: what is not understood is left out, and
- * what is absent stays absent instead of becoming 0.
+ * State of nvidia-fs from /proc and /sys. Its lines depend on version and settings: lines of unknown form are skipped,
+ * and missing values stay absent instead of becoming 0.
  *
- * @param version such as {@code 2.28}
- * @param devices devices that it made
- * @param storage kernel modules of storage that registered with it, with their versions
- * @param bridges PCI switches that it found with ACS on
+ * @param version version, such as {@code 2.28}
+ * @param devices number of its devices
+ * @param storage storage modules of the kernel that registered with it, with their versions
+ * @param bridges PCI switches on which it found ACS enabled
  * @param peers distances between GPUs and other devices
  * @param traffic transfers of each GPU by distance; empty while {@code peer_stats_enabled} is off
- * @param statistics counters: row, then name, then value
- * @param parameters of the module
+ * @param statistics counters, by row and name
+ * @param parameters parameters of the module
  */
 public record NvidiaFs(
         Optional<String> version,
@@ -36,7 +36,7 @@ public record NvidiaFs(
 
     private static final String PROC = "/proc/driver/nvidia-fs";
     private static final String PARAMETERS = "/sys/module/nvidia_fs/parameters";
-    /** {@code Reads   : n=1 ok=2}; a GPU's row has colons of its own before the one between blanks. */
+    /** {@code Reads   : n=1 ok=2}; in a GPU's row the first part contains colons too. */
     private static final Pattern ROW = Pattern.compile("(.+?)\\s+:\\s+(.*)");
     private static final Pattern COUNTER = Pattern.compile("([\\w()/%-]+)=(\\S+)");
     /** {@code NVFS Driver(version: 2.28.1)}. */
@@ -46,7 +46,7 @@ public record NvidiaFs(
     private static final String WEKA = "wekafsio";
     private static final String GENERAL = "general";
     private static final int LEAST_PEER_COLUMNS = 3;
-    /** {@code GPU :0000:c1:00.0 :0 0 799606 0}: a count for each distance from 1 on. */
+    /** {@code GPU :0000:c1:00.0 :0 0 799606 0}: one count per distance, starting at 1. */
     private static final Pattern TRAFFIC = Pattern.compile("GPU\\s*:\\s*(" + PCI + ")\\s*:\\s*(\\d[\\d ]*)");
 
     /**
@@ -54,7 +54,7 @@ public record NvidiaFs(
      *
      * @param gpu PCI address
      * @param peer PCI address
-     * @param columns all others by their heading
+     * @param columns all other columns, by heading
      */
     public record Peer(String gpu, String peer, Map<String, String> columns) {
         /** Copies the map, in its order. */
@@ -67,7 +67,7 @@ public record NvidiaFs(
      * A row of {@code peer_affinity}.
      *
      * @param gpu PCI address
-     * @param byDistance transfers over 1, 2, … bridges; the last count is of all through the root complex
+     * @param byDistance number of transfers over 1, 2, … bridges; the last count is for the root complex
      */
     public record Traffic(String gpu, List<Long> byDistance) {
         /** Copies the list. */
@@ -75,12 +75,12 @@ public record NvidiaFs(
             byDistance = List.copyOf(byDistance);
         }
 
-        /** Transfers in all. */
+        /** Total number of transfers. */
         public long transfers() {
             return byDistance.stream().mapToLong(Long::longValue).sum();
         }
 
-        /** Those that went up to the root complex. */
+        /** Number of transfers through the root complex. */
         public long throughRoot() {
             return byDistance.getLast();
         }
@@ -103,7 +103,7 @@ public record NvidiaFs(
                 parameters);
     }
 
-    /** True if anything of it is there. */
+    /** True if nvidia-fs shows any state. */
     public boolean isLoaded() {
         return version.isPresent() || devices.isPresent() || !parameters.isEmpty();
     }
@@ -113,7 +113,7 @@ public record NvidiaFs(
                 .orElseGet(OptionalInt::empty);
     }
 
-    /** It lists WekaFS's module always, whether that is loaded or not. */
+    /** Storage modules. nvidia-fs always lists the module of WekaFS, even if it is not loaded. */
     private static Map<String, String> storage(List<String> lines, boolean weka) {
         Map<String, String> modules = new LinkedHashMap<>();
         for (String line : lines) {
@@ -128,7 +128,7 @@ public record NvidiaFs(
         return modules;
     }
 
-    /** The first line names the columns: five in old versions, nine today. */
+    /** Rows of {@code peer_distance}. The first line has the headings: five in old versions, nine in 2.28. */
     private static List<Peer> peers(List<String> lines) {
         List<Peer> peers = new ArrayList<>();
         List<String> heading = lines.isEmpty() ? List.of() : List.of(lines.getFirst().strip().split("\\s+"));

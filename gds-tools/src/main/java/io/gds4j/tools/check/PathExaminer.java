@@ -20,11 +20,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Finds out what serves a path, leaving no trace on it. */
+/** Finds out what serves a path, without leaving changes behind. */
 final class PathExaminer {
     private static final boolean AARCH64 = System.getProperty("os.arch").equals("aarch64");
     private static final int O_DIRECTORY = AARCH64 ? 0x4000 : 0x10000;
-    /** A file without a name in a folder: gone when its descriptor is. */
+    /** Creates an unnamed file in a folder, which exists as long as its descriptor. */
     private static final int O_TMPFILE = 0x400000 | O_DIRECTORY;
     private static final int PRIVATE = 0600;
 
@@ -33,7 +33,7 @@ final class PathExaminer {
     private final List<Mount> mounts;
     private final List<String> machineObstacles;
 
-    /** @param machineObstacles what keeps libcufile from serving any file directly */
+    /** @param machineObstacles reasons why libcufile cannot serve any file directly */
     PathExaminer(Posix posix, CuFileDriver driver, List<Mount> mounts, List<String> machineObstacles) {
         this.posix = posix;
         this.driver = driver;
@@ -54,7 +54,7 @@ final class PathExaminer {
             }
             if (!stat.isRegularFile() && !stat.isBlockDevice()) {
                 throw CommandFailure.badInput(
-                        path.toString(), path + ": neither a file, nor a folder, nor a block device");
+                        path.toString(), path + ": not a file, folder or block device");
             }
             String kind = stat.isBlockDevice() ? "block device" : "file";
             return report(path, kind, mount, stat, served(path), served(path, CuFileOpenOption.DIRECT));
@@ -80,11 +80,11 @@ final class PathExaminer {
                     Optional.empty(),
                     Optional.empty(),
                     Optional.empty(),
-                    "name a file in it: none can be made here for a try (%s)".formatted(Errno.text(-fd)),
+                    "cannot create a test file here (%s): name a file in it".formatted(Errno.text(-fd)),
                     Optional.empty());
         }
         try {
-            // The kernel reopens a file without a name through the descriptor's own entry.
+            // The kernel reopens an unnamed file through the entry of its descriptor.
             Path nameless = Path.of("/proc/self/fd/" + fd);
             return report(
                     path, "folder", mount, posix.statx(fd), served(nameless),

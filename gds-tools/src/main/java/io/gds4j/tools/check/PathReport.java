@@ -5,17 +5,17 @@ import io.gds4j.tools.terminal.ErrorReport;
 import java.util.Optional;
 
 /**
- * What is known about one path.
+ * The findings about one path.
  *
- * @param path as the user wrote it
+ * @param path path as the user gave it
  * @param kind file, folder, block device, other
- * @param mount the mount that holds it
- * @param alignment what direct I/O asks for there
- * @param buffered what serves a file that is opened as {@code gds load} does it
- * @param direct what serves a file that is opened with O_DIRECT
+ * @param mount the mount that contains it
+ * @param alignment alignment that direct I/O requires
+ * @param buffered what serves a file opened as {@code gds load} opens it
+ * @param direct what serves a file opened with O_DIRECT
  * @param obstacle why libcufile does not serve it directly
- * @param note what else there is to know
- * @param error what kept it from being examined
+ * @param note an additional note, or empty
+ * @param error why it could not be examined
  */
 public record PathReport(
         String path,
@@ -28,11 +28,11 @@ public record PathReport(
         String note,
         Optional<ErrorReport> error) {
     /**
-     * Alignments of direct I/O, as statx answers them.
+     * Alignments of direct I/O, as statx reports them.
      *
-     * @param memoryBytes of memory
-     * @param offsetBytes of offsets and sizes
-     * @param readOffsetBytes of offsets and sizes of reads, 0 where the kernel does not say
+     * @param memoryBytes alignment of memory, bytes
+     * @param offsetBytes alignment of offsets and sizes, bytes
+     * @param readOffsetBytes alignment of offsets and sizes of reads, bytes; 0 if the kernel does not report it
      */
     public record DirectAlignment(int memoryBytes, int offsetBytes, int readOffsetBytes) {
     }
@@ -43,7 +43,7 @@ public record PathReport(
                 error.message(), Optional.of(error));
     }
 
-    /** The backend that serves it; empty where that is not known. */
+    /** Returns the backend that serves the path; empty if unknown. */
     Optional<String> backend() {
         return buffered.map(served -> switch (served.path()) {
             case NVFS, P2PDMA, LIBCUFILE_POSIX -> "libcufile";

@@ -20,13 +20,16 @@ final class PciDevices {
     private static final int EXTENDED = 0x100;
     private static final int ACS_CAPABILITY = 0x000d;
     private static final int ACS_CONTROL = 6;
-    /** P2P request redirect, P2P completion redirect and upstream forwarding: transfers between devices go up to the root. */
+    /**
+     * P2P request redirect, P2P completion redirect and upstream forwarding: they send transfers between devices to the
+     * root.
+     */
     private static final int ACS_REDIRECTS = 0x4 | 0x8 | 0x10;
 
     /**
      * A device that could exchange data with a GPU.
      *
-     * @param name such as {@code nvme0} or {@code mlx5_0}
+     * @param name name of the device, such as {@code nvme0} or {@code mlx5_0}
      * @param pciId its PCI address
      */
     record Endpoint(String name, String pciId) {
@@ -57,14 +60,14 @@ final class PciDevices {
                     found.add(new Endpoint(entry.substring(folder.length() + 1), pciId));
                 }
             } catch (IOException e) {
-                // one without a device of its own, such as a controller over a network: it has no place on the bus
+                // A device that is not on the bus, such as a controller over a network.
                 continue;
             }
         }
         return found;
     }
 
-    /** The node of memory that is nearest; empty where the machine has one alone. */
+    /** NUMA node of a device; empty on machines with one node. */
     OptionalInt numaNode(String pciId) {
         return files.firstLine(DEVICES + "/" + shortId(pciId) + "/numa_node")
                 .filter(node -> node.matches("\\d{1,4}"))
@@ -72,7 +75,7 @@ final class PciDevices {
                 .orElseGet(OptionalInt::empty);
     }
 
-    /** What lies between two devices; empty where /sys does not show both. */
+    /** Distance between two devices; empty if /sys does not show both. */
     Optional<PciDistance> distance(String one, String other) {
         List<String> first = way(one);
         List<String> second = way(other);
@@ -91,12 +94,12 @@ final class PciDevices {
         if (common == 1) {
             return Optional.of(PciDistance.HOST_BRIDGE);
         }
-        // A switch is an upstream port and a downstream port for each device.
+        // A switch consists of an upstream port and one downstream port per device.
         boolean oneSwitch = first.size() - common <= 2 && second.size() - common <= 2;
         return Optional.of(oneSwitch ? PciDistance.ONE_SWITCH : PciDistance.SEVERAL_SWITCHES);
     }
 
-    /** Host bridge, bridges and the device itself. */
+    /** The host bridge, the bridges and the device itself, from the root down. */
     private List<String> way(String pciId) {
         List<String> way = new ArrayList<>();
         try {
@@ -112,7 +115,7 @@ final class PciDevices {
         return way;
     }
 
-    /** Bridges whose ACS sends transfers between devices up to the root; empty if the kernel shows that to root alone. */
+    /** Bridges whose ACS sends transfers between devices to the root; empty if only root can read that. */
     Optional<List<String>> redirectingBridges() {
         List<String> redirecting = new ArrayList<>();
         boolean readable = false;
@@ -128,7 +131,7 @@ final class PciDevices {
         return readable ? Optional.of(redirecting) : Optional.empty();
     }
 
-    /** Extended capabilities are a list: number in 16 bits, the next one's place in the upper 12. */
+    /** Walks the list of extended capabilities: ID in the lower 16 bits, offset of the next one in the upper 12. */
     private static boolean redirects(ByteBuffer config) {
         int place = EXTENDED;
         for (int seen = 0; seen < CONFIG_BYTES / Integer.BYTES && place >= EXTENDED; seen++) {
@@ -144,12 +147,12 @@ final class PciDevices {
         return false;
     }
 
-    /** CUDA writes the domain with eight digits where it needs them, /sys with four. */
+    /** Shortens the domain to four digits, as in /sys; CUDA may write eight. */
     static String shortId(String pciId) {
         return pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
     }
 
-    /** True if the device is shown. */
+    /** True if /sys shows the device. */
     boolean shows(String pciId) {
         return Files.exists(files.at(DEVICES + "/" + shortId(pciId)));
     }

@@ -1,6 +1,6 @@
 package io.gds4j.tools.check;
 
-/** What lies between two PCI devices, nearest first; nvidia-smi's words for it in the first place. */
+/** The distance between two PCI devices, shortest first, with nvidia-smi's symbols. */
 enum PciDistance {
     /** One PCI switch. */
     ONE_SWITCH("PIX", "one PCI switch"),
@@ -21,12 +21,12 @@ enum PciDistance {
         this.words = words;
     }
 
-    /** As nvidia-smi writes it. */
+    /** nvidia-smi's symbol. */
     String symbol() {
         return symbol;
     }
 
-    /** In words. */
+    /** What lies between the devices, in words. */
     String words() {
         return words;
     }

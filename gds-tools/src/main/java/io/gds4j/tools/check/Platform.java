@@ -5,14 +5,14 @@ import java.util.OptionalLong;
 /**
  * The machine as this process sees it.
  *
- * @param kernel operating system and its release
- * @param architecture as Java names it
- * @param cpus processors that this process may use
- * @param memoryBytes all memory
- * @param availableMemoryBytes what could be had without swapping
+ * @param kernel name and release of the operating system
+ * @param architecture CPU architecture, as Java names it
+ * @param cpus number of processors that this process can use
+ * @param memoryBytes total memory
+ * @param availableMemoryBytes memory that is available without swapping
  * @param jdk version of the Java runtime
- * @param jdkVendor who built it
- * @param jdkHome where it is
+ * @param jdkVendor vendor of the Java runtime
+ * @param jdkHome folder of the Java runtime
  */
 public record Platform(
         String kernel,

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -7,26 +8,27 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * What there is for storage over RDMA.
+ * RDMA devices and libraries of this machine.
  *
- * @param library cuFile's companion for it, where it was found
- * @param devices adapters
- * @param portsUp ports with a link
- * @param portsDown ports without one
+ * @param library libcufile_rdma, if it was found
+ * @param devices adapters that the kernel shows
+ * @param portsUp number of ports with a link
+ * @param portsDown number of ports without a link
+ * @param verbs devices that libibverbs lists, or the reason why there are none
  */
-record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown) {
+record Rdma(Optional<Path> library, List<String> devices, int portsUp, int portsDown, RdmaAvailability verbs) {
 
     private static final String FILE_NAME = "libcufile_rdma.so.1";
     private static final String FOLDER = "/sys/class/infiniband";
 
-    static Rdma read(SystemFiles files, LibCuFile cufile) {
+    static Rdma read(SystemFiles files, LibCuFile cufile, RdmaAvailability verbs) {
         List<String> devices = new ArrayList<>();
         int up = 0;
         int down = 0;
         for (String device : files.entries(FOLDER, "*")) {
             devices.add(device.substring(FOLDER.length() + 1));
             for (String port : files.entries(device + "/ports", "*")) {
-                // The file says "4: ACTIVE".
+                // The file contains "4: ACTIVE".
                 boolean active = files.firstLine(port + "/state").filter(state -> state.contains("ACTIVE")).isPresent();
                 up += active ? 1 : 0;
                 down += active ? 0 : 1;
@@ -37,6 +39,6 @@ record Rdma(Optional<Path> library, List<String> devices, int portsUp, int ports
                 .map(folder -> files.at(folder).resolve(FILE_NAME))
                 .filter(Files::isRegularFile)
                 .findFirst();
-        return new Rdma(library, List.copyOf(devices), up, down);
+        return new Rdma(library, List.copyOf(devices), up, down, verbs);
     }
 }

@@ -3,20 +3,20 @@ package io.gds4j.tools.check;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Something that a script cannot do without. */
+/** What {@code --require} can demand of a machine. */
 public enum Requirement {
     /** A GPU that this process can use. */
     GPU,
     /** libcufile. */
     LIBCUFILE,
-    /** Any storage that reaches a GPU through nvidia-fs. */
+    /** Some storage reaches a GPU through nvidia-fs. */
     NVFS,
-    /** Any storage that reaches a GPU through PCI peer-to-peer DMA. */
+    /** Some storage reaches a GPU through PCI peer-to-peer DMA. */
     P2PDMA,
-    /** Direct I/O on each path that was named. */
+    /** Every path argument supports direct I/O. */
     ODIRECT;
 
-    /** What is missing, in a sentence; empty if it is there. */
+    /** Describes what is missing; empty if the machine meets the requirement. */
     Optional<String> lacking(CheckReport report) {
         return switch (this) {
             case GPU -> when(report.gpus().isEmpty(), "there is no GPU");

@@ -5,15 +5,15 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What lies between storage and GPUs.
+ * How storage reaches the GPUs of this machine.
  *
- * @param nvidiaFs what nvidia-fs shows
+ * @param nvidiaFs state of nvidia-fs
  * @param kernel features of the kernel
- * @param rdma adapters and their library
- * @param support ways by kind of storage
+ * @param rdma RDMA devices and libraries
+ * @param support I/O paths by kind of storage
  * @param links distances between GPUs and devices
- * @param redirectingBridges PCI bridges whose ACS redirects; empty where only root may see that
- * @param environment variables that cuFile and CUDA obey and that are set
+ * @param redirectingBridges PCI bridges whose ACS redirects transfers; empty if only root can read that
+ * @param environment environment variables of cuFile and CUDA that are set
  */
 record Storage(
         NvidiaFs nvidiaFs,

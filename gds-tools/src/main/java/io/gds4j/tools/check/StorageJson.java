@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -7,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What lies between storage and GPUs as the fields of a JSON object. */
+/** Converts {@link Storage} to the fields of a JSON object. */
 final class StorageJson {
     private StorageJson() {
     }
@@ -85,6 +86,16 @@ final class StorageJson {
         fields.put("devices", rdma.devices());
         fields.put("portsUp", rdma.portsUp());
         fields.put("portsDown", rdma.portsDown());
+        fields.put("verbs", verbs(rdma.verbs()));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> verbs(RdmaAvailability verbs) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("available", verbs instanceof RdmaAvailability.Available);
+        fields.put("devices", verbs instanceof RdmaAvailability.Available some ? some.devices() : List.of());
+        fields.put("reason", verbs instanceof RdmaAvailability.Unavailable none ? none.reason() : null);
+        fields.put("remedy", verbs instanceof RdmaAvailability.Unavailable none ? none.remedy() : null);
         return fields;
     }
 }

@@ -8,16 +8,16 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A kind of storage and the ways that serve it here, best first, in the words of newer gdschecks: {@code p2pdma}, {@code nvfs},
- * {@code dmabuf}, {@code nvidia_peermem}, {@code compat}.
+ * A kind of storage and the I/O paths that serve it here, best first, in the terms of recent gdscheck versions:
+ * {@code p2pdma}, {@code nvfs}, {@code dmabuf}, {@code nvidia_peermem}, {@code compat}.
  *
- * @param storage as gdscheck names it
- * @param ways at least {@code compat}, which serves all
+ * @param storage kind of storage, as gdscheck names it
+ * @param ways I/O paths; {@code compat} serves all files
  */
 record StorageSupport(String storage, List<String> ways) {
     private static final String NVME = "NVMe";
 
-    /** A kind and the kernel module by which nvidia-fs knows it. */
+    /** A kind of storage and the kernel module that registers it with nvidia-fs. */
     private record Kind(String name, String module) {
     }
 
@@ -75,7 +75,7 @@ record StorageSupport(String storage, List<String> ways) {
         return ways;
     }
 
-    /** True if something else than the POSIX engine serves it. */
+    /** True if any path other than the compat backend serves it. */
     boolean direct() {
         return ways.stream().anyMatch(way -> !way.equals("compat"));
     }

@@ -11,23 +11,23 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Files under a root, {@code /} on a machine and a folder in a test. What cannot be read is absent: inside a container much
- * of /sys and /proc is.
+ * Reads system files below a root: {@code /}, or a folder in tests. Treats unreadable files as absent, because
+ * containers hide much of /sys and /proc.
  *
- * @param root where absolute paths begin
+ * @param root folder that absolute paths start from
  */
 public record SystemFiles(Path root) {
-    /** The machine's own. */
+    /** System files of this machine. */
     public static SystemFiles ofMachine() {
         return new SystemFiles(Path.of("/"));
     }
 
-    /** The place of an absolute path under this root. */
+    /** Resolves an absolute path below this root. */
     Path at(String absolute) {
         return root.resolve(absolute.substring(1));
     }
 
-    /** All lines; empty if it cannot be read. */
+    /** Returns all lines; empty if the file cannot be read. */
     List<String> lines(String absolute) {
         try {
             return Files.readAllLines(at(absolute), StandardCharsets.ISO_8859_1);
@@ -36,12 +36,12 @@ public record SystemFiles(Path root) {
         }
     }
 
-    /** The first line that is not blank. */
+    /** Returns the first line that is not blank. */
     Optional<String> firstLine(String absolute) {
         return lines(absolute).stream().map(String::strip).filter(line -> !line.isEmpty()).findFirst();
     }
 
-    /** The first bytes; fewer where there are fewer, none where it cannot be read. */
+    /** Returns up to {@code most} first bytes; none if the file cannot be read. */
     byte[] bytes(String absolute, int most) {
         try (InputStream file = Files.newInputStream(at(absolute))) {
             return file.readNBytes(most);
@@ -50,12 +50,12 @@ public record SystemFiles(Path root) {
         }
     }
 
-    /** True if it is there. */
+    /** True if the file exists. */
     boolean exists(String absolute) {
         return Files.exists(at(absolute));
     }
 
-    /** Entries of a folder whose name matches a glob, sorted, as absolute paths under the machine's root. */
+    /** Returns entries of a folder whose names match a glob, sorted, as absolute paths below this root. */
     List<String> entries(String absolute, String glob) {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(at(absolute), glob)) {

@@ -1,4 +1,4 @@
-/** What this machine has: platform, GPUs, libraries, file systems; read from /proc, /sys and the drivers, changing nothing. */
+/** {@code gds check}: examines platform, GPUs, libraries and file systems without changing anything. */
 @NullMarked
 package io.gds4j.tools.check;
 

@@ -4,10 +4,10 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds demo} was asked for.
+ * Arguments of {@code gds demo}.
  *
- * @param size bytes of the checkpoint; null for 1 GiB or what fits
- * @param dir an existing folder; null for the project's target folder
+ * @param size size of the checkpoint, bytes; null for 1 GiB or less, as disk and memory allow
+ * @param dir existing folder for the checkpoint; null for the project's target folder
  */
 public record DemoArguments(@Nullable Long size, @Nullable Path dir) {
 }

@@ -11,12 +11,12 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A folder of the command's own that is gone when the process is, also by a signal. */
+/** A temporary folder that is deleted when the command ends, also on a signal. */
 public final class DemoFolder implements AutoCloseable {
-    /** The launcher says where the project is. */
+    /** System property in which the launcher passes the root of the project. */
     static final String PROJECT_ROOT = "gds4j.root";
 
-    /** Files may still be made while a signal's hook deletes; each round deletes what appeared. */
+    /** Attempts to delete the folder: other threads may create files while the shutdown hook deletes. */
     private static final int ROUNDS = 100;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -29,7 +29,7 @@ public final class DemoFolder implements AutoCloseable {
         this.hook = new Thread(this::removeQuietly, "gds-demo-cleanup");
     }
 
-    /** The folder that was named, else target/ of the project, else the current one. */
+    /** Returns the named folder if any, else target/ of the project, else the current folder. */
     public static Path parent(@Nullable Path named) throws IOException {
         if (named != null) {
             if (!Files.isDirectory(named)) {
@@ -47,17 +47,17 @@ public final class DemoFolder implements AutoCloseable {
     }
 
     /**
-     * Makes it.
+     * Creates the folder.
      *
      * @param parent an existing folder
-     * @param prefix first part of its name
+     * @param prefix prefix of its name
      */
     public static DemoFolder in(Path parent, String prefix) throws IOException {
-        // Not the process id: in containers it is the same in every run, and one that was killed may have left its folder.
+        // Random, not the process ID: containers reuse process IDs, and a killed process may have left its folder.
         String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
         Path path = parent.resolve(prefix + unique);
         DemoFolder folder = new DemoFolder(path);
-        // The hook first: a signal between the two lines must not leave a folder behind.
+        // Add the hook first, so that a signal between the two steps leaves no folder behind.
         Runtime.getRuntime().addShutdownHook(folder.hook);
         folder.make();
         return folder;
@@ -74,18 +74,18 @@ public final class DemoFolder implements AutoCloseable {
         }
     }
 
-    /** Where it is. */
+    /** Path of the folder. */
     public Path path() {
         return path;
     }
 
-    /** Removes it and all in it. Idempotent. */
+    /** Deletes the folder and its files. Idempotent. */
     @Override
     public void close() throws IOException {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The process ends and the hook runs: whichever comes first removes.
+            // The process is ending, and the hook deletes the folder as well.
         }
         remove();
     }
@@ -94,7 +94,7 @@ public final class DemoFolder implements AutoCloseable {
         try {
             remove();
         } catch (IOException e) {
-            System.err.println("gds: cannot remove " + path + ": " + e.getMessage());
+            System.err.println("gds: cannot delete " + path + ": " + e.getMessage());
         }
     }
 

@@ -11,10 +11,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the rounds of a demo measured.
+ * Measurements of all rounds of a demo.
  *
- * @param loads one load of each round; the last one is verified
- * @param plainReads one plain read of each round
+ * @param loads one load per round; the last one is verified
+ * @param plainReads one plain read per round
  */
 record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
     DemoResult {
@@ -22,12 +22,12 @@ record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
         plainReads = List.copyOf(plainReads);
     }
 
-    /** The last load, the one that was verified. */
+    /** Returns the last load, which was verified. */
     LoadResult verified() {
         return loads.getLast();
     }
 
-    /** The fastest load: what else the machine does can only make one slower. */
+    /** Returns the fastest load: other activity on the machine can only slow a load down. */
     private LoadResult load() {
         return loads.stream().min(Comparator.comparingDouble(load -> load.report().seconds())).orElseThrow();
     }
@@ -59,7 +59,7 @@ record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
                         + "   best of " + Units.count(loads.size(), "load")));
         rows.add(
                 Text.row("FileChannel", speed(plain.seconds(), plain.bytesPerSecond())
-                        + "   the same bytes, read plainly on one thread"));
+                        + "   reads the same bytes on one thread"));
         rows.add(Text.row("", "gds4j is " + Units.comparison(load.report().bytesPerSecond(), plain.bytesPerSecond())));
         rows.add("");
         rows.add(Text.row("verified", verified().shownVerification()));

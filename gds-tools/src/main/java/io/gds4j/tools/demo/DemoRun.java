@@ -20,7 +20,7 @@ import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -35,40 +35,40 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds demo}. */
+/** Runs {@code gds demo}. */
 public final class DemoRun {
     private static final long DEFAULT_BYTES = 1L << 30;
-    private static final int PART_OF_WHAT_IS_FREE = 4;
+    private static final int PART_OF_FREE_SPACE = 4;
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
 
     private final DemoArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
-    private DemoRun(DemoArguments arguments, Terminal terminal, Manner manner, String schema) {
+    private DemoRun(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
-    /** Makes, loads, verifies, compares, removes and prints. */
-    public static ExitStatus run(DemoArguments arguments, Terminal terminal, Manner manner, String schema)
+    /** Creates, loads, verifies, compares and deletes the checkpoint, and prints the result. */
+    public static ExitStatus run(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
-        return new DemoRun(arguments, terminal, manner, schema).run();
+        return new DemoRun(arguments, terminal, mode, schema).run();
     }
 
     private ExitStatus run() throws IOException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         Targets target = Targets.resolve(null);
-        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), manner)) {
+        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), mode)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
-                say(Text.row("making", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
+                say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
                 say(
                         Text.row(
                                 "",
@@ -85,8 +85,8 @@ public final class DemoRun {
     }
 
     /**
-     * Loads and plain reads in turn, so that both meet the same machine. The first round does not count: it is the one in
-     * which memory that nobody used before has to come from the hypervisor and classes from their jars.
+     * Alternates loads and plain reads, so that both run under the same conditions. The first round does not count: in
+     * it the hypervisor provides untouched memory, and the JVM loads classes.
      */
     private DemoResult measure(Path file, Targets target, OpenedDriver opened) throws IOException {
         List<LoadResult> loads = new ArrayList<>();
@@ -104,7 +104,7 @@ public final class DemoRun {
 
     private LoadResult load(Path file, Targets target, OpenedDriver opened, boolean verify) {
         LoadPlan plan = Checkpoint.open(file).plan().to(target.target().kind(), target.device());
-        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, manner)) {
+        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, mode)) {
             return new LoadResult(
                     file.toString(),
                     plan.checkpoint().format().id(),
@@ -112,15 +112,15 @@ public final class DemoRun {
                     opened.seconds(),
                     target,
                     opened.driver().backendName(),
-                    Inspection.of(tensors, verify, false, terminal, manner));
+                    Inspection.of(tensors, verify, false, terminal, mode));
         }
     }
 
     private long size(Path parent, Targets target, MemoryAllocator allocator) throws IOException {
-        long disk = Files.getFileStore(parent).getUsableSpace() / PART_OF_WHAT_IS_FREE;
+        long disk = Files.getFileStore(parent).getUsableSpace() / PART_OF_FREE_SPACE;
         long memory = Math.min(
                 allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
-                allocator.available(target.target().kind(), target.device())) / PART_OF_WHAT_IS_FREE;
+                allocator.available(target.target().kind(), target.device())) / PART_OF_FREE_SPACE;
         long most = Math.min(disk, memory);
         if (arguments.size() == null) {
             if (most < LlamaShape.MIN_BYTES) {
@@ -152,7 +152,7 @@ public final class DemoRun {
         }
         TensorPattern pattern = new TensorPattern(SEED);
         AtomicLong done = new AtomicLong();
-        try (Progress progress = manner.start(terminal, "making", writer.bytes())) {
+        try (Progress progress = mode.start(terminal, "creating", writer.bytes())) {
             writer.write((name, offset, to) -> {
                 pattern.fill(name, offset, to);
                 progress.advanceTo(done.addAndGet(to.byteSize()));
@@ -161,23 +161,23 @@ public final class DemoRun {
     }
 
     private void say(String line) {
-        if (manner.table()) {
+        if (mode.table()) {
             terminal.out().println(line);
             terminal.out().flush();
         }
     }
 
     private void print(DemoResult result, CuFileDriver driver) {
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
-            RunStatistics.add(object, driver, manner);
+            RunStatistics.add(object, driver, mode);
             terminal.out().println(Json.line(object));
             return;
         }
         result.rows().forEach(this::say);
-        say(Text.row("removed", result.verified().path()));
-        RunStatistics.lines(driver, manner).forEach(this::say);
+        say(Text.row("deleted", result.verified().path()));
+        RunStatistics.lines(driver, mode).forEach(this::say);
     }
 }

@@ -4,29 +4,29 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The tensors of a Llama model of a wished size: names and proportions as published checkpoints have them, all BF16.
+ * The tensors of a Llama model of a given size, with the names and proportions of published checkpoints, all BF16.
  *
- * @param hiddenSize width of the model
+ * @param hiddenSize hidden size of the model
  * @param layers number of transformer blocks
  * @param vocabulary number of tokens
  */
 public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
 
-    /** Bytes of one BF16. */
+    /** Bytes of one BF16 element. */
     public static final int ELEMENT_BYTES = 2;
-    /** Smallest wish that can be met. */
+    /** Smallest supported size, bytes. */
     public static final long MIN_BYTES = 1 << 20;
 
     private static final long[] WIDTHS = {8192, 5120, 4096, 3072, 2048, 1024, 512, 256, 128, 64};
     private static final int MIN_LAYERS = 8;
     private static final int MAX_LAYERS = 80;
-    /** Part of a model that its layers hold, the rest being the two vocabulary matrices. */
+    /** Fraction of the bytes in layers; the two vocabulary matrices hold the rest. */
     private static final double LAYER_PART = 0.85;
 
     /**
      * A tensor of the model.
      *
-     * @param name as published checkpoints name it
+     * @param name name as in published checkpoints
      * @param shape dimensions, slowest first
      */
     public record Tensor(String name, List<Long> shape) {
@@ -34,16 +34,16 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
             shape = List.copyOf(shape);
         }
 
-        /** Bytes. */
+        /** Size in bytes. */
         public long bytes() {
             return shape.stream().reduce(1L, Math::multiplyExact) * ELEMENT_BYTES;
         }
     }
 
     /**
-     * The widest model with at least eight layers whose tensors fill {@code bytes} as far as whole tokens allow.
+     * Returns the widest model with at least eight layers. Its vocabulary is as large as {@code bytes} allows.
      *
-     * @param bytes {@link #MIN_BYTES} or more
+     * @param bytes size of all tensors, {@link #MIN_BYTES} or more
      */
     public static LlamaShape ofSize(long bytes) {
         if (bytes < MIN_BYTES) {
@@ -71,7 +71,7 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
         return layer("", width).stream().mapToLong(Tensor::bytes).sum();
     }
 
-    /** The tensors, in the order of the model. */
+    /** Returns the tensors, in the order of the model. */
     public List<Tensor> tensors() {
         List<Tensor> all = new ArrayList<>();
         all.add(new Tensor("model.embed_tokens.weight", List.of(vocabulary, hiddenSize)));
@@ -83,7 +83,7 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
         return all;
     }
 
-    /** Bytes of all tensors. */
+    /** Size of all tensors in bytes. */
     public long bytes() {
         return tensors().stream().mapToLong(Tensor::bytes).sum();
     }

@@ -14,18 +14,18 @@ import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
- * What a Java program does without gds4j: {@link FileChannel#read} on one thread into freshly allocated memory of the same
- * kind; for a GPU through a direct buffer, each part copied to the GPU when it is full.
+ * The baseline without gds4j: {@link FileChannel#read} on one thread into freshly allocated memory of the same kind.
+ * For a GPU it reads into a direct buffer and copies each full buffer to the GPU.
  *
- * @param bytes read
- * @param seconds with opening and allocation, as the loader counts
+ * @param bytes number of bytes read
+ * @param seconds time with opening and allocation, as in a load report
  */
 public record PlainRead(long bytes, double seconds) {
-    /** Large enough that calls cost nothing; a multiple of what any page kind needs. */
+    /** Bytes per read call: large enough that calls cost nothing, and a multiple of all page sizes in use. */
     private static final int PART = 64 << 20;
     private static final int STAGING = 16 << 20;
 
-    /** Reads the whole file. */
+    /** Reads the whole file and measures the time. */
     public static PlainRead of(Path file, Target target, MemoryAllocator allocator) throws IOException {
         long start = System.nanoTime();
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
@@ -70,7 +70,7 @@ public record PlainRead(long bytes, double seconds) {
         }
     }
 
-    /** Speed. */
+    /** Speed in bytes per second. */
     public double bytesPerSecond() {
         return bytes / seconds;
     }

@@ -1,6 +1,6 @@
 /**
- * {@code gds demo}: a checkpoint shaped like a Llama model is made, loaded, verified against what was generated, compared with
- * a plain read, and removed.
+ * {@code gds demo}: creates a checkpoint shaped like a Llama model, loads and verifies it, compares the speed with a
+ * plain read, and deletes it.
  */
 @NullMarked
 package io.gds4j.tools.demo;

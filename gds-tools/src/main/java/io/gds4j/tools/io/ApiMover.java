@@ -2,7 +2,7 @@ package io.gds4j.tools.io;
 
 import io.gds4j.CuFileHandle;
 
-/** {@code cuFileRead} and {@code cuFileWrite}, one at a time. */
+/** Moves bytes by {@code cuFileRead} and {@code cuFileWrite}, one request at a time. */
 final class ApiMover implements Mover {
     private final CuFileHandle handle;
 
@@ -25,6 +25,6 @@ final class ApiMover implements Mover {
 
     @Override
     public void close() {
-        // the handle belongs to the job
+        // the job closes the handle
     }
 }

@@ -4,9 +4,9 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 
-/** pread into one pinned buffer while others are being copied to the GPU. */
+/** Reads into one pinned buffer by pread while the GPU copies from other buffers. */
 final class AsyncCopyMover implements Mover {
-    /** Buffers that take turns. */
+    /** Number of buffers. */
     static final int DEPTH = 4;
 
     private final PlainFile file;

@@ -9,9 +9,9 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** {@code cuFileBatchIO}: all requests in one submission. */
+/** Moves bytes by {@code cuFileBatchIO}: submits all requests at once. */
 final class BatchMover implements Mover {
-    private static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final Duration TIMEOUT = Duration.ofMinutes(10);
 
     private final CuFileHandle handle;
     private final CuFileBatch batch;
@@ -35,7 +35,7 @@ final class BatchMover implements Mover {
         long start = System.nanoTime();
         batch.submit(entries);
         while (!submitted.isEmpty()) {
-            List<CuFileBatch.Completion> done = batch.await(submitted.size(), PATIENCE);
+            List<CuFileBatch.Completion> done = batch.await(submitted.size(), TIMEOUT);
             long end = System.nanoTime();
             for (CuFileBatch.Completion completion : done) {
                 IoRequest request = submitted.remove(completion.request());

@@ -1,13 +1,13 @@
 package io.gds4j.tools.io;
 
-/** What is done to the page cache between warm-up and measurement. */
+/** How {@code gds io} prepares the page cache between warm-up and measurement. */
 public enum CacheState {
-    /** Nothing: it is as earlier use left it. */
+    /** Leaves the page cache unchanged. */
     AS_IS,
-    /** The file's pages are written back and dropped. */
+    /** Writes the file's pages back and drops them. */
     COLD,
-    /** The file is read once. */
+    /** Reads the file once. */
     HOT,
-    /** The file is read once, then the second half of what is used of it is dropped. */
+    /** Reads the file once, then drops the second half of the used range. */
     MIXED
 }

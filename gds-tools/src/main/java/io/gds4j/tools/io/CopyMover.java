@@ -5,7 +5,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 
-/** pread into a host buffer, then a copy to the target; a write goes back the same way. */
+/** Reads by pread into a host buffer and copies to the target; writes the same way in reverse. */
 final class CopyMover implements Mover {
     private final PlainFile file;
     private final MemoryAllocator allocator;

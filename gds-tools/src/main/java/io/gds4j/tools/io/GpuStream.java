@@ -7,7 +7,7 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.tools.terminal.CommandFailure;
 
-/** A non-blocking stream of one thread in the primary context of a GPU. */
+/** A non-blocking CUDA stream in the primary context of a GPU, for use by one thread. */
 final class GpuStream implements AutoCloseable {
     private final CudaContexts contexts;
     private final Cuda cuda;
@@ -21,10 +21,10 @@ final class GpuStream implements AutoCloseable {
         this.stream = stream;
     }
 
-    /** Makes one. */
+    /** Creates a stream on a GPU. */
     static GpuStream on(int device) {
         if (!(CudaDriver.detect() instanceof CudaAvailability.Available gpus)) {
-            throw CommandFailure.device("NO_GPU", "a CUDA stream needs a GPU, and there is none");
+            throw CommandFailure.device("NO_GPU", "a CUDA stream needs a GPU, but there is none");
         }
         CudaContexts contexts = gpus.contexts();
         long context = contexts.primary(device);
@@ -51,7 +51,7 @@ final class GpuStream implements AutoCloseable {
                 contexts.in(context, () -> cuda.memcpyDtoHAsync(host, device, bytes, stream)));
     }
 
-    /** Makes an event. */
+    /** Creates an event. */
     long event() {
         long[] made = new long[1];
         check(cuda, "cuEventCreate",
@@ -59,7 +59,7 @@ final class GpuStream implements AutoCloseable {
         return made[0];
     }
 
-    /** Records an event behind what was started. */
+    /** Records an event after the copies started so far. */
     void record(long event) {
         check(cuda, "cuEventRecord", contexts.in(context, () -> cuda.eventRecord(event, stream)));
     }
@@ -74,7 +74,7 @@ final class GpuStream implements AutoCloseable {
         CudaErrors.checkFreed(cuda, "cuEventDestroy", contexts.in(context, () -> cuda.eventDestroy(event)));
     }
 
-    /** Waits for all that was started. */
+    /** Waits for all copies started so far. */
     void synchronize() {
         check(cuda, "cuStreamSynchronize", contexts.in(context, () -> cuda.streamSynchronize(stream)));
     }

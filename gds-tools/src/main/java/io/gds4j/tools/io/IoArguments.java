@@ -4,20 +4,20 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds io} was asked for.
+ * Arguments of {@code gds io}.
  *
- * @param jobs all of them run at the same time
+ * @param jobs jobs, which all run at the same time
  * @param backend auto, compat or libcufile
- * @param seconds how long to run; null for one pass
- * @param warmUpSeconds the same before it counts
- * @param cache state of the page cache
- * @param fresh whether host memory is untouched when the measurement begins
- * @param verify whether bytes are compared with a pattern
- * @param seed of everything random, and of the pattern
- * @param perJob whether each job is shown apart
- * @param gdsioFormat whether to print gdsio's line
- * @param policy auto, direct or buffered; null for what the environment says
- * @param ioUring whether io_uring is preferred for batches
+ * @param seconds duration; null for one pass
+ * @param warmUpSeconds duration of the warm-up
+ * @param cache how to prepare the page cache
+ * @param fresh whether to release the pages of host memory before the measurement
+ * @param verify whether to compare bytes with a pattern
+ * @param seed seed of random values and of the pattern
+ * @param perJob whether to show each job separately
+ * @param gdsioFormat whether to print gdsio's output line
+ * @param policy auto, direct or buffered; null for the configured value
+ * @param ioUring whether to prefer io_uring for batches
  */
 public record IoArguments(
         List<IoJob> jobs,
@@ -36,7 +36,7 @@ public record IoArguments(
         jobs = List.copyOf(jobs);
     }
 
-    /** Rounds: the longest series of sizes. */
+    /** Number of rounds: the length of the longest series of sizes. */
     int rounds() {
         return jobs.stream().mapToInt(job -> job.sizes().sizes().size()).max().orElse(0);
     }

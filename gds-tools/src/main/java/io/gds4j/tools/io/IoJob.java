@@ -7,28 +7,28 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One job: threads that do the same to one file, or each to a file of its own.
+ * A job: threads that perform the same operation on one file, or each on its own file.
  *
- * @param name of a section of a job file, else {@code job}
- * @param path the file, or the folder of a file per thread
- * @param filePerThread whether {@code path} is a folder
- * @param target where the memory is; null for gpu:0 if there is one, else the host
- * @param memory gdsio's number of the kind of memory, 0 to 4; null for the target's own
- * @param threads 1 or more
- * @param size bytes of each file that are used; null for all there are
- * @param offset first byte that is used
- * @param sizes sizes of requests
- * @param transfer the way
- * @param operation what is done
- * @param batch requests of a batch, or stream operations queued at a time
- * @param register whether memory is registered with the driver
- * @param unaligned whether random offsets may be any
- * @param alignment of random offsets, bytes
- * @param randomFill whether what is written is random
- * @param refill whether it is made anew before each write
- * @param readPercent of requests that are reads, at random; null for what {@code operation} says
- * @param direct whether the file is opened with O_DIRECT
- * @param drop whether it is opened with the hint that reading leaves the page cache as it is
+ * @param name name of its section in a job file, else {@code job}
+ * @param path the file, or the folder of one file per thread
+ * @param filePerThread whether {@code path} is a folder with one file per thread
+ * @param target location of the memory; null for gpu:0 if there is one, else the host
+ * @param memory gdsio's number of the kind of memory, 0 to 4; null for the target's default
+ * @param threads number of threads, 1 or more
+ * @param size bytes of each file to use; null for the whole file
+ * @param offset offset of the first byte to use
+ * @param sizes request sizes
+ * @param transfer how bytes move between file and memory
+ * @param operation read or write, sequential or random
+ * @param batch requests per batch, or stream operations queued at a time
+ * @param register whether to register memory with the driver
+ * @param unaligned whether random offsets are unaligned
+ * @param alignment alignment of random offsets, bytes
+ * @param randomFill whether to write random bytes
+ * @param refill whether to generate new random bytes before each write
+ * @param readPercent percentage of reads among random requests; null to use {@code operation}
+ * @param direct whether to open the file with O_DIRECT
+ * @param drop whether to open it with the hint that reads do not change the page cache
  */
 public record IoJob(
         String name,
@@ -52,7 +52,7 @@ public record IoJob(
         boolean direct,
         boolean drop) {
 
-    /** Requests that are under way at a time in one thread. */
+    /** Number of requests in flight per thread. */
     public int depth() {
         return switch (transfer) {
             case GPU_BATCH, GPU_BATCH_STREAM -> batch;
@@ -61,23 +61,23 @@ public record IoJob(
         };
     }
 
-    /** True if anything may be written. */
+    /** True if the job writes. */
     public boolean writes() {
         return operation.writes() || readPercent != null && readPercent < 100;
     }
 
-    /** True if anything may be read. */
+    /** True if the job reads. */
     public boolean reads() {
         return !operation.writes() || readPercent != null && readPercent > 0;
     }
 
-    /** The file of a thread. */
+    /** Returns the file of a thread. */
     public Path file(int thread) {
         return filePerThread ? path.resolve("gdsio." + thread) : path;
     }
 
     /**
-     * The kind of memory on a target; malloc'ed memory (3) is asked for apart, since no kind names it.
+     * Returns the kind of memory on a target. No kind stands for malloc'ed memory (3): see {@link #mallocated}.
      *
      * @throws CommandFailure for GPU memory on the host
      */
@@ -92,12 +92,12 @@ public record IoJob(
             default -> MemoryKind.HOST;
         };
         if (kind.isCuda() && !resolved.isGpu()) {
-            throw CommandFailure.usage("-m %d is memory of a GPU, and the target is host memory".formatted(memory));
+            throw CommandFailure.usage("-m %d is GPU memory, but the target is host memory".formatted(memory));
         }
         return kind;
     }
 
-    /** True for memory as malloc gives it: not on a page boundary. */
+    /** True for memory as malloc returns it, not aligned to a page. */
     public boolean mallocated() {
         return memory != null && memory == 3;
     }

@@ -3,13 +3,13 @@ package io.gds4j.tools.io;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 
-/** One request and the part of a thread's memory that is its own; used again and again. */
+/** A reusable request with its part of a thread's memory. */
 final class IoRequest {
-    /** As it is given to the API: the registration, where there is one. */
+    /** Memory argument for the API: the registration if there is one, else the range. */
     final IoMemory memory;
-    /** First byte in that memory. */
+    /** Offset of the first byte in that memory. */
     final long bufferOffset;
-    /** The same bytes. */
+    /** The bytes of this request. */
     final MemoryRange range;
 
     boolean write;

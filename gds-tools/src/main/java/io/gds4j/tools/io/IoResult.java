@@ -10,19 +10,19 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What was measured: of a round, of a job in it, or of all rounds.
+ * Measurements of a job in a round, of a whole round, or of all rounds.
  *
- * @param job what ran; of several jobs the first
- * @param name of the job
- * @param threads of all jobs
- * @param ioSize bytes of a request; null where sizes differ
- * @param dataSet bytes of the files that one pass touches
- * @param bytes moved
- * @param seconds from the start of the first thread to the end of the last
- * @param latencies of requests, nanoseconds
+ * @param job the job; the first one of several
+ * @param name name of the job
+ * @param threads number of threads of all jobs
+ * @param ioSize request size, bytes; null if sizes differ
+ * @param dataSet bytes that one pass over the files covers
+ * @param bytes number of bytes moved
+ * @param seconds time from the start of the first thread to the end of the last
+ * @param latencies latencies of requests, nanoseconds
  * @param operations number of requests
- * @param fairness throughput of the slowest thread over the mean of all; null for a single thread
- * @param cost what it took of the machine; null for one job among several, which share it
+ * @param fairness throughput of the slowest thread divided by the mean; null for a single thread
+ * @param cost CPU time and allocations; null for one of several jobs, which share them
  */
 record IoResult(
         IoJob job,
@@ -38,10 +38,10 @@ record IoResult(
         @Nullable Cost cost) {
 
     /**
-     * What the process used.
+     * CPU time and allocations of the process.
      *
-     * @param cpuSeconds of all threads
-     * @param allocatedBytes of the Java heap, all threads
+     * @param cpuSeconds CPU time of all threads
+     * @param allocatedBytes Java heap allocations of all threads
      */
     record Cost(double cpuSeconds, long allocatedBytes) {
         Cost plus(Cost other) {
@@ -86,7 +86,7 @@ record IoResult(
         return fields;
     }
 
-    /** gdsio's line. */
+    /** Returns the output line of gdsio. */
     String gdsioLine() {
         return String.format(
                 Locale.ROOT,
@@ -112,7 +112,7 @@ record IoResult(
         return String.valueOf(Math.round(ioSize / KIB));
     }
 
-    /** A row of the table for people. */
+    /** Returns a row of the text table. */
     List<String> row() {
         return List.of(
                 name,
@@ -127,7 +127,7 @@ record IoResult(
                         : String.format(Locale.ROOT, "%.0f", cost.cpuSeconds() / bytes * 1e12));
     }
 
-    /** Titles of the rows. */
+    /** Returns the headings of the text table. */
     static List<String> titles() {
         return List.of("job", "I/O size", "throughput", "avg µs", "p50 µs", "p99 µs", "max µs", "ops", "CPU ms/GB");
     }

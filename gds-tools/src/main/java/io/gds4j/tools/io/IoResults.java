@@ -5,12 +5,12 @@ import java.util.Objects;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
-/** Several results as one. */
+/** Combines several results into one. */
 final class IoResults {
     private IoResults() {
     }
 
-    /** Jobs that ran at the same time. */
+    /** Combines jobs that ran at the same time. */
     static IoResult together(String name, List<IoResult> jobs, boolean sameSize, IoResult.Cost cost) {
         return sum(
                 name,
@@ -22,7 +22,7 @@ final class IoResults {
                 cost);
     }
 
-    /** Rounds that ran one after the other. */
+    /** Combines rounds that ran in sequence. */
     static IoResult afterEachOther(List<IoResult> rounds) {
         IoResult first = rounds.getFirst();
         if (rounds.size() == 1) {

@@ -10,7 +10,7 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -27,24 +27,24 @@ import org.jspecify.annotations.Nullable;
 public final class IoRun {
     private final IoArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
-    private IoRun(IoArguments arguments, Terminal terminal, Manner manner, String schema) {
+    private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
     /**
-     * Runs.
+     * Runs all rounds and prints the results.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
-    public static ExitStatus run(IoArguments arguments, Terminal terminal, Manner manner, String schema)
+    public static ExitStatus run(IoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
-        return new IoRun(arguments, terminal, manner, schema).run();
+        return new IoRun(arguments, terminal, mode, schema).run();
     }
 
     private ExitStatus run() throws IOException {
@@ -56,7 +56,7 @@ public final class IoRun {
             targets.add(target);
         }
         try (OpenedDriver opened = OpenedDriver.open(
-                arguments.backend(), terminal.environment(), manner, this::configure)) {
+                arguments.backend(), terminal.environment(), mode, this::configure)) {
             CuFileDriver driver = opened.driver();
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
@@ -101,17 +101,17 @@ public final class IoRun {
 
     private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
         IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
-        if (manner.json()) {
+        if (mode.json()) {
             terminal.out().println(Json.line(object(rounds, total, targets, opened)));
         } else if (arguments.gdsioFormat()) {
             for (IoResult result : shown(rounds)) {
                 terminal.out().println(result.gdsioLine());
             }
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             IoJob job = total.job();
             terminal.out().println(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
             terminal.out().println(
-                    Text.row("does", "%s, %s, %s".formatted(
+                    Text.row("operation", "%s, %s, %s".formatted(
                             job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
             terminal.out().println(Text.row("memory", targets.getFirst().description()));
             terminal.out().println(Text.row("served by", servedBy(opened.driver())));
@@ -123,13 +123,13 @@ public final class IoRun {
                 terminal.out().println();
                 terminal.out()
                         .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
-                                + "; comparing takes time, the throughput is lower for it"));
+                                + "; the comparison lowers the throughput"));
             }
-            RunStatistics.lines(opened.driver(), manner).forEach(terminal.out()::println);
+            RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
         }
     }
 
-    /** Jobs apart where that was asked for, else what they did together. */
+    /** Returns the results of single jobs if requested, else the combined results. */
     private List<IoResult> shown(List<List<IoResult>> rounds) {
         return rounds.stream().flatMap(round -> arguments.perJob() ? round.stream() : round.stream().skip(
                 round.size() - 1L)).toList();
@@ -138,13 +138,13 @@ public final class IoRun {
     private static String servedBy(CuFileDriver driver) {
         Map<String, Long> paths = paths(driver);
         return paths.isEmpty()
-                ? "the kernel alone"
+                ? "the kernel, without gds4j"
                 : driver.backendName() + ": " + paths.entrySet().stream()
                         .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
                         .collect(Collectors.joining(", "));
     }
 
-    /** With the warm-up. */
+    /** Bytes by I/O path, including the warm-up. */
     private static Map<String, Long> paths(CuFileDriver driver) {
         Map<IoPath, Long> counted = driver.bytesByPath();
         Map<String, Long> paths = new LinkedHashMap<>();
@@ -177,7 +177,7 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
-        RunStatistics.add(object, opened.driver(), manner);
+        RunStatistics.add(object, opened.driver(), mode);
         return object;
     }
 

@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Sizes of requests, smallest first: one, or a series that is measured one after the other.
+ * Request sizes, smallest first: one size, or a series that is measured in sequence.
  *
- * @param sizes bytes
+ * @param sizes sizes in bytes
  */
 public record IoSizes(List<Long> sizes) {
     private static final int MOST = 256;
@@ -17,9 +17,9 @@ public record IoSizes(List<Long> sizes) {
     }
 
     /**
-     * Reads {@code SIZE}, {@code MIN:MAX:STEP} or, growing by a factor, {@code MIN:MAX:*FACTOR}.
+     * Parses {@code SIZE}, {@code MIN:MAX:STEP} or {@code MIN:MAX:*FACTOR}.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException with a message for the user
      */
     public static IoSizes parse(String text) {
         String[] parts = text.split(":", -1);
@@ -28,24 +28,24 @@ public record IoSizes(List<Long> sizes) {
         }
         if (parts.length != 3) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is no I/O size: allowed are SIZE, MIN:MAX:STEP and MIN:MAX:*FACTOR");
+                    "'" + text + "' is not an I/O size: allowed are SIZE, MIN:MAX:STEP and MIN:MAX:*FACTOR");
         }
         long least = positive(parts[0]);
         long most = positive(parts[1]);
         if (most < least) {
-            throw new IllegalArgumentException("'" + text + "': the largest size is below the smallest");
+            throw new IllegalArgumentException("'" + text + "': the largest size is less than the smallest");
         }
         boolean factor = parts[2].startsWith("*");
         long step = positive(factor ? parts[2].substring(1) : parts[2]);
         if (factor && step < 2) {
-            throw new IllegalArgumentException("'" + text + "': a factor is 2 or more");
+            throw new IllegalArgumentException("'" + text + "': the factor must be 2 or more");
         }
         List<Long> sizes = new ArrayList<>();
         for (long size = least; size <= most && size > 0; size = factor ? multiplied(size, step) : size + step) {
             sizes.add(size);
             if (sizes.size() > MOST) {
                 throw new IllegalArgumentException(
-                        "'%s' is more than %d sizes: take a larger step, or a factor such as *2".formatted(text, MOST));
+                        "'%s' has more than %d sizes: use a larger step, or a factor such as *2".formatted(text, MOST));
             }
         }
         return new IoSizes(sizes);
@@ -58,17 +58,17 @@ public record IoSizes(List<Long> sizes) {
     private static long positive(String text) {
         long bytes = Units.parseBytes(text);
         if (bytes < 1) {
-            throw new IllegalArgumentException("'" + text + "': an I/O size is 1 byte or more");
+            throw new IllegalArgumentException("'" + text + "': an I/O size must be 1 byte or more");
         }
         return bytes;
     }
 
-    /** The largest. */
+    /** Returns the largest size. */
     public long largest() {
         return sizes.getLast();
     }
 
-    /** The size of a round: jobs with fewer sizes than others stay at their last. */
+    /** Returns the size in a round. A job with fewer sizes than others keeps its last size. */
     public long ofRound(int round) {
         return sizes.get(Math.min(round, sizes.size() - 1));
     }

@@ -1,9 +1,8 @@
 package io.gds4j.tools.io;
 
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import java.io.IOException;
-import java.nio.charset.MalformedInputException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -12,10 +11,11 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A job file in gdsio's format: {@code [global]}, then a section for each job, {@code key=value} lines, {@code #} comments.
- * Keys are gdsio's; each stands for an option.
+ * A job file in gdsio's format: {@code [global]}, then a section for each job, {@code key=value} lines, {@code #}
+ * comments. Keys are gdsio's; each corresponds to an option.
  */
 public final class JobFile {
+    private static final int MOST_BYTES = 1 << 20;
     private static final String GLOBAL = "global";
     private static final Map<String, String> VALUES = Map.ofEntries(
             Map.entry("xfer_type", "-x"),
@@ -45,10 +45,10 @@ public final class JobFile {
     private static final Set<String> IGNORED = Set.of("name");
 
     /**
-     * A job and the options that its section and {@code [global]} stand for, the weakest first.
+     * A job and its options; those of {@code [global]} come first, so that its own options override them.
      *
-     * @param name of the section
-     * @param options as on the command line
+     * @param name name of the section
+     * @param options options as on the command line
      */
     public record Section(String name, List<String> options) {
         public Section {
@@ -64,19 +64,13 @@ public final class JobFile {
     }
 
     /**
-     * Reads the jobs.
+     * Reads the jobs of a file.
      *
-     * @throws CommandFailure with status 3 that names file and line
+     * @throws CommandFailure with status 3; names file and line
      */
     public static List<Section> read(Path file) throws IOException {
         JobFile jobs = new JobFile(file);
-        List<String> lines;
-        try {
-            lines = Files.readAllLines(file);
-        } catch (MalformedInputException e) {
-            throw CommandFailure.badInput(file.toString(), file + ": is no text");
-        }
-        jobs.parse(lines);
+        jobs.parse(InputFile.text(file, MOST_BYTES, "a job file").lines().toList());
         List<String> global = jobs.sections.getOrDefault(GLOBAL, List.of());
         List<Section> found = new ArrayList<>();
         jobs.sections.forEach((name, own) -> {
@@ -87,7 +81,7 @@ public final class JobFile {
             }
         });
         if (found.isEmpty()) {
-            throw CommandFailure.badInput(file.toString(), file + ": has no job; a line such as [job1] begins one");
+            throw CommandFailure.badInput(file.toString(), file + ": has no job; a line such as [job1] starts one");
         }
         return found;
     }
@@ -113,7 +107,7 @@ public final class JobFile {
                 throw wrong(number, "'" + line + "' is neither [section] nor key=value");
             }
             if (current == null) {
-                throw wrong(number, "'" + line + "' stands before the first section");
+                throw wrong(number, "'" + line + "' precedes the first section");
             }
             current.addAll(options(number, line.substring(0, equals).strip(), line.substring(equals + 1).strip()));
         }

@@ -36,7 +36,7 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** What a job's threads need for one size of request: open files, memory, registrations. Closed in reverse. */
+/** Resources of a job for one request size: open files, memory, registrations. Closes them in reverse order. */
 final class JobRig implements AutoCloseable {
     private static final long PAGE = 4096;
     private static final byte FILLING = (byte) 0xab;
@@ -61,10 +61,10 @@ final class JobRig implements AutoCloseable {
     }
 
     /**
-     * Opens everything.
+     * Opens all resources.
      *
-     * @param size of requests
-     * @param number of the job, which tells its random content from that of others
+     * @param size request size, bytes
+     * @param number number of the job, which makes its random content differ from that of other jobs
      */
     static JobRig of(
             IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number)
@@ -88,7 +88,7 @@ final class JobRig implements AutoCloseable {
         return workers;
     }
 
-    /** Bytes of a job's files that one pass touches. */
+    /** Bytes that one pass over the job's files covers. */
     static long dataSet(IoJob job) throws IOException {
         long bytes = 0;
         for (int thread = 0; thread < (job.filePerThread() ? job.threads() : 1); thread++) {
@@ -107,23 +107,23 @@ final class JobRig implements AutoCloseable {
         if (length < 1 || job.reads() && there < job.offset() + length) {
             throw CommandFailure.badInput(
                     file.toString(),
-                    "%s: has %d bytes, %d are to be read; gds io -I 1 -f %s -s SIZE writes it first"
+                    "%s: has %d bytes, but the job reads %d; gds io -I 1 -f %s -s SIZE creates it"
                             .formatted(file, there, job.offset() + Math.max(1, length), file));
         }
         return length;
     }
 
-    /** Of block devices, too. */
+    /** Size of a file or block device. */
     private static long sizeOf(Path file) throws IOException {
         if (Files.isDirectory(file)) {
-            throw CommandFailure.badInput(file.toString(), file + ": is a folder; -D takes one");
+            throw CommandFailure.badInput(file.toString(), file + ": is a folder; use -D for a folder");
         }
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
             return channel.size();
         } catch (NoSuchFileException e) {
             throw CommandFailure.badInput(
                     file.toString(),
-                    "%s: no such file; gds io -I 1 -f %s -s SIZE writes it first".formatted(file, file));
+                    "%s: no such file; gds io -I 1 -f %s -s SIZE creates it".formatted(file, file));
         }
     }
 
@@ -132,12 +132,12 @@ final class JobRig implements AutoCloseable {
         long length = length(job, file);
         if (size > length) {
             throw CommandFailure.usage(
-                    "-i %d: a request is larger than the %d bytes of %s that are used".formatted(size, length, file));
+                    "-i %d: a request is larger than the %d bytes of %s to use".formatted(size, length, file));
         }
         int shares = job.filePerThread() ? 1 : job.threads();
         if (Math.ceilDiv(length, size) < shares) {
             throw CommandFailure.usage(
-                    "-w %d: threads share %d requests of %d bytes; take fewer threads, smaller requests or a larger -s"
+                    "-w %d: threads share %d requests of %d bytes; use fewer threads, smaller requests or a larger -s"
                             .formatted(job.threads(), Math.ceilDiv(length, size), size));
         }
         OffsetSequence offsets = new OffsetSequence(
@@ -169,7 +169,7 @@ final class JobRig implements AutoCloseable {
                 if (!target.isGpu()) {
                     throw CommandFailure.device(
                             "NO_GPU",
-                            "-x %d (%s) needs a GPU, whose stream orders the operations"
+                            "-x %d (%s) needs a GPU with a stream that orders the operations"
                                     .formatted(job.transfer().ordinal(), job.transfer().meaning()));
                 }
                 yield new StreamMover(driver, handle(file), target.device(), job.depth());
@@ -177,7 +177,7 @@ final class JobRig implements AutoCloseable {
         };
     }
 
-    /** A function that a backend lacks is not a failure of the machine: say which one. */
+    /** Names the function that a backend does not implement. */
     private RuntimeException explained(CuFileException failure) {
         boolean lacking = failure.error() == CuFileError.IO_NOT_SUPPORTED && failure.errno().isEmpty();
         if (!lacking || job.transfer() == TransferType.GPU_DIRECT) {
@@ -185,7 +185,7 @@ final class JobRig implements AutoCloseable {
         }
         return CommandFailure.device(
                 failure.error().cName(),
-                "-x %d needs %s, which is not built yet in backend %s (%s, %d)".formatted(
+                "-x %d needs %s, which backend %s does not implement (%s, %d)".formatted(
                         job.transfer().ordinal(),
                         job.transfer().meaning(),
                         driver.backendName(),
@@ -197,7 +197,7 @@ final class JobRig implements AutoCloseable {
         return PlainFile.open(posix, file, job.writes(), direct);
     }
 
-    /** One for all threads that use the file. */
+    /** Returns the handle of a file, which all its threads share. */
     private CuFileHandle handle(Path file) {
         return handles.computeIfAbsent(file, path -> {
             List<OpenOption> options = new ArrayList<>(List.of(StandardOpenOption.READ));
@@ -234,7 +234,7 @@ final class JobRig implements AutoCloseable {
         if (job.mallocated() && !onHost) {
             Arena arena = Arena.ofShared();
             open.push(arena::close);
-            // 16 bytes behind a page boundary, where malloc puts large blocks.
+            // 16 bytes after a page boundary, like large blocks of malloc.
             MemorySegment block = arena.allocate(bytes + PAGE, PAGE).asSlice(16, bytes);
             block.fill(FILLING);
             return MemoryRange.ofSegment(block);
@@ -246,7 +246,7 @@ final class JobRig implements AutoCloseable {
         if (kind == MemoryKind.HOST) {
             hostMemory.add(allocation.range());
         }
-        // Touched before anything is measured: first touch costs more than reading.
+        // Touch the memory before the measurement: the first touch costs more than a read.
         driver.allocator().fill(allocation.range(), FILLING);
         return allocation.range();
     }
@@ -260,7 +260,7 @@ final class JobRig implements AutoCloseable {
         return buffer;
     }
 
-    /** Gives the pages of host memory back to the kernel, where that was asked for. */
+    /** Releases the pages of host memory if requested. */
     void prepareMemory() {
         if (arguments.fresh()) {
             for (MemoryRange range : hostMemory) {
@@ -270,7 +270,7 @@ final class JobRig implements AutoCloseable {
         }
     }
 
-    /** Puts the page cache into the state that was asked for. */
+    /** Puts the page cache into the requested state. */
     void prepareCache() {
         for (int thread = 0; thread < (job.filePerThread() ? job.threads() : 1); thread++) {
             Path file = job.file(thread);
@@ -302,7 +302,7 @@ final class JobRig implements AutoCloseable {
             } catch (RuntimeException e) {
                 first = first == null ? e : first;
             } catch (Exception e) {
-                throw new AssertionError("nothing here closes with a checked exception", e);
+                throw new AssertionError("no resource throws a checked exception on close", e);
             }
         }
         if (first != null) {

@@ -1,10 +1,10 @@
 package io.gds4j.tools.io;
 
-/** One thread's way of moving bytes: one implementation for each kind of transfer. */
+/** Moves the bytes of one thread; one implementation per transfer type. */
 interface Mover extends AutoCloseable {
     /**
-     * Moves the bytes of the first {@code count} requests, all under way together where the transfer can, and notes when each
-     * began and ended. Complete on return.
+     * Moves the bytes of the first {@code count} requests, and records when each started and ended. The requests run
+     * concurrently if the transfer type can. All are complete on return.
      */
     void move(IoRequest[] requests, int count);
 

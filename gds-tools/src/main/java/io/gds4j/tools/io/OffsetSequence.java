@@ -3,8 +3,8 @@ package io.gds4j.tools.io;
 import java.util.SplittableRandom;
 
 /**
- * Where one thread reads and writes: its share of the range, request after request, or as many random places anywhere in the
- * range. The same seed gives the same places.
+ * File offsets of one thread: its share of the range in sequence, or the same number of random offsets anywhere in the
+ * range. The same seed gives the same offsets.
  */
 final class OffsetSequence {
     private static final long THREAD_SEED = 0x9E3779B97F4A7C15L;
@@ -21,12 +21,12 @@ final class OffsetSequence {
     private long next;
 
     /**
-     * A thread's share.
+     * Creates the sequence of one share.
      *
-     * @param first first byte of the range
-     * @param length bytes of the range, {@code size} or more
-     * @param size of a request
-     * @param share number of the share, of {@code shares}
+     * @param first offset of the range
+     * @param length length of the range, {@code size} or more bytes
+     * @param size request size, bytes
+     * @param share number of the share, 0 to {@code shares - 1}
      */
     OffsetSequence(IoJob job, long first, long length, long size, int share, int shares, long seed) {
         long requests = Math.ceilDiv(length, size);
@@ -46,18 +46,18 @@ final class OffsetSequence {
         return requests / shares * share + requests % shares * share / shares;
     }
 
-    /** To the very beginning. */
+    /** Restarts the sequence with the same random offsets. */
     void restart() {
         random = new SplittableRandom(seed);
         next = from;
     }
 
-    /** Begins another pass; random places go on being new ones. */
+    /** Starts another pass; random offsets continue with new values. */
     void nextPass() {
         next = from;
     }
 
-    /** Sets a request's place, size and direction; false at the end of the pass. */
+    /** Sets offset, size and direction of a request; false at the end of the pass. */
     boolean next(IoRequest request) {
         if (next >= to) {
             return false;

@@ -1,6 +1,6 @@
 package io.gds4j.tools.io;
 
-/** What is done to the file; the order is that of gdsio's {@code -I}. */
+/** The operation on a file, in the order of gdsio's {@code -I}. */
 public enum Operation {
     READ(false, false),
     WRITE(true, false),
@@ -15,12 +15,12 @@ public enum Operation {
         this.random = random;
     }
 
-    /** True if the file is written. */
+    /** True for writes. */
     public boolean writes() {
         return writes;
     }
 
-    /** True if offsets are drawn at random; otherwise they follow each other. */
+    /** True for random offsets, false for sequential ones. */
     public boolean random() {
         return random;
     }

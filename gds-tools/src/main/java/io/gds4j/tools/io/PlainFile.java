@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** A file as a program without gds4j has it: pread and pwrite, past the page cache where asked for and possible. */
+/** A file read and written without gds4j: by pread and pwrite, with O_DIRECT if requested and possible. */
 final class PlainFile implements AutoCloseable {
     private static final int MODE = 0644;
     private static final long BLOCK = 4096;
@@ -29,7 +29,7 @@ final class PlainFile implements AutoCloseable {
         this.direct = direct;
     }
 
-    /** Opens; a file system that refuses O_DIRECT is served through the page cache. */
+    /** Opens a file. Uses the page cache if the file system refuses O_DIRECT. */
     static PlainFile open(Posix posix, Path path, boolean writable, boolean direct) {
         int flags = writable ? PosixConstants.O_RDWR | PosixConstants.O_CREAT : PosixConstants.O_RDONLY;
         int buffered = (int) PosixErrors.check("open", "open", posix.open(path.toString(), flags, MODE),
@@ -45,7 +45,7 @@ final class PlainFile implements AutoCloseable {
         return new PlainFile(posix, path, buffered, Math.max(past, NONE));
     }
 
-    /** Reads into, or writes from, memory that the caller keeps alive; all of it. */
+    /** Reads or writes all {@code size} bytes. The caller keeps the memory alive. */
     void move(boolean write, long address, long size, long offset) {
         int fd = direct != NONE && ((address | size | offset) & (BLOCK - 1)) == 0 ? direct : buffered;
         long done = 0;
@@ -62,13 +62,13 @@ final class PlainFile implements AutoCloseable {
                 throw PosixErrors.failure(call, call, moved).path(path).range(offset + done, count).build();
             }
             if (moved == 0) {
-                throw CommandFailure.badInput(path.toString(), path + ": ended at byte " + (offset + done));
+                throw CommandFailure.badInput(path.toString(), path + ": ends at byte " + (offset + done));
             }
             done += moved;
         }
     }
 
-    /** Reads a range through the page cache, where it stays, unless it is there already. */
+    /** Reads a range into the page cache, unless it is cached already. */
     void readOnce(long offset, long length) {
         long page = posix.pageSize();
         long pages = (offset + length - 1) / page - offset / page + 1;
@@ -83,12 +83,12 @@ final class PlainFile implements AutoCloseable {
         }
     }
 
-    /** Writes what is dirty back and drops the file's pages from the page cache. */
+    /** Writes dirty pages back and drops all pages of the file from the page cache. */
     void dropPages() {
         dropPages(0, 0);
     }
 
-    /** The same with a range; to the end of the file for length 0. */
+    /** Does the same for a range; length 0 means to the end of the file. */
     void dropPages(long offset, long length) {
         PosixErrors.check("fdatasync", "fdatasync", posix.fdatasync(buffered), Optional.of(path));
         int dropped = posix.fadvise(buffered, offset, length, PosixConstants.POSIX_FADV_DONTNEED);

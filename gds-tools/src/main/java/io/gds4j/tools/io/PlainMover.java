@@ -1,6 +1,6 @@
 package io.gds4j.tools.io;
 
-/** pread and pwrite on host memory, without gds4j. */
+/** Moves bytes by pread and pwrite on host memory, without gds4j. */
 final class PlainMover implements Mover {
     private final PlainFile file;
 

@@ -4,7 +4,7 @@ import com.sun.management.OperatingSystemMXBean;
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 
-/** CPU time and Java allocations of the process, all threads, since it was made. */
+/** Measures CPU time and Java allocations of all threads of the process since its creation. */
 final class ProcessCost {
     private static final OperatingSystemMXBean SYSTEM =
             (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();

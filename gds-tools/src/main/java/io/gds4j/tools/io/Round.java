@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
-/** All threads of all jobs at one size of request: warmed up, the page cache prepared, then let go together. */
+/** Runs all threads of all jobs at one request size: warms up, prepares the page cache, then starts all together. */
 final class Round {
     private final IoArguments arguments;
     private final List<JobRig> rigs;
@@ -23,7 +23,7 @@ final class Round {
         this.warm = new CountDownLatch(rigs.stream().mapToInt(rig -> rig.workers().size()).sum());
     }
 
-    /** One result for each job. The first failure of any thread ends all and is thrown. */
+    /** Returns one result per job, and a combined one of several jobs. The first failure of a thread ends the round. */
     List<IoResult> run(List<Long> sizes) throws InterruptedException {
         List<Thread> threads = new ArrayList<>();
         for (JobRig rig : rigs) {
@@ -89,7 +89,7 @@ final class Round {
     private void rethrow() {
         switch (failure.get()) {
             case null -> {
-                // all went well
+                // no thread failed
             }
             case RuntimeException e -> throw e;
             case Error e -> throw e;

@@ -2,7 +2,7 @@ package io.gds4j.tools.io;
 
 import io.gds4j.tools.terminal.CommandFailure;
 
-/** A request that moved less than it should: a measurement of something else. */
+/** Refuses requests that moved fewer bytes than expected, because they would distort the measurement. */
 final class ShortTransfer {
     private ShortTransfer() {
     }
@@ -11,7 +11,7 @@ final class ShortTransfer {
         if (moved != request.size) {
             throw CommandFailure.device(
                     "SHORT_TRANSFER",
-                    "%s of %d bytes at %d moved %d: the file changed meanwhile"
+                    "%s of %d bytes at %d moved only %d: the file changed during the run"
                             .formatted(request.write ? "write" : "read", request.size, request.fileOffset, moved));
         }
     }

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Set;
 
-/** {@code cuFileReadAsync} and {@code cuFileWriteAsync}, queued on a stream that is then waited for. */
+/** Queues {@code cuFileReadAsync} and {@code cuFileWriteAsync} on a CUDA stream, then waits for the stream. */
 final class StreamMover implements Mover {
     private static final long CELL = 8;
     private static final int CELLS = 4;

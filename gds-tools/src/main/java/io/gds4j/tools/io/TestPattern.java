@@ -5,17 +5,17 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Bytes that follow from their place in the file and a seed, so that any range can be checked by itself: what stands at a
- * wrong place, or is of another run, differs.
+ * A pattern whose bytes depend only on their file offset and a seed, so that every range can be checked independently.
+ * Bytes at a wrong offset, or of another seed, differ.
  *
- * @param seed of the pattern
+ * @param seed seed of the pattern
  */
 record TestPattern(long seed) {
     private static final ValueLayout.OfLong WORD =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final long WORD_BYTES = 8;
 
-    /** The aligned eight bytes at {@code offset}, little-endian. */
+    /** Returns the aligned eight bytes at {@code offset}, little-endian. */
     private long word(long offset) {
         long z = seed + offset * 0x9E3779B97F4A7C15L;
         z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
@@ -27,7 +27,7 @@ record TestPattern(long seed) {
         return (byte) (word(offset & -WORD_BYTES) >>> ((offset & (WORD_BYTES - 1)) * Byte.SIZE));
     }
 
-    /** Fills memory that stands for the file's bytes from {@code fileOffset} on. */
+    /** Fills memory with the bytes of the file from {@code fileOffset} on. */
     void fill(MemorySegment memory, long fileOffset) {
         long size = memory.byteSize();
         long i = 0;
@@ -43,7 +43,7 @@ record TestPattern(long seed) {
         }
     }
 
-    /** Index of the first byte that is not the pattern's, or -1. */
+    /** Returns the index of the first byte that differs from the pattern, or -1. */
     long mismatch(MemorySegment memory, long fileOffset) {
         long size = memory.byteSize();
         long i = 0;

@@ -1,6 +1,6 @@
 package io.gds4j.tools.io;
 
-/** The way between file and memory; the order is that of gdsio's {@code -x}. */
+/** How bytes move between file and memory, in the order of gdsio's {@code -x}. */
 public enum TransferType {
     GPU_DIRECT("GPUD", "one call of the cuFile API"),
     CPU_ONLY("CPUONLY", "pread or pwrite on host memory, without gds4j"),
@@ -19,12 +19,12 @@ public enum TransferType {
         this.meaning = meaning;
     }
 
-    /** The word in gdsio's output. */
+    /** Name in gdsio's output. */
     public String gdsioName() {
         return gdsioName;
     }
 
-    /** What it does, in a few words. */
+    /** Short description. */
     public String meaning() {
         return meaning;
     }

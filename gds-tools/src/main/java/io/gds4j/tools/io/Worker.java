@@ -10,7 +10,7 @@ import java.util.function.BooleanSupplier;
 import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
-/** One thread's loop and what it counted. Filling and comparing memory is outside of every latency. */
+/** The loop of one thread and its counters. Latencies exclude the time to fill and compare memory. */
 final class Worker {
     private static final long MOST_NANOS = 3_600_000_000_000L;
     private static final int DIGITS = 3;
@@ -56,16 +56,16 @@ final class Worker {
         }
     }
 
-    /** Runs without counting. */
+    /** Runs without measuring. */
     void warmUp(long nanos, BooleanSupplier failed) {
         run(System.nanoTime() + nanos, false, failed);
         offsets.restart();
     }
 
     /**
-     * Runs and counts.
+     * Runs and measures.
      *
-     * @param seconds how long, from the first request on; null for one pass
+     * @param seconds duration from the first request on; null for one pass
      */
     void measure(@Nullable Double seconds, BooleanSupplier failed) {
         startNanos = System.nanoTime();
@@ -85,7 +85,7 @@ final class Worker {
         }
     }
 
-    /** One pass; false if the time ran out, or if there is nothing to do. */
+    /** Runs one pass. Returns false if the time is over, or if the pass has no requests. */
     private boolean pass(@Nullable Long deadline, boolean counted, BooleanSupplier failed) {
         boolean any = false;
         while (!failed.getAsBoolean()) {
@@ -130,7 +130,7 @@ final class Worker {
             if (pattern != null && request.write) {
                 staged(request, request.size, (part, offset) -> pattern.fill(part, request.fileOffset + offset), true);
             } else if (pattern != null) {
-                // What the last request left here must not pass for what this one read.
+                // Clear the bytes of the previous request, so that they cannot pass as bytes of this read.
                 allocator.fill(request.range, (byte) 0);
             } else if (request.write) {
                 randomise(request, request.size);
@@ -168,7 +168,7 @@ final class Worker {
         if (wrong >= 0) {
             throw CommandFailure.difference(
                     file.toString(),
-                    "%s: byte %d is 0x%02x, the pattern of seed %d has 0x%02x there; was it written with -V and this seed?"
+                    "%s: byte %d is 0x%02x, but the pattern of seed %d has 0x%02x; was it written with -V and this seed?"
                             .formatted(
                                     file,
                                     offset + wrong,
@@ -182,7 +182,7 @@ final class Worker {
         void at(MemorySegment part, long offset);
     }
 
-    /** Takes a request's memory through host memory part by part; {@code fill} puts the parts back. */
+    /** Passes a request's memory to {@code work} in parts, through host memory; {@code fill} copies the parts back. */
     private void staged(IoRequest request, long size, Part work, boolean fill) {
         MemorySegment host = stage;
         if (host == null) {

@@ -1,4 +1,4 @@
-/** {@code gds io}: measures what storage and memory can do together, with the options and the words of gdsio. */
+/** {@code gds io}: measures transfers between storage and memory, with the options and terms of gdsio. */
 @NullMarked
 package io.gds4j.tools.io;
 

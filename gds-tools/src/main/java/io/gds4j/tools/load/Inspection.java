@@ -6,7 +6,7 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.TensorInfo;
 import io.gds4j.loader.VerificationReport;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import java.util.List;
@@ -14,11 +14,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a look at the loaded tensors, where they stand, found.
+ * Verification and digests of the loaded tensors, computed from their memory.
  *
- * @param tensors the tensors
- * @param verification comparison with a second read of the files; null if there was none
- * @param digests SHA-256 by name; empty if there are none
+ * @param tensors the loaded tensors
+ * @param verification comparison with a second read of the files; null if not requested
+ * @param digests SHA-256 by tensor name; empty if not requested
  */
 public record Inspection(
         List<TensorInfo> tensors, @Nullable VerificationReport verification, Map<String, String> digests) {
@@ -27,12 +27,12 @@ public record Inspection(
         digests = Map.copyOf(digests);
     }
 
-    /** Looks. */
+    /** Verifies the tensors and computes digests, as requested. */
     public static Inspection of(
-            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, Manner manner) {
+            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, OutputMode mode) {
         VerificationReport verification = null;
         if (verify) {
-            try (Progress progress = manner.start(terminal, "verifying", loaded.report().bytes())) {
+            try (Progress progress = mode.start(terminal, "verifying", loaded.report().bytes())) {
                 verification = CheckpointVerifier.verify(loaded, progress::advanceTo);
             }
         }

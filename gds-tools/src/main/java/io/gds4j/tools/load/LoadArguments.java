@@ -5,15 +5,15 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds load} was asked for.
+ * Arguments of {@code gds load}.
  *
- * @param path checkpoint
- * @param target where tensors go; null for gpu:0 if there is a GPU, else the host
+ * @param path path of the checkpoint
+ * @param target destination of the tensors; null for gpu:0 if there is a GPU, else the host
  * @param backend auto, compat or libcufile
- * @param tensor part of the names to load; null for all
- * @param verify compare with a second read of the file
- * @param digest SHA-256 of each tensor as it stands in the target
- * @param list headers only
+ * @param tensor pattern to find in the names of tensors to load; null for all tensors
+ * @param verify whether to compare the tensors with a second read
+ * @param digest whether to compute the SHA-256 of each loaded tensor
+ * @param list whether to list the tensors without loading them
  */
 public record LoadArguments(
         Path path,

@@ -16,15 +16,15 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a load did, ready to be shown.
+ * Result of a load, in the forms that commands print.
  *
- * @param path the checkpoint
- * @param format its format
- * @param report the loader's figures
- * @param driverOpenSeconds time of opening the driver, outside of the loader's seconds
- * @param target where the tensors stand
- * @param backend name of the backend that served
- * @param inspection what a look at the tensors found
+ * @param path path of the checkpoint
+ * @param format format of the checkpoint
+ * @param report report of the loader
+ * @param driverOpenSeconds time to open the driver, not part of the report's time
+ * @param target destination of the tensors
+ * @param backend name of the backend
+ * @param inspection verification and digests
  */
 public record LoadResult(
         String path,
@@ -35,10 +35,10 @@ public record LoadResult(
         String backend,
         Inspection inspection) {
 
-    /** Longest list of tensors that differ; a broken load would name them all. */
+    /** Limit of the list of differing tensors. */
     private static final int MOST_MISMATCHES = 20;
 
-    /** True if every tensor holds what it should, false if one does not, null if nobody looked. */
+    /** True if every tensor has the expected bytes, false if one differs, null if not verified. */
     public @Nullable Boolean verified() {
         VerificationReport verification = inspection.verification();
         return verification == null ? null : verification.verified();
@@ -49,7 +49,7 @@ public record LoadResult(
         return verification == null ? List.of() : verification.mismatches();
     }
 
-    /** The fields of load's object, without {@code schema}. */
+    /** Returns the fields of load's JSON object, without {@code schema}. */
     public Map<String, @Nullable Object> toJson() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("path", path);
@@ -103,7 +103,7 @@ public record LoadResult(
         return fields;
     }
 
-    /** A tensor as the header describes it. */
+    /** Describes a tensor by the values of its header. */
     static Map<String, @Nullable Object> describe(TensorInfo tensor) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("name", tensor.name());
@@ -115,7 +115,7 @@ public record LoadResult(
         return fields;
     }
 
-    /** Lines for people. */
+    /** Returns the lines of the text output. */
     public List<String> rows() {
         List<String> rows = new ArrayList<>();
         rows.add(Text.row("checkpoint", path));
@@ -137,7 +137,7 @@ public record LoadResult(
         rows.add(
                 Text.row(
                         "",
-                        "of it %s headers, %s allocation; before it %s to open the driver".formatted(
+                        "includes %s for headers, %s for allocation; excludes %s to open the driver".formatted(
                                 Units.seconds(report.headerSeconds()),
                                 Units.seconds(report.memorySeconds()),
                                 Units.seconds(driverOpenSeconds))));
@@ -147,7 +147,7 @@ public record LoadResult(
         return rows;
     }
 
-    /** The backend and the bytes by path, in words. */
+    /** Describes the backend and the bytes by I/O path. */
     public String shownPaths() {
         Map<String, Long> bytes = ioPaths();
         return "%s: %s".formatted(
@@ -160,18 +160,18 @@ public record LoadResult(
                                 .collect(Collectors.joining(", ")));
     }
 
-    /** Peak staging memory in words. */
+    /** Describes peak staging memory. */
     public String shownStaging() {
         return report.peakStagingBytes() == 0
-                ? "none: bytes went straight to their place"
-                : Units.bytes(report.peakStagingBytes()) + " of host memory at most, beside the tensors";
+                ? "none: data went directly to its destination"
+                : Units.bytes(report.peakStagingBytes()) + " of host memory at most, in addition to the tensors";
     }
 
-    /** The verification in words. */
+    /** Describes the verification. */
     public String shownVerification() {
         VerificationReport verification = inspection.verification();
         if (verification == null) {
-            return "not asked for (--verify)";
+            return "not requested (--verify)";
         }
         return verification.verified()
                 ? "every byte of " + Units.count(verification.tensors(), "tensor")
@@ -179,7 +179,7 @@ public record LoadResult(
                         mismatches().size(), Units.count(verification.tensors(), "tensor"));
     }
 
-    /** One line about the first tensor that differs. */
+    /** Describes the difference, with the first tensor that differs. */
     public String mismatchLine() {
         return "%s: %d of %s in memory differ from the file; %s".formatted(
                 path, mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());

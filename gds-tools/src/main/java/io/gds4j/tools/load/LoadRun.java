@@ -10,7 +10,7 @@ import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
@@ -24,34 +24,34 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds load}. */
+/** Runs {@code gds load}. */
 public final class LoadRun {
     private final LoadArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
-    private LoadRun(LoadArguments arguments, Terminal terminal, Manner manner, String schema) {
+    private LoadRun(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
-    /** Loads, or lists, and prints. */
-    public static ExitStatus run(LoadArguments arguments, Terminal terminal, Manner manner, String schema)
+    /** Loads or lists the checkpoint and prints the result. */
+    public static ExitStatus run(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
-        LoadRun run = new LoadRun(arguments, terminal, manner, schema);
+        LoadRun run = new LoadRun(arguments, terminal, mode, schema);
         return arguments.list() ? run.list() : run.load();
     }
 
     private ExitStatus load() throws IOException {
         Targets target = Targets.resolve(arguments.target());
         LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), manner)) {
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
-            try (LoadedTensors tensors = load(plan, opened.driver(), terminal, manner)) {
+            try (LoadedTensors tensors = load(plan, opened.driver(), terminal, mode)) {
                 result = new LoadResult(
                         arguments.path().toString(),
                         plan.checkpoint().format().id(),
@@ -59,16 +59,16 @@ public final class LoadRun {
                         opened.seconds(),
                         target,
                         opened.driver().backendName(),
-                        Inspection.of(tensors, arguments.verify(), arguments.digest(), terminal, manner));
+                        Inspection.of(tensors, arguments.verify(), arguments.digest(), terminal, mode));
             }
             print(result, opened.driver());
             return status(result, terminal);
         }
     }
 
-    /** Loads and shows progress. */
-    public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Terminal terminal, Manner manner) {
-        try (Progress progress = manner.start(terminal, "loading", plan.bytes())) {
+    /** Loads a checkpoint and shows progress. */
+    public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Terminal terminal, OutputMode mode) {
+        try (Progress progress = mode.start(terminal, "loading", plan.bytes())) {
             return plan.load(driver, new LoadListener() {
                 @Override
                 public void progress(long bytesDone, long bytesTotal, Path file) {
@@ -78,7 +78,7 @@ public final class LoadRun {
         }
     }
 
-    /** The exit status, after a line to standard error where verification found something. */
+    /** Returns the exit status; prints a line to standard error if verification found a difference. */
     public static ExitStatus status(LoadResult result, Terminal terminal) {
         if (Boolean.FALSE.equals(result.verified())) {
             terminal.err().println("gds: " + Text.oneLine(result.mismatchLine()));
@@ -89,7 +89,7 @@ public final class LoadRun {
 
     private LoadPlan plan() {
         Checkpoint checkpoint = Checkpoint.open(arguments.path());
-        if (!manner.quiet()) {
+        if (!mode.quiet()) {
             checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
         }
         if (arguments.tensor() == null) {
@@ -99,20 +99,20 @@ public final class LoadRun {
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),
-                    "%s: '%s' is found in none of its %s; --list shows their names".formatted(
+                    "%s: '%s' matches none of its %s; --list shows their names".formatted(
                             arguments.path(), arguments.tensor(), Units.count(checkpoint.tensors().size(), "tensor")));
         }
         return plan;
     }
 
     private void print(LoadResult result, CuFileDriver driver) {
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
-            RunStatistics.add(object, driver, manner);
+            RunStatistics.add(object, driver, mode);
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             result.rows().forEach(terminal.out()::println);
             if (arguments.digest()) {
                 terminal.out().println();
@@ -121,14 +121,14 @@ public final class LoadRun {
                     terminal.out().println(digest + "  " + Text.oneLine(tensor.name()));
                 }
             }
-            RunStatistics.lines(driver, manner).forEach(terminal.out()::println);
+            RunStatistics.lines(driver, mode).forEach(terminal.out()::println);
         }
     }
 
     private ExitStatus list() {
         LoadPlan plan = plan();
         List<TensorInfo> tensors = plan.tensors();
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("path", arguments.path().toString());
@@ -143,7 +143,7 @@ public final class LoadRun {
             }
             object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             List<List<String>> rows = new ArrayList<>();
             for (TensorInfo tensor : tensors) {
                 rows.add(

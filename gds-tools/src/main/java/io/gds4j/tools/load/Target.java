@@ -6,9 +6,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Where tensors go.
+ * Destination of tensors.
  *
- * @param device ordinal of a GPU, or {@link MemoryRange#NO_DEVICE} for the host
+ * @param device ordinal of a GPU, or {@link MemoryRange#NO_DEVICE} for host memory
  */
 public record Target(int device) {
     /** Page-aligned host memory. */
@@ -17,9 +17,9 @@ public record Target(int device) {
     private static final Pattern GPU = Pattern.compile("gpu:(\\d{1,4})");
 
     /**
-     * Reads {@code gpu:N} or {@code host}.
+     * Parses {@code gpu:N} or {@code host}.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException with a message for the user
      */
     public static Target parse(String text) {
         if (text.equals("host")) {
@@ -28,12 +28,12 @@ public record Target(int device) {
         Matcher gpu = GPU.matcher(text);
         if (!gpu.matches()) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is no target: allowed are host and gpu:N, such as gpu:0");
+                    "'" + text + "' is not a target: allowed are host and gpu:N, such as gpu:0");
         }
         return new Target(Integer.parseInt(gpu.group(1)));
     }
 
-    /** A GPU's memory. */
+    /** Returns the memory of a GPU. */
     public static Target gpu(int device) {
         return new Target(device);
     }
@@ -43,7 +43,7 @@ public record Target(int device) {
         return device != MemoryRange.NO_DEVICE;
     }
 
-    /** What is allocated. */
+    /** Kind of memory to allocate. */
     public MemoryKind kind() {
         return isGpu() ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
     }

@@ -11,18 +11,18 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A target that this machine has, and how to name it to a person.
+ * A target that exists on this machine, and its description.
  *
- * @param target host, or a GPU that is there
- * @param description in words
+ * @param target host memory, or an existing GPU
+ * @param description description for people
  */
 public record Targets(Target target, String description) {
     private static final String HOST = "host memory, page-aligned";
 
     /**
-     * The target that was asked for, or the best one.
+     * Returns the requested target, or the best one.
      *
-     * @throws CommandFailure with status 4 for a GPU that is not there
+     * @throws CommandFailure with status 4 for a GPU that does not exist
      */
     public static Targets resolve(@Nullable Target asked) {
         if (asked != null && !asked.isGpu()) {
@@ -58,21 +58,22 @@ public record Targets(Target target, String description) {
     }
 
     /**
-     * Refuses what cannot fit, before anything is read: the kernel would rather end a process than refuse it memory.
+     * Refuses a load that does not fit, before any read. The kernel overcommits memory and would kill the process
+     * instead.
      *
-     * @param bytes that will be allocated
+     * @param bytes size of the allocation
      */
     public void checkRoom(MemoryAllocator allocator, long bytes) {
         long available = allocator.available(target.kind(), target.device());
         if (bytes > available) {
             throw CommandFailure.device(
                     "OUT_OF_MEMORY",
-                    "%s: %s needed, %s available; --tensor loads a part"
+                    "%s: needs %s, but only %s available; --tensor loads a part"
                             .formatted(target, Units.bytes(bytes), Units.bytes(available)));
         }
     }
 
-    /** Ordinal for allocations. */
+    /** Device ordinal for allocations. */
     public int device() {
         return target.isGpu() ? target.device() : MemoryRange.NO_DEVICE;
     }

@@ -1,4 +1,7 @@
-/** {@code gds load}: a checkpoint into GPU or host memory, measured, and verified or digested where it stands. */
+/**
+ * {@code gds load}: loads a checkpoint into GPU or host memory, measures the speed, and verifies or digests the
+ * tensors.
+ */
 @NullMarked
 package io.gds4j.tools.load;
 

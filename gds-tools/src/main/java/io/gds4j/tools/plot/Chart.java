@@ -16,14 +16,14 @@ import org.knowm.xchart.XYSeries;
 import org.knowm.xchart.style.Styler;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** Throughput above, latency below, both over the size of a request; drawn on whatever surface there is. */
+/** The chart of {@code gds plot}: throughput above, latency below, both by request size. */
 final class Chart implements Drawing {
     static final int WIDTH = 960;
     private static final int PANEL = 460;
     private static final int TITLE = 40;
     private static final int LEGEND_ROW = 22;
     private static final double KIB = 1024;
-    /** Told apart by people who see colours differently, too. */
+    /** A palette that people with colour vision deficiencies can distinguish. */
     static final List<Color> COLOURS = List.of(
             new Color(0x0072B2), new Color(0xD55E00), new Color(0x009E73), new Color(0xCC79A7),
             new Color(0xE69F00), new Color(0x56B4E9), new Color(0x000000));
@@ -104,7 +104,7 @@ final class Chart implements Drawing {
                 .width(WIDTH)
                 .height(height)
                 .title(title)
-                .xAxisTitle("size of a request")
+                .xAxisTitle("request size")
                 .yAxisTitle(unit)
                 .build();
         chart.getStyler()
@@ -138,7 +138,7 @@ final class Chart implements Drawing {
                         : new BasicStroke(2));
     }
 
-    /** Two files may say the same of themselves. */
+    /** Makes a label unique: two files may have the same one. */
     private static String unique(XYChart chart, String label) {
         String name = label;
         for (int i = 2; has(chart, name); i++) {
@@ -155,12 +155,12 @@ final class Chart implements Drawing {
         return Math.log(value) / Math.log(2);
     }
 
-    /** The axis counts in exponents of two: ticks at powers of ten would stand at odd sizes. */
+    /** Labels the axis, whose values are exponents of two. Ticks at powers of ten would not match request sizes. */
     private static String powerOfTwo(double exponent) {
         return Math.abs(exponent - Math.rint(exponent)) < 1e-6 ? size(Math.pow(2, Math.rint(exponent))) : " ";
     }
 
-    /** Without exponents: 10000, 0.05. */
+    /** Formats a number without an exponent: 10000, 0.05. */
     private static String plain(double value) {
         return BigDecimal.valueOf(value).round(new MathContext(6)).stripTrailingZeros().toPlainString();
     }

@@ -7,18 +7,18 @@ import java.nio.file.Path;
 import java.util.Locale;
 import java.util.function.Supplier;
 
-/** A chart as a file, drawn without a screen. */
+/** Writes charts to files, without a display. */
 public final class ChartFile {
     private static final String NO_FONTS =
-            "Java finds no fonts to draw text with: apt install fontconfig fonts-dejavu-core";
+            "Java finds no fonts for the text of charts: apt install fontconfig fonts-dejavu-core";
     private static final String NO_DESKTOP =
-            "this Java runtime has no java.desktop module, which draws charts: run gds with a full JDK";
+            "this Java runtime lacks the module java.desktop, which draws charts: run gds with a full JDK";
 
     private ChartFile() {
     }
 
     /**
-     * Which of both kinds the name asks for.
+     * Returns whether the name ends in .svg, rather than .png.
      *
      * @throws CommandFailure with status 2 for other names, with status 4 for a Java runtime that cannot draw
      */
@@ -34,10 +34,10 @@ public final class ChartFile {
     }
 
     /**
-     * Draws and writes it.
+     * Draws a chart and writes it to a file.
      *
-     * @param drawing made when fonts are known to be looked for without a screen
-     * @return bytes of the file
+     * @param drawing called after the JVM is set to run without a display
+     * @return size of the file, bytes
      */
     public static long write(Path output, Supplier<? extends Drawing> drawing) throws IOException {
         byte[] chart = drawn(drawing, isSvg(output));
@@ -53,7 +53,7 @@ public final class ChartFile {
         } catch (NoClassDefFoundError | UnsatisfiedLinkError | InternalError e) {
             throw unable(e);
         } catch (RuntimeException e) {
-            // AWT without fonts fails with exceptions of several types, all of which name fontconfig or fonts.
+            // Without fonts AWT throws exceptions of several types, but all name fontconfig or fonts.
             throw namesFonts(e) ? unable(e) : e;
         }
     }

@@ -15,7 +15,7 @@ import org.apache.batik.svggen.SVGGeneratorContext;
 import org.apache.batik.svggen.SVGGraphics2D;
 import org.w3c.dom.Document;
 
-/** Where a drawing becomes bytes; the one class of those that need a desktop which others call. */
+/** Renders drawings. Other classes reach java.desktop only through this class. */
 final class ChartSurface {
     private static final String SVG = "http://www.w3.org/2000/svg";
     private static final int PNG_SCALE = 2;
@@ -23,7 +23,7 @@ final class ChartSurface {
     private ChartSurface() {
     }
 
-    /** The drawing as a file's content. */
+    /** Returns the content of an SVG or PNG file. */
     static byte[] drawn(Drawing chart, boolean svg) throws IOException {
         return svg ? svg(chart) : png(chart);
     }

@@ -2,14 +2,14 @@ package io.gds4j.tools.plot;
 
 import java.awt.Graphics2D;
 
-/** Something that can be drawn on whatever surface there is. */
+/** A drawing for any {@link Graphics2D}. */
 public interface Drawing {
-    /** Points from left to right. */
+    /** Width in points. */
     int width();
 
-    /** Points from top to bottom. */
+    /** Height in points. */
     int height();
 
-    /** Draws it. */
+    /** Draws on the surface. */
     void draw(Graphics2D surface);
 }

@@ -11,7 +11,7 @@ import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYSeries;
 import org.knowm.xchart.style.markers.SeriesMarkers;
 
-/** Panels of lines over the size of a request, one below the other, under one title. */
+/** A chart of line panels by request size, one below the other, under a common title. */
 public final class LineChart implements Drawing {
     private static final int WIDTH = Chart.WIDTH;
     private static final int PANEL = 400;
@@ -21,8 +21,8 @@ public final class LineChart implements Drawing {
     /**
      * A line.
      *
-     * @param label for the legend
-     * @param values by the bytes of a request
+     * @param label label in the legend
+     * @param values values by request size in bytes
      */
     public record Line(String label, SortedMap<Long, Double> values) {
     }
@@ -30,10 +30,10 @@ public final class LineChart implements Drawing {
     /**
      * A panel.
      *
-     * @param title above it
-     * @param unit of its values
-     * @param logarithmic whether its axis is
-     * @param lines in the order of the legend
+     * @param title title above the panel
+     * @param unit unit of the values
+     * @param logarithmic whether the axis of the values is logarithmic
+     * @param lines lines, in the order of the legend
      */
     public record Panel(String title, String unit, boolean logarithmic, List<Line> lines) {
         /** Copies the list. */
@@ -49,7 +49,7 @@ public final class LineChart implements Drawing {
     private final String title;
     private final List<Panel> panels;
 
-    /** Of these panels. */
+    /** Creates a chart of these panels. */
     public LineChart(String title, List<Panel> panels) {
         this.title = title;
         this.panels = List.copyOf(panels);

@@ -3,10 +3,10 @@ package io.gds4j.tools.plot;
 /**
  * One point of a chart.
  *
- * @param ioSize bytes of a request
+ * @param ioSize request size, bytes
  * @param bytesPerSecond throughput
  * @param p50Micros median latency
- * @param p99Micros latency that one in a hundred exceeds
+ * @param p99Micros 99th percentile of latency
  */
 record Measurement(long ioSize, double bytesPerSecond, double p50Micros, double p99Micros) {
 }

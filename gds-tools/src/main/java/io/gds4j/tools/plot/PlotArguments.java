@@ -4,11 +4,11 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * What {@code gds plot} was asked for.
+ * Arguments of {@code gds plot}.
  *
- * @param results files that gds io --json wrote
- * @param output name of the chart, which ends in .svg or .png
- * @param title above the charts; empty for none
+ * @param results output files of gds io --json
+ * @param output file of the chart; the name ends in .svg or .png
+ * @param title title above the charts; empty for none
  */
 public record PlotArguments(List<Path> results, Path output, String title) {
     public PlotArguments {

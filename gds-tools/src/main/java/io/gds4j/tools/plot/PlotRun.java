@@ -2,7 +2,7 @@ package io.gds4j.tools.plot;
 
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -13,17 +13,17 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** One run of {@code gds plot}. */
+/** Runs {@code gds plot}. */
 public final class PlotRun {
     private PlotRun() {
     }
 
     /**
-     * Draws.
+     * Draws the chart and prints the result.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
-    public static ExitStatus run(PlotArguments arguments, Terminal terminal, Manner manner, String schema)
+    public static ExitStatus run(PlotArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
         Path output = arguments.output();
         boolean svg = ChartFile.isSvg(output);
@@ -32,7 +32,7 @@ public final class PlotRun {
             results.add(ResultFile.read(file));
         }
         long bytes = ChartFile.write(output, () -> new Chart(results, arguments.title()));
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("file", output.toString());
@@ -41,7 +41,7 @@ public final class PlotRun {
             object.put("series", results.stream().map(ResultFile::label).toList());
             object.put("points", results.stream().mapToInt(result -> result.measurements().size()).sum());
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             terminal.out().println("%s: %s of %s".formatted(output, svg ? "SVG" : "PNG",
                     Units.count(results.size(), "result")));
         }

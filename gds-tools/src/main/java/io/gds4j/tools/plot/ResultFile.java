@@ -5,53 +5,47 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
 /**
- * A file that {@code gds io --json} wrote.
+ * An output file of {@code gds io --json}.
  *
- * @param label for the legend
- * @param measurements by size of request, smallest first
+ * @param label label in the legend
+ * @param measurements measurements, smallest request size first
  */
 record ResultFile(String label, List<Measurement> measurements) {
     private static final String SCHEMA = "gds4j.io/";
-    private static final long MOST_BYTES = 64L << 20;
+    private static final int MOST_BYTES = 64 << 20;
 
     ResultFile {
         measurements = List.copyOf(measurements);
     }
 
     /**
-     * Reads it.
+     * Reads a file.
      *
-     * @throws CommandFailure with status 3 for what is no such file
+     * @throws CommandFailure with status 3 if it is not such a file
      */
     static ResultFile read(Path file) throws IOException {
-        if (Files.isDirectory(file)) {
-            throw wrong(file, "is a folder");
-        }
-        if (Files.size(file) > MOST_BYTES) {
-            throw wrong(file, "is too large for a result of gds io --json");
-        }
         JsonNode object;
         try {
             object = new ObjectMapper()
                     .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-                    .readTree(Files.readAllBytes(file));
+                    .readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds io --json"));
         } catch (JsonProcessingException e) {
             long line = e.getLocation() == null ? 1 : e.getLocation().getLineNr();
-            throw wrong(file, "line " + line + " is no JSON: " + e.getOriginalMessage());
+            throw wrong(file, "line " + line + " is not JSON: " + e.getOriginalMessage());
         }
         if (!object.path("schema").asText().startsWith(SCHEMA)) {
-            throw wrong(file, "is not what gds io --json prints: no schema " + SCHEMA + "N");
+            throw wrong(file, "is not output of gds io --json: no schema " + SCHEMA + "N");
         }
         if (object.has("error")) {
-            throw wrong(file, "is of a run that failed: " + object.path("error").path("message").asText());
+            throw wrong(file, "is the output of a failed run: " + object.path("error").path("message").asText());
         }
         List<Measurement> points = new ArrayList<>();
         for (JsonNode result : object.path("results")) {
@@ -73,7 +67,7 @@ record ResultFile(String label, List<Measurement> measurements) {
                 latency.path("p99").asDouble());
         if (point.ioSize() < 1 || !(point.bytesPerSecond() > 0) || !(point.p50Micros() > 0)
                 || !(point.p99Micros() > 0)) {
-            throw wrong(file, "has a result without size, throughput or latency: jobs of different sizes have none");
+            throw wrong(file, "has a result without size, throughput or latency, as jobs of different sizes produce");
         }
         return point;
     }

@@ -1,4 +1,4 @@
-/** {@code gds plot}: charts of what {@code gds io} measured, drawn without a screen. */
+/** {@code gds plot}: draws charts of the results of {@code gds io}, without a display. */
 @NullMarked
 package io.gds4j.tools.plot;
 

@@ -4,7 +4,7 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.stats.RunStatistics;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,36 +12,36 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Under {@code --stats} all runs of a sample share a driver, which outlives them and has counted what they did. Without it each
- * run opens its own.
+ * Drivers that samples share under {@code --stats}: each collects the statistics of all runs of a sample. Without
+ * {@code --stats} each run opens its own driver.
  */
 final class CountingDrivers implements AutoCloseable {
     private final Map<String, String> environment;
-    private final Manner manner;
+    private final OutputMode mode;
     private final Map<String, OpenedDriver> bySample = new LinkedHashMap<>();
 
-    CountingDrivers(Map<String, String> environment, Manner manner) {
+    CountingDrivers(Map<String, String> environment, OutputMode mode) {
         this.environment = environment;
-        this.manner = manner;
+        this.mode = mode;
     }
 
-    /** The arguments with which to run a sample. */
+    /** Returns the arguments to run a sample with. */
     SampleArguments with(NamedSample sample, SampleArguments arguments) {
-        if (!manner.statistics()) {
+        if (!mode.statistics()) {
             return arguments;
         }
         return arguments.sharing(bySample.computeIfAbsent(
-                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, manner)).driver());
+                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, mode)).driver());
     }
 
-    /** What each sample's driver has counted, in the blocks of gds_stats. */
+    /** Returns the statistics of each sample's driver as gds_stats prints them. */
     List<String> lines() {
         List<String> lines = new ArrayList<>();
         bySample.forEach((name, opened) -> lines.addAll(RunStatistics.lines("of " + name, opened.driver())));
         return lines;
     }
 
-    /** The same by sample, for JSON. */
+    /** Returns the statistics by sample, for JSON. */
     Map<String, @Nullable Object> objects() {
         Map<String, @Nullable Object> objects = new LinkedHashMap<>();
         bySample.forEach((name, opened) -> objects.put(name, RunStatistics.object("of " + name, opened.driver())));

@@ -5,16 +5,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds patterns} was asked for.
+ * Arguments of {@code gds patterns}.
  *
  * @param patterns numbers of the patterns
- * @param size bytes that each run reads
- * @param ioSizes bytes of a request, one point of the chart each
- * @param rounds runs of each point; the median counts
- * @param options of the samples besides, names and values in turn
+ * @param size bytes that each run moves
+ * @param ioSizes request sizes in bytes, one per point of the chart
+ * @param rounds runs per point, which reports their median
+ * @param options further options of the samples, alternating names and values
  * @param dir folder for files, null for the default
- * @param from result of an earlier run to show instead of measuring, null to measure
- * @param output name of the chart, null for none
+ * @param from result of an earlier run to show; null to measure
+ * @param output file of the chart, null for none
  */
 public record PatternsArguments(
         List<Integer> patterns,

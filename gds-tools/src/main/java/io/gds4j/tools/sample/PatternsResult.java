@@ -7,10 +7,10 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
 import io.gds4j.tools.plot.LineChart;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -23,34 +23,35 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds patterns} measured, as it prints, draws and writes it, and reads it back.
+ * Result of {@code gds patterns}, in the forms that it prints, draws and reads back.
  *
- * @param bytes that each run moved at most
- * @param rounds runs of each point
- * @param ioPaths ways that the bytes went
- * @param verified whether all bytes were right
- * @param points by pattern, then by size
+ * @param bytes largest number of bytes that a run moved
+ * @param rounds runs per point
+ * @param ioPaths I/O paths of the bytes
+ * @param verified whether all bytes were correct
+ * @param points points, ordered by pattern, then by size
  */
 record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean verified, List<Point> points) {
 
+    private static final int MOST_BYTES = 64 << 20;
     private static final String SCHEMA = "gds4j.patterns/";
     private static final double MICROS = 1e6;
     private static final double GIGA = 1e9;
 
     /**
-     * A pattern at a size of requests.
+     * A pattern at one request size.
      *
-     * @param name of the pattern's sample
-     * @param ioSize bytes of a request
-     * @param bytesPerSecond of the median run
-     * @param seconds of all runs
+     * @param name name of the pattern's sample
+     * @param ioSize request size, bytes
+     * @param bytesPerSecond throughput of the median run
+     * @param seconds times of all runs
      */
     record Point(String name, long ioSize, double bytesPerSecond, List<Double> seconds) {
         Point {
             seconds = List.copyOf(seconds);
         }
 
-        /** Time of a request with all that its turn of the loop does. */
+        /** Time of one iteration of the loop, which includes a request. */
         double micros() {
             return ioSize / bytesPerSecond * MICROS;
         }
@@ -62,19 +63,19 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     /**
-     * Reads what {@code gds patterns --json} printed.
+     * Reads the output of {@code gds patterns --json}.
      *
-     * @throws CommandFailure with status 3 for what is no such file
+     * @throws CommandFailure with status 3 if it is not such a file
      */
     static PatternsResult read(Path file) throws IOException {
         JsonNode object;
         try {
-            object = new ObjectMapper().readTree(Files.readAllBytes(file));
+            object = new ObjectMapper().readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds patterns --json"));
         } catch (JsonProcessingException e) {
-            throw wrong(file, "is no JSON: " + e.getOriginalMessage());
+            throw wrong(file, "is not JSON: " + e.getOriginalMessage());
         }
         if (!object.path("schema").asText().startsWith(SCHEMA) || !object.path("results").isArray()) {
-            throw wrong(file, "is not what gds patterns --json prints");
+            throw wrong(file, "is not output of gds patterns --json");
         }
         List<Point> points = new ArrayList<>();
         for (JsonNode point : object.path("results")) {
@@ -118,13 +119,13 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
         return new LineChart(title, List.of(
                 new LineChart.Panel("Throughput", "GB/s", false, lines(point -> point.bytesPerSecond() / GIGA)),
                 new LineChart.Panel(
-                        "Time of a request with all that its turn of the loop does", "µs", true,
+                        "Time of one loop iteration with its request", "µs", true,
                         lines(Point::micros))));
     }
 
     List<String> table() {
         List<List<String>> rows = new ArrayList<>();
-        rows.add(List.of("pattern", "request", "GB/s", "µs a request"));
+        rows.add(List.of("pattern", "request", "GB/s", "µs/request"));
         for (Point point : points) {
             rows.add(List.of(
                     label(point.name()), Units.bytes(point.ioSize()),

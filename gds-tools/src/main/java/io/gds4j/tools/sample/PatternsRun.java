@@ -12,7 +12,7 @@ import io.gds4j.tools.plot.ChartFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
@@ -28,13 +28,13 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of {@code gds patterns}: runs the very programs of the samples, all patterns in turn for each size and round, so that
- * all meet the same machine.
+ * One run of {@code gds patterns}. Runs the programs of the samples: all patterns in turn for each size and round, so
+ * that all run under the same conditions.
  */
 public final class PatternsRun {
     private final PatternsArguments arguments;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
     private final List<NamedSample> patterns;
     private final Map<String, SortedMap<Long, List<Double>>> seconds = new LinkedHashMap<>();
@@ -43,14 +43,14 @@ public final class PatternsRun {
     private boolean verified = true;
 
     /**
-     * Prepares it.
+     * Prepares a run.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
-    public PatternsRun(PatternsArguments arguments, Terminal terminal, Manner manner, String schema) {
+    public PatternsRun(PatternsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
         this.patterns = arguments.patterns().stream().map(PatternsRun::pattern).toList();
     }
@@ -60,26 +60,26 @@ public final class PatternsRun {
                 .stream()
                 .filter(sample -> sample.name().equals("pattern-" + number))
                 .findFirst()
-                .orElseThrow(() -> CommandFailure.usage("there is no pattern %d: 1 to 7".formatted(number)));
+                .orElseThrow(() -> CommandFailure.usage("there is no pattern %d: allowed is 1 to 7".formatted(number)));
     }
 
-    /** Those of the sizes that the pattern has: small requests alone, if it is the one of batches. */
+    /** Returns the request sizes for a pattern: the batch pattern uses only small requests. */
     private List<Long> sizes(NamedSample pattern) {
         List<Long> sizes = pattern.program() == Pattern6Batch.class
                 ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MOST_BYTES).toList()
                 : arguments.ioSizes();
         if (sizes.isEmpty()) {
-            throw CommandFailure.usage("pattern 6 is about small requests: --io has to begin at 64K or below");
+            throw CommandFailure.usage("pattern 6 uses small requests: --io must start at 64K or less");
         }
         return sizes;
     }
 
-    /** Measures or reads, prints, draws. */
+    /** Measures or reads a result, prints it and draws the chart. */
     public ExitStatus run() throws IOException, InterruptedException {
         if (arguments.output() != null) {
-            ChartFile.isSvg(arguments.output()); // what cannot be drawn need not be measured
+            ChartFile.isSvg(arguments.output()); // fails before the measurement, not after it
         }
-        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), manner)) {
+        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), mode)) {
             return run(drivers);
         }
     }
@@ -89,16 +89,16 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.write(arguments.output(), result::chart);
         }
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.fields());
             object.put("chart", arguments.output() == null ? null : arguments.output().toString());
-            if (manner.statistics()) {
+            if (mode.statistics()) {
                 object.put("stats", drivers.objects());
             }
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             result.table().forEach(terminal.out()::println);
             if (arguments.output() != null) {
                 terminal.out().println("  chart: " + arguments.output());
@@ -126,7 +126,7 @@ public final class PatternsRun {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         OpenedDriver.require(arguments(parent, arguments.options()).backend(), terminal.environment());
         long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
-        try (Progress progress = manner.start(terminal, "patterns", runs * arguments.size())) {
+        try (Progress progress = mode.start(terminal, "patterns", runs * arguments.size())) {
             long done = 0;
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {
@@ -135,7 +135,7 @@ public final class PatternsRun {
                             continue;
                         }
                         measure(drivers, parent, pattern, ioSize, round > 0);
-                        done += round > 0 ? arguments.size() : 0; // the first round warms the JVM up
+                        done += round > 0 ? arguments.size() : 0; // the first round warms up the JVM
                         progress.advanceTo(done);
                     }
                 }
@@ -169,7 +169,7 @@ public final class PatternsRun {
     private static SampleArguments arguments(Path folder, List<String> options) {
         try {
             return SampleArguments.read(folder, line -> {
-                // what a sample says besides its figures is not asked for
+                // ignores the sample's text output
             }, options.toArray(String[]::new));
         } catch (IllegalArgumentException e) {
             throw CommandFailure.usage(e.getMessage());

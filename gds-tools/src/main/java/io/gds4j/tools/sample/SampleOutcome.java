@@ -8,13 +8,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What became of a sample.
+ * Outcome of a sample.
  *
  * @param sample the sample
- * @param lines that it printed
- * @param counted its driver's counters, under its name; empty without {@code --stats}
- * @param result what it measured; null if it failed
- * @param failure what made it fail; null if it did not
+ * @param lines lines that it printed
+ * @param counted statistics of its driver, under its name; empty without {@code --stats}
+ * @param result its result; null if it failed
+ * @param failure its failure; null if it succeeded
  */
 record SampleOutcome(
         NamedSample sample,

@@ -10,7 +10,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -26,22 +26,22 @@ import org.jspecify.annotations.Nullable;
 public final class SampleRun {
     private final SampleSelection selection;
     private final Terminal terminal;
-    private final Manner manner;
+    private final OutputMode mode;
     private final String schema;
 
     /**
-     * Prepares it.
+     * Prepares a run.
      *
-     * @param schema of the JSON object
+     * @param schema schema name of the JSON object
      */
-    public SampleRun(SampleSelection selection, Terminal terminal, Manner manner, String schema) {
+    public SampleRun(SampleSelection selection, Terminal terminal, OutputMode mode, String schema) {
         this.selection = selection;
         this.terminal = terminal;
-        this.manner = manner;
+        this.mode = mode;
         this.schema = schema;
     }
 
-    /** Lists or runs. */
+    /** Lists or runs samples. */
     public ExitStatus run() throws IOException, InterruptedException {
         if (selection.list()) {
             list();
@@ -55,10 +55,10 @@ public final class SampleRun {
             outcomes.add(run(sample, parent));
         }
         boolean several = selection.all() || chosen.size() > 1;
-        if (several && manner.table()) {
+        if (several && mode.table()) {
             summary(outcomes);
         }
-        if (manner.json()) {
+        if (mode.json()) {
             terminal.out().println(Json.line(several ? objectOf(outcomes) : objectOf(outcomes.getFirst())));
         }
         return status(outcomes);
@@ -69,7 +69,7 @@ public final class SampleRun {
             return Samples.all();
         }
         if (selection.names().isEmpty()) {
-            throw CommandFailure.usage("say which sample, or --all; gds sample --list shows what there is");
+            throw CommandFailure.usage("no sample given: name one or use --all; gds sample --list shows the samples");
         }
         return selection.names().stream().map(SampleRun::named).toList();
     }
@@ -80,21 +80,21 @@ public final class SampleRun {
                 .filter(sample -> sample.name().equals(name))
                 .findFirst()
                 .orElseThrow(() -> CommandFailure.usage(
-                        "there is no sample '%s'; gds sample --list shows what there is".formatted(
+                        "there is no sample '%s'; gds sample --list shows the samples".formatted(
                                 Text.oneLine(name))));
     }
 
     private SampleOutcome run(NamedSample sample, Path parent) throws IOException, InterruptedException {
-        if (manner.table()) {
+        if (mode.table()) {
             terminal.out().printf("%s: %s%n", sample.name(), sample.summary());
         }
         List<String> lines = new ArrayList<>();
         SampleOutcome outcome;
         try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-");
-                CountingDrivers drivers = new CountingDrivers(terminal.environment(), manner)) {
+                CountingDrivers drivers = new CountingDrivers(terminal.environment(), mode)) {
             SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
             outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
-            if (manner.table()) {
+            if (mode.table()) {
                 result.lines().forEach(line -> terminal.out().println("  " + line));
                 drivers.lines().forEach(line -> terminal.out().println(line.isEmpty() ? line : "  " + line));
             }
@@ -106,7 +106,7 @@ public final class SampleRun {
             outcome = new SampleOutcome(sample, lines, Map.of(), null, report);
             terminal.err().println("gds: " + sample.name() + ": " + report.message());
         }
-        if (manner.table()) {
+        if (mode.table()) {
             terminal.out().println();
             terminal.out().flush();
         }
@@ -117,7 +117,7 @@ public final class SampleRun {
         try {
             return SampleArguments.read(folder, line -> {
                 lines.add(line);
-                if (manner.table()) {
+                if (mode.table()) {
                     terminal.out().println("  " + line);
                 }
             }, selection.options().toArray(String[]::new));
@@ -137,7 +137,7 @@ public final class SampleRun {
     }
 
     private void list() {
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("samples", Samples.all().stream().map(SampleRun::description).toList());

@@ -5,13 +5,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code gds sample} was asked for.
+ * Arguments of {@code gds sample}.
  *
  * @param names samples to run
- * @param list list them instead
- * @param all run all of them
- * @param options of the samples, names and values in turn
- * @param dir folder for their files, null for the default
+ * @param list whether to list the samples instead
+ * @param all whether to run all samples
+ * @param options options of the samples, alternating names and values
+ * @param dir folder for the files, null for the default
  */
 public record SampleSelection(
         List<String> names, boolean list, boolean all, List<String> options, @Nullable Path dir) {

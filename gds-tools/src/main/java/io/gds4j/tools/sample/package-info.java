@@ -1,4 +1,4 @@
-/** {@code gds sample}: runs the programs of the samples module and prints what they measured. */
+/** {@code gds sample} and {@code gds patterns}: run the programs of the samples module and print their results. */
 @NullMarked
 package io.gds4j.tools.sample;
 

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The fields of our records of counters, under the names that they have in cufile.h. */
+/** Maps components of the statistics records to the field names in cufile.h. */
 final class CuFileNames {
     private static final Map<String, String> DIFFERENT = Map.ofEntries(
             Map.entry("handleRegisterOps", "hdl_register_ops"),
@@ -46,7 +46,7 @@ final class CuFileNames {
     private CuFileNames() {
     }
 
-    /** Name in cufile.h of a component of one of our records. */
+    /** Returns the name in cufile.h of a record component. */
     static String of(String component) {
         String different = DIFFERENT.get(component);
         if (different != null) {
@@ -67,7 +67,7 @@ final class CuFileNames {
         return name.toString();
     }
 
-    /** A record as an object of JSON. */
+    /** Converts a record to a JSON object. */
     static Map<String, @Nullable Object> object(Record counters) {
         Map<String, @Nullable Object> object = new LinkedHashMap<>();
         for (RecordComponent component : counters.getClass().getRecordComponents()) {

@@ -20,15 +20,15 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** A JVM of this user, asked over JMX on a local connection. */
+/** Reads the statistics of another JVM of the same user, over a local JMX connection. */
 final class RunningJvm {
     private RunningJvm() {
     }
 
     /**
-     * The sessions of a process that count.
+     * Returns the sessions of a process that collect statistics.
      *
-     * @throws CommandFailure if there is no such JVM or it cannot be asked
+     * @throws CommandFailure if there is no such JVM, or the connection fails
      */
     static List<SessionStatistics> sessions(long pid) {
         try {
@@ -43,7 +43,8 @@ final class RunningJvm {
                 jvm.detach();
             }
         } catch (AttachNotSupportedException e) {
-            throw unable(pid, "it is no JVM, or has not started yet"); // the JDK's text has the command line of the other
+            // The JDK's message would contain the command line of the other process.
+            throw unable(pid, "it is not a JVM, or has not started yet");
         } catch (IOException e) {
             throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
         }
@@ -52,7 +53,7 @@ final class RunningJvm {
     private static CommandFailure unable(long pid, String why) {
         return ProcessHandle.of(pid).isEmpty()
                 ? CommandFailure.badInput(null, "there is no process " + pid)
-                : CommandFailure.device("NOT_A_JVM", "process %d cannot be asked: %s".formatted(pid, why));
+                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %d: %s".formatted(pid, why));
     }
 
     private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {
@@ -65,7 +66,7 @@ final class RunningJvm {
                 if (!(e.getCause() instanceof InstanceNotFoundException)) {
                     throw e;
                 }
-                // It has closed since we asked for the names.
+                // The session has closed since the query.
             }
         }
         sessions.sort(Comparator.comparingLong(session -> Long.parseLong(session.number())));

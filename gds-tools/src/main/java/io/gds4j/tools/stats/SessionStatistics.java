@@ -12,20 +12,20 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /**
- * What one driver session has counted.
+ * Statistics of a driver session.
  *
- * @param number its number in its process, or what else tells it from others
- * @param backend what serves it
- * @param level what is counted, 1 to 3
+ * @param number number of the session in its process, or another name
+ * @param backend backend of the session
+ * @param level level of statistics, 1 to 3
  * @param level1 calls and bytes
- * @param level2 with histograms, from level 2 on
- * @param level3 with each GPU, at level 3
+ * @param level2 also histograms; empty below level 2
+ * @param level3 also each GPU; empty below level 3
  * @param bytesByPath bytes moved by each I/O path
  * @param bouncePoolBytes bounce buffers in use, bytes
- * @param bouncePoolPeakBytes most of them in use at a time, bytes
+ * @param bouncePoolPeakBytes peak of bounce buffers in use, bytes
  * @param queueDepth requests in flight or waiting
- * @param retries requests to the kernel that were repeated
- * @param ioUring on, off, or why threads serve in its place
+ * @param retries number of repeated system calls
+ * @param ioUring {@code on}, {@code off}, or the reason why threads replace io_uring
  */
 record SessionStatistics(
         String number,
@@ -41,7 +41,7 @@ record SessionStatistics(
         long retries,
         String ioUring) {
 
-    /** Of a session of this process, which counts at level 3. */
+    /** Reads a session of this process, which collects statistics of level 3. */
     static SessionStatistics of(String name, CuFileDriver driver) {
         CuFileStatistics statistics = driver.statistics();
         StatisticsLevel3 all = statistics.level3();

@@ -4,34 +4,34 @@ import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.Manner;
+import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** {@code gds stats}. */
+/** Runs {@code gds stats}. */
 public final class StatsRun {
     private StatsRun() {
     }
 
-    /** Asks and prints. */
-    public static ExitStatus run(long pid, Terminal terminal, Manner manner, String schema) {
+    /** Reads the statistics of a process and prints them. */
+    public static ExitStatus run(long pid, Terminal terminal, OutputMode mode, String schema) {
         List<SessionStatistics> sessions = RunningJvm.sessions(pid);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
-                    "process %d counts nothing: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                    "process %d collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
                             .formatted(pid));
         }
-        if (manner.json()) {
+        if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.put("pid", pid);
             object.put("sessions", sessions.stream().map(StatsRun::object).toList());
             terminal.out().println(Json.line(object));
-        } else if (manner.table()) {
+        } else if (mode.table()) {
             sessions.forEach(session -> StatsText.lines(session).forEach(terminal.out()::println));
         }
         return ExitStatus.DONE;

@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Statistics in the blocks that gds_stats prints. */
+/** Formats statistics in the layout of gds_stats. */
 final class StatsText {
     private static final double MIB = 1 << 20;
     private static final double GIB = 1 << 30;

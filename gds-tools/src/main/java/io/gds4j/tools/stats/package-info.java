@@ -1,4 +1,4 @@
-/** {@code gds stats}: asks a running JVM for the statistics of its driver sessions. For the command alone. */
+/** {@code gds stats}: reads the statistics of driver sessions from a running JVM. */
 @NullMarked
 package io.gds4j.tools.stats;
 

@@ -8,8 +8,8 @@ import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 
 /**
- * A progress bar that leaves nothing behind. The consumer is given: the library's own choice loads native code and draws
- * into pipes. So is the speed: the library's counts whole seconds.
+ * A progress bar that erases itself at the end. It sets its own consumer, because the library's default loads native
+ * code and also draws into pipes. It computes the speed, because the library counts whole seconds.
  */
 final class Bar implements Progress {
     private static final int UPDATE_MILLIS = 100;
@@ -18,13 +18,13 @@ final class Bar implements Progress {
     private final ProgressBar bar;
     private final Line line;
     private final long start = System.nanoTime();
-    /** A signal must not leave half a bar in front of the shell's prompt. */
+    /** Erases the bar on a signal, so that the shell's prompt starts on an empty line. */
     private final Thread hook = new Thread(this::wipe, "gds-progress-wipe");
     private final AtomicLong nextUpdate = new AtomicLong(start + UPDATE_NANOS);
 
     Bar(Terminal terminal, String task, long total) {
         Scale scale = Scale.of(total);
-        // One column stays free: a line that fills the last one wraps on some terminals.
+        // One column stays free: some terminals wrap a line that fills the last column.
         line = new Line(terminal.err(), terminal.columns() - 1);
         bar = new ProgressBarBuilder()
                 .setTaskName(task)
@@ -53,19 +53,19 @@ final class Bar implements Progress {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The process ends and the hook wipes, too: once more does no harm.
+            // The process is ending, and the hook erases the bar as well: erasing it twice is harmless.
         }
         wipe();
     }
 
     private void wipe() {
         bar.close();
-        // The library's own wiping is left out where it has not drawn before.
+        // The library does not erase the line if it has not drawn since the last call.
         line.clear();
         line.close();
     }
 
-    /** The library's line, without the line break at its end. */
+    /** The library's consumer, but without a line break at the end. */
     private static final class Line extends ConsoleProgressBarConsumer {
         private final PrintStream stream;
 

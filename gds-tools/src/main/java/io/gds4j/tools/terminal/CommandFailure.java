@@ -3,7 +3,7 @@ package io.gds4j.tools.terminal;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A failure that the command itself finds: its exit status, a name for scripts, and a sentence for people. */
+/** A failure that the command itself detects: exit status, a name for scripts, and a message for people. */
 public final class CommandFailure extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -18,37 +18,37 @@ public final class CommandFailure extends RuntimeException {
         this.file = file;
     }
 
-    /** The command line asks for what does not exist or is not allowed. */
+    /** For a command line with an unknown or disallowed option or value. */
     public static CommandFailure usage(String message) {
         return new CommandFailure(ExitStatus.USAGE, "USAGE", null, message);
     }
 
-    /** Input that is missing or makes no sense. */
+    /** For missing or malformed input. */
     public static CommandFailure badInput(@Nullable String file, String message) {
         return new CommandFailure(ExitStatus.BAD_INPUT, "BAD_INPUT", file, message);
     }
 
-    /** Bytes are not what they should be. */
+    /** For bytes that differ from the expected ones. */
     public static CommandFailure difference(String file, String message) {
         return new CommandFailure(ExitStatus.DIFFERENCE, "DIFFERENCE", file, message);
     }
 
-    /** The machine lacks what was asked for, or failed. */
+    /** For a device or resource that is missing or failed. */
     public static CommandFailure device(String name, String message) {
         return new CommandFailure(ExitStatus.IO_FAILURE, name, null, message);
     }
 
-    /** The process's exit status. */
+    /** Exit status of the process. */
     public ExitStatus status() {
         return status;
     }
 
-    /** A word that scripts can compare. */
+    /** Name of the failure, which scripts can compare. */
     public String name() {
         return name;
     }
 
-    /** The file it is about. */
+    /** The file concerned, or null. */
     public @Nullable String file() {
         return file;
     }

@@ -21,16 +21,16 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A failure as the user sees it: one line, an exit status, and the fields of the JSON object's {@code error}.
+ * A failure as the user sees it: one line, an exit status, and the fields of {@code error} in the JSON object.
  *
  * @param status exit status
- * @param code cuFile's code, where one applies
- * @param name cuFile's name, the broken rule of the format, or a word of the command's own
- * @param errno the kernel's errno, where a system call failed
- * @param message one line
- * @param file the file it is about
- * @param offset byte in that file
- * @param tensor the tensor it is about
+ * @param code cuFile's error code, or null
+ * @param name cuFile's name of the error, the violated rule of the format, or a name of the command
+ * @param errno errno of the failed system call, or null
+ * @param message message of one line
+ * @param file the file concerned, or null
+ * @param offset byte offset in that file, or null
+ * @param tensor name of the tensor concerned, at most 256 characters, or null
  */
 public record ErrorReport(
         ExitStatus status,
@@ -42,7 +42,10 @@ public record ErrorReport(
         @Nullable Long offset,
         @Nullable String tensor) {
 
-    /** What a missing, unreadable or wrong path gives: the user's input is at fault, not the machine. */
+    /** Longest tensor name in an error; a malformed header can hold one of 100 MB. */
+    private static final int MOST_NAME_CHARACTERS = 256;
+
+    /** Errno values of a missing, unreadable or wrong path: the input is at fault, not the machine. */
     private static final Set<Integer> INPUT_ERRNOS = Set.of(
             Errno.ENOENT,
             Errno.ENOTDIR,
@@ -52,7 +55,7 @@ public record ErrorReport(
             Errno.ELOOP,
             Errno.ENAMETOOLONG);
 
-    /** Sorts a failure. */
+    /** Classifies a failure. */
     public static ErrorReport of(Throwable failure) {
         return switch (failure) {
             case CommandFailure own -> new ErrorReport(
@@ -115,7 +118,8 @@ public record ErrorReport(
     }
 
     private ErrorReport withTensor(@Nullable String name) {
-        return new ErrorReport(status, code, this.name, errno, message, file, offset, name);
+        String shown = name == null ? null : Text.shortened(name, MOST_NAME_CHARACTERS);
+        return new ErrorReport(status, code, this.name, errno, message, file, offset, shown);
     }
 
     private static ErrorReport ofFileSystem(FileSystemException failure) {
@@ -154,7 +158,7 @@ public record ErrorReport(
         return message == null || message.isBlank() ? failure.getClass().getSimpleName() : message;
     }
 
-    /** The object that a failed command with {@code --json} prints. */
+    /** Returns the JSON object that a failed command prints with {@code --json}. */
     public Map<String, @Nullable Object> toJson(String schema) {
         Map<String, @Nullable Object> error = new LinkedHashMap<>();
         error.put("code", code);

@@ -11,25 +11,25 @@ import java.math.RoundingMode;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes one JSON object on one line, fields in the order of the map. */
+/** Writes a JSON object on one line, with the fields in the order of the map. */
 public final class Json {
-    /** Nanoseconds are the finest thing that is measured. */
+    /** Decimal places: nanoseconds are the finest measured unit. */
     private static final int DECIMALS = 9;
 
     private Json() {
     }
 
     /**
-     * The object as a line without its end.
+     * Returns the object as one line without a line break.
      *
-     * @param object values are null, Boolean, Number, CharSequence, Map or Iterable of the same
+     * @param object fields; a value is null, a Boolean, Number or CharSequence, or a Map or Iterable of such values
      */
     public static String line(Map<String, ? extends @Nullable Object> object) {
         StringWriter text = new StringWriter(1024);
         try (JsonGenerator generator = new JsonFactory().createGenerator(text)) {
             write(generator, object);
         } catch (IOException e) {
-            throw new UncheckedIOException("a string refused text", e);
+            throw new UncheckedIOException("writing to a string failed", e);
         }
         return text.toString();
     }
@@ -60,7 +60,7 @@ public final class Json {
         }
     }
 
-    /** Plain decimals: not every script reads 1.0E-4, and JSON has no word for infinity. */
+    /** Writes plain decimals, because some scripts cannot read 1.0E-4. JSON has no infinity: writes null. */
     private static void writeDecimal(JsonGenerator generator, double number) throws IOException {
         if (Double.isNaN(number) || Double.isInfinite(number)) {
             generator.writeNull();

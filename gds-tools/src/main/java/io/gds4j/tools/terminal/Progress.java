@@ -2,24 +2,24 @@ package io.gds4j.tools.terminal;
 
 /** Progress of one task in bytes. Thread-safe. */
 public interface Progress extends AutoCloseable {
-    /** So many bytes are done altogether. */
+    /** Sets the total number of bytes done so far. */
     void advanceTo(long bytes);
 
-    /** Ends the line; idempotent. */
+    /** Ends the progress display. Idempotent. */
     @Override
     void close();
 
-    /** Shows nothing. */
+    /** Returns a progress that shows nothing. */
     static Progress none() {
         return Silent.INSTANCE;
     }
 
     /**
-     * A bar on standard error if that is a terminal, else nothing.
+     * Returns a bar on standard error if that is a terminal, else a progress that shows nothing.
      *
-     * @param wanted false if the user declined
-     * @param task a word or two, such as {@code loading}
-     * @param total bytes
+     * @param wanted false if the user disabled progress
+     * @param task label of one or two words, such as {@code loading}
+     * @param total bytes in all
      */
     static Progress start(Terminal terminal, boolean wanted, String task, long total) {
         if (!wanted || total <= 0 || !terminal.drawsProgress()) {

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/** Standard output in UTF-8 that remembers why writing failed; a PrintStream alone only knows that it did. */
+/** Standard output in UTF-8 that keeps the reason of a failed write. PrintStream alone only reports that one failed. */
 public final class ResultStream extends PrintStream {
     private final Sink sink;
 
@@ -23,12 +23,12 @@ public final class ResultStream extends PrintStream {
         return new ResultStream(new Sink());
     }
 
-    /** Why something that was printed did not arrive. */
+    /** Reason of the last failed write; empty if none failed. */
     public Optional<String> failure() {
         return Optional.ofNullable(sink.failure);
     }
 
-    /** True if the reader went away, which a reader such as {@code head} does when it has enough. */
+    /** True if the reader closed the pipe, as {@code head} does after enough lines. */
     public boolean readerLeft() {
         return sink.failure != null && sink.failure.contains("Broken pipe");
     }

@@ -1,11 +1,11 @@
 package io.gds4j.tools.terminal;
 
-/** Whether a signal is ending the process. */
+/** Detects that a signal is ending the process. */
 public final class ShutdownState {
     private ShutdownState() {
     }
 
-    /** True once the JVM runs its shutdown hooks: failures after that are consequences, not causes. */
+    /** True once the JVM runs its shutdown hooks. Failures after that point are effects of the shutdown. */
     public static boolean begun() {
         Thread probe = new Thread(() -> {
         });

@@ -1,6 +1,6 @@
 package io.gds4j.tools.terminal;
 
-/** Progress that nobody watches. */
+/** A progress that shows nothing. */
 final class Silent implements Progress {
     static final Silent INSTANCE = new Silent();
 
@@ -9,7 +9,7 @@ final class Silent implements Progress {
 
     @Override
     public void advanceTo(long bytes) {
-        // nobody watches
+        // shows nothing
     }
 
     @Override

@@ -9,12 +9,12 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The streams and the surroundings of one run of the command.
+ * The streams and the environment of one run of the command.
  *
- * @param out results and nothing else; UTF-8, since JSON is
- * @param err progress and errors
+ * @param out receives only results; UTF-8, because JSON is
+ * @param err receives progress and errors
  * @param environment environment variables
- * @param errIsTerminal whether a person watches {@code err}; asked only when it matters, since asking costs time
+ * @param errIsTerminal whether {@code err} is a terminal; evaluated only when needed, because it loads libc bindings
  */
 public record Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
         BooleanSupplier errIsTerminal) {
@@ -24,7 +24,7 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     private static final int MIN_COLUMNS = 40;
     private static final int MAX_COLUMNS = 120;
 
-    /** The process's own. */
+    /** The terminal of this process. */
     public static Terminal ofProcess() {
         return new Terminal(
                 ResultStream.ofProcess(),
@@ -34,20 +34,20 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     }
 
     /**
-     * True if progress may be drawn: a terminal that understands a carriage return. No escape sequence is ever used, so
-     * NO_COLOR has nothing to forbid.
+     * True if {@code err} is a terminal that supports a carriage return. Progress uses no escape sequences, so NO_COLOR
+     * does not apply.
      */
     public boolean drawsProgress() {
         return !"dumb".equals(environment.get("TERM")) && errIsTerminal.getAsBoolean();
     }
 
-    /** True if {@code err} can show block characters. */
+    /** True if {@code err} can print block characters. */
     public boolean showsUnicode() {
         Charset charset = err.charset();
         return charset.equals(StandardCharsets.UTF_8);
     }
 
-    /** Width in characters, within what is readable. */
+    /** Width in characters, limited to a readable range. */
     public int columns() {
         OptionalInt columns = number(environment.get("COLUMNS"));
         if (columns.isEmpty()) {

@@ -9,10 +9,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Asks about the terminal; apart, so that libc is bound only where somebody asks. */
+/** Queries the terminal. A class of its own, so that libc is bound only when needed. */
 final class TerminalQueries {
     private static final Pattern ROWS_AND_COLUMNS = Pattern.compile("\\d{1,5} (\\d{1,5})\\s*");
-    private static final long PATIENCE_MILLIS = 500;
+    private static final long TIMEOUT_MILLIS = 500;
 
     private TerminalQueries() {
     }
@@ -21,7 +21,7 @@ final class TerminalQueries {
         return FfmPosix.instance().isatty(fd);
     }
 
-    /** Columns of the controlling terminal as {@code stty} tells them; shells do not export COLUMNS. */
+    /** Columns of the controlling terminal, from {@code stty}, because shells do not export COLUMNS. */
     static OptionalInt columns() {
         try {
             Process stty = new ProcessBuilder("stty", "size")
@@ -29,7 +29,7 @@ final class TerminalQueries {
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             try {
-                if (!stty.waitFor(PATIENCE_MILLIS, TimeUnit.MILLISECONDS)) {
+                if (!stty.waitFor(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS)) {
                     return OptionalInt.empty();
                 }
                 String answer = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);

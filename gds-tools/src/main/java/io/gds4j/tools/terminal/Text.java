@@ -2,7 +2,7 @@ package io.gds4j.tools.terminal;
 
 import java.util.List;
 
-/** Text that came from elsewhere (names in files, messages), made fit for a terminal; and tables. */
+/** Makes foreign text (names in files, messages) safe for a terminal, and formats tables. */
 public final class Text {
     private static final int LABEL_WIDTH = 13;
 
@@ -10,13 +10,22 @@ public final class Text {
     }
 
     /**
-     * The text on one line, control characters spelled out: a name in a file must neither break the one-line promise nor
-     * steer the terminal.
+     * Returns the text on one line, with control characters escaped. A name from a file must neither add lines nor
+     * control the terminal.
      */
     public static String oneLine(String text) {
         StringBuilder line = new StringBuilder(text.length());
         text.codePoints().forEach(c -> append(line, c));
         return line.toString().strip();
+    }
+
+    /** Returns the text, cut to at most {@code most} UTF-16 characters; an ellipsis replaces the rest. */
+    static String shortened(String text, int most) {
+        if (text.length() <= most) {
+            return text;
+        }
+        int end = most - 1;
+        return text.substring(0, Character.isHighSurrogate(text.charAt(end - 1)) ? end - 1 : end) + '…';
     }
 
     private static void append(StringBuilder line, int c) {
@@ -36,15 +45,15 @@ public final class Text {
         }
     }
 
-    /** Label and value, two spaces in, values in one column. */
+    /** Returns a line with a label and a value, indented by two spaces; the values of all rows align. */
     public static String row(String label, String value) {
         return ("  %-" + LABEL_WIDTH + "s %s").formatted(label, oneLine(value)).stripTrailing();
     }
 
     /**
-     * Rows of equal length as lines with aligned columns.
+     * Returns the rows as lines with aligned columns.
      *
-     * @param rightAligned columns of numbers
+     * @param rightAligned for each column, whether to align it to the right
      */
     public static List<String> table(List<List<String>> rows, boolean... rightAligned) {
         int columns = rightAligned.length;

@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Sizes, speeds and times as people read and type them. */
+/** Formats and parses sizes, speeds and times for people. */
 public final class Units {
     private static final String[] DECIMAL = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     private static final String SUFFIXES = "KMGTPE";
@@ -14,7 +14,7 @@ public final class Units {
     private Units() {
     }
 
-    /** A size with three or four digits, in powers of 1000: {@code 1.074 GB}. */
+    /** Formats a size with three or four digits, in powers of 1000: {@code 1.074 GB}. */
     public static String bytes(long bytes) {
         if (bytes < 1000) {
             return bytes + " B";
@@ -28,7 +28,7 @@ public final class Units {
         return digits(value, 3) + ' ' + DECIMAL[unit];
     }
 
-    /** A speed in powers of 1000: {@code 5.12 GB/s}; GB are 10^9 bytes. */
+    /** Formats a speed in powers of 1000: {@code 5.12 GB/s}, where 1 GB is 10^9 bytes. */
     public static String rate(double bytesPerSecond) {
         if (!(bytesPerSecond >= 0) || Double.isInfinite(bytesPerSecond)) {
             return "-";
@@ -39,7 +39,7 @@ public final class Units {
         return digits(bytesPerSecond / 1e6, 2) + " MB/s";
     }
 
-    /** A time: {@code 0.213 s}, {@code 12.3 s}, {@code 2 min 5 s}. */
+    /** Formats a time: {@code 0.213 s}, {@code 12.3 s}, {@code 2 min 5 s}. */
     public static String seconds(double seconds) {
         if (seconds >= 120) {
             long whole = Math.round(seconds);
@@ -48,27 +48,27 @@ public final class Units {
         return String.format(Locale.ROOT, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
     }
 
-    /** How many times as fast, with its words: {@code 2.1 times as fast}. */
+    /** Formats a ratio of speeds: {@code 2.10 times as fast}. */
     public static String comparison(double bytesPerSecond, double baseline) {
         return String.format(Locale.ROOT, "%.2f times as fast", bytesPerSecond / baseline);
     }
 
-    /** "1 tensor", "291 tensors". */
+    /** Formats a number with its noun: "1 tensor", "291 tensors". */
     public static String count(long number, String noun) {
         return number + " " + noun + (number == 1 ? "" : "s");
     }
 
     /**
-     * Reads a size: a number of bytes, or one with a suffix. {@code K M G T P E}, alone or with {@code iB}, are powers of
+     * Parses a size in bytes with an optional suffix. {@code K M G T P E}, alone or with {@code iB}, are powers of
      * 1024, as in gdsio; with {@code B} they are powers of 1000.
      *
-     * @throws IllegalArgumentException with a sentence for the user
+     * @throws IllegalArgumentException with a message for the user
      */
     public static long parseBytes(String text) {
         Matcher matcher = SIZE.matcher(text.strip());
         if (!matcher.matches()) {
             throw new IllegalArgumentException(
-                    "'%s' is not a size: a number of bytes, or one with K, M, G or T (powers of 1024), such as 512M"
+                    "'%s' is not a size: allowed is a number of bytes, or one with K, M, G or T (powers of 1024), such as 512M"
                             .formatted(Text.oneLine(text)));
         }
         long factor = 1;

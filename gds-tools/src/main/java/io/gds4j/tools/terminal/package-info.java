@@ -1,6 +1,6 @@
 /**
- * How the command meets the person or script that runs it: streams, exit statuses, one-line errors, JSON, units, progress.
- * The commands use it; it knows none of them.
+ * Input and output of the command: streams, exit statuses, one-line errors, JSON, units, progress, input files. The
+ * commands use this package; it does not depend on them.
  */
 @NullMarked
 package io.gds4j.tools.terminal;

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class DeviceAccessTest {
     private final CudaAvailability none = new CudaAvailability.Unavailable("no driver", "install one");
 
-    /** A driver of one GPU with these answers; a negative one is refused. */
+    /** Returns a driver of one GPU with these attribute values; it fails for a negative one. */
     private static CudaAvailability cuda(int ordering, int options) {
         Cuda driver = (Cuda) Proxy.newProxyInstance(
                 Cuda.class.getClassLoader(), new Class<?>[]{Cuda.class}, (proxy, method, arguments) -> {
@@ -31,7 +31,7 @@ class DeviceAccessTest {
     }
 
     @Test
-    void whatTheDriverTellsIsShown() {
+    void answersOfTheDriverAreShown() {
         assertThat(DeviceAccess.json(cuda(100, 1), 0))
                 .containsEntry("gpuDirectRdma", true)
                 .containsEntry("gpuDirectRdmaWithVmm", true)
@@ -47,7 +47,7 @@ class DeviceAccessTest {
     }
 
     @Test
-    void whatItDoesNotTellIsUnknown() {
+    void missingAnswersAreUnknown() {
         assertThat(DeviceAccess.json(none, 0)).hasSize(5).containsEntry("gpuDirectRdma", null);
         assertThat(DeviceAccess.json(cuda(0, 0), 7)).containsEntry("writesOrdering", null);
         assertThat(DeviceAccess.text(none, 0)).contains("unknown");

@@ -15,14 +15,14 @@ import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** GPUs as a driver describes them, without one. */
+/** Descriptions of GPUs, from a simulated driver. */
 class GpuTest {
     private static final NvmlAvailability NO_NVML = new NvmlAvailability.Unavailable("no library", "install one");
 
     @TempDir
     private Path root;
 
-    /** A driver whose second GPU answers nothing but errors. */
+    /** A driver with two GPUs; every call on the second one fails. */
     private static Cuda driver() {
         return (Cuda) Proxy.newProxyInstance(GpuTest.class.getClassLoader(), new Class<?>[]{Cuda.class},
                 (proxy, method, arguments) -> {
@@ -54,7 +54,7 @@ class GpuTest {
     }
 
     @Test
-    void everyGpuIsDescribedAndOneThatDoesNotAnswerIsNamed() throws IOException {
+    void everyGpuIsDescribedAndFailingOnesAreNamed() throws IOException {
         SystemFiles files = new SystemFiles(root);
         Path resource = files.at("/sys/bus/pci/devices/0000:1a:00.0/resource");
         Files.createDirectories(resource.getParent());
@@ -72,14 +72,14 @@ class GpuTest {
     }
 
     @Test
-    void withoutADriverThereAreNone() {
+    void missingDriverHasNoGpus() {
         assertThat(Gpu.all(new CudaAvailability.Unavailable("no driver", "install one"), new SystemFiles(root),
                 NO_NVML))
                 .isEmpty();
     }
 
     @Test
-    void theVersionOfTheDriverIsWrittenAsPeopleWriteIt() {
+    void driverVersionIsMajorDotMinor() {
         assertThat(CheckReport.version(13_000)).isEqualTo("13.0");
         assertThat(CheckReport.version(12_080)).isEqualTo("12.8");
     }

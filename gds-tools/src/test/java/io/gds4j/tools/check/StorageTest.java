@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -23,12 +24,15 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What lies between storage and GPUs, over a folder that stands for the machine's root. */
+/** Tests of {@link Storage} on a folder that replaces the root of the file system. */
 class StorageTest {
     private static final String PROC = "/proc/driver/nvidia-fs/";
     private static final Gpu GPU = new Gpu(
             0, "NVIDIA H200", "GPU-0", Optional.of("0000:c1:00.0"), OptionalLong.of(150L << 30),
             OptionalLong.of(256L << 30), "9.0", OptionalInt.of(0), Optional.of(true));
+
+    private static final RdmaAvailability NO_VERBS =
+            new RdmaAvailability.Unavailable("no RDMA device: libibverbs.so.1 is missing", "install rdma-core");
 
     @TempDir
     private Path root;
@@ -63,7 +67,7 @@ class StorageTest {
         write("/sys/module/nvidia_fs/parameters/rw_stats_enabled", "1\n");
     }
 
-    /** A device on the bus, and its entry among all devices. */
+    /** Adds a device to the bus and to the list of all devices. */
     private void device(String way, String numaNode) throws IOException {
         Path folder = Files.createDirectories(files.at("/sys/devices/" + way));
         Files.writeString(folder.resolve("numa_node"), numaNode + "\n");
@@ -72,10 +76,14 @@ class StorageTest {
     }
 
     private CheckReport report(CuFileConfig config, List<Gpu> gpus) {
+        return report(config, gpus, NO_VERBS);
+    }
+
+    private CheckReport report(CuFileConfig config, List<Gpu> gpus, RdmaAvailability verbs) {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
                 Platform.read(files), KernelModules.read(files), new CudaAvailability.Unavailable("none", "buy one"),
-                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, Map.of()), List.of());
+                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
     }
 
     @Test
@@ -101,7 +109,7 @@ class StorageTest {
     }
 
     @Test
-    void theModuleThatIsListedAlwaysCountsWhereItIsLoaded() throws IOException {
+    void wekaModuleCountsOnlyIfLoaded() throws IOException {
         write(PROC + "version", "version: 2.29\n");
         write(PROC + "modules", "wekafsio: 1\n");
         assertThat(NvidiaFs.read(files).storage()).isEmpty();
@@ -124,7 +132,7 @@ class StorageTest {
     }
 
     @Test
-    void trafficThatNobodyCountsIsAbsent() throws IOException {
+    void uncountedTrafficIsAbsent() throws IOException {
         write(PROC + "version", "version: 2.28\n");
         write(PROC + "peer_affinity", "");
 
@@ -167,14 +175,14 @@ class StorageTest {
             GPU 0000:c1:00.0 uuid:1b4e28ba-2fa1-11d2-883f-0016d3cca427 | max_pinned_MiB     | 1024
             GPU 0000:c1:00.0 uuid:1b4e28ba-2fa1-11d2-883f-0016d3cca427 | cross_root_port(%) | 0
             """)
-    void aCounterOfTheStatisticsIsFoundByRowAndName(String row, String name, String value) throws IOException {
+    void countersAreFoundByRowAndName(String row, String name, String value) throws IOException {
         loadNvidiaFs();
 
         assertThat(NvidiaFs.read(files).statistics().get(row)).containsEntry(name, value);
     }
 
     @Test
-    void countersThatAreSwitchedOffAreAbsentAndNotZero() throws IOException {
+    void disabledCountersAreAbsentAndNotZero() throws IOException {
         write(PROC + "stats", captured("stats-without-counters.txt") + "something\tnew\nReads\t: later=1\n");
 
         Map<String, Map<String, String>> statistics = NvidiaFs.read(files).statistics();
@@ -186,7 +194,7 @@ class StorageTest {
     }
 
     @Test
-    void withoutNvidiaFsNothingIsThere() {
+    void missingNvidiaFsShowsNothing() {
         NvidiaFs none = NvidiaFs.read(files);
 
         assertThat(none.isLoaded()).isFalse();
@@ -198,7 +206,7 @@ class StorageTest {
     @CsvSource({
             "0000:c2:00.0, ONE_SWITCH", "0000:c4:00.0, SEVERAL_SWITCHES", "0000:c5:00.0, HOST_BRIDGE",
             "0000:41:00.0, SAME_NODE", "0000:81:00.0, ACROSS_NODES"})
-    void theDistanceOfTwoDevicesIsWhatLiesBetweenThem(String other, PciDistance expected) throws IOException {
+    void distanceOfTwoDevicesIsWhatLiesBetweenThem(String other, PciDistance expected) throws IOException {
         String port = "pci0000:c0/0000:c0:01.0/0000:c0:10.0/";
         device(port + "0000:c0:11.0/0000:c1:00.0", "0");
         device(port + "0000:c0:12.0/0000:c2:00.0", "0");
@@ -230,7 +238,7 @@ class StorageTest {
 
         assertThat(report.storage().links())
                 .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
-        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1));
+        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1, NO_VERBS));
         assertThat(CheckText.lines(report, false))
                 .anyMatch(line -> line
                         .contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
@@ -240,7 +248,48 @@ class StorageTest {
     }
 
     @Test
-    void aDriveWhoseModuleHasNotRegisteredIsNamed() throws IOException {
+    void verbsDevicesAreListed() throws IOException {
+        write("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+        RdmaAvailability verbs = new RdmaAvailability.Available(List.of("mlx5_0", "rxe0"), null);
+
+        CheckReport report = report(CuFileConfig.defaults(), List.of(), verbs);
+
+        assertThat(CheckText.lines(report, false)).anyMatch(line -> line.matches(" *verbs +mlx5_0, rxe0"));
+        assertThat(verbsFields(report)).containsEntry("available", true)
+                .containsEntry("devices", List.of("mlx5_0", "rxe0"))
+                .containsEntry("reason", null).containsEntry("remedy", null);
+        assertThat(Doctor.examine(report)).isEmpty();
+    }
+
+    @Test
+    void missingVerbsLibraryIsExplained() {
+        CheckReport report = report(CuFileConfig.defaults(), List.of());
+
+        assertThat(CheckText.lines(report, false))
+                .anyMatch(line -> line.matches(" *verbs +no RDMA device: libibverbs.so.1 is missing"));
+        assertThat(verbsFields(report)).containsEntry("available", false).containsEntry("devices", List.of())
+                .containsEntry("reason", "no RDMA device: libibverbs.so.1 is missing")
+                .containsEntry("remedy", "install rdma-core");
+        assertThat(Doctor.examine(report)).as("a machine without RDMA devices needs no verbs").isEmpty();
+    }
+
+    @Test
+    void adapterWithoutVerbsIsAdvised() throws IOException {
+        write("/sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+
+        assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of()))).containsExactly(new Advice(
+                "the kernel has RDMA devices, but this process cannot use them: no RDMA device: libibverbs.so.1 is"
+                        + " missing",
+                "install rdma-core"));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> verbsFields(CheckReport report) {
+        return (Map<String, Object>) ((Map<?, ?>) StorageJson.of(report.storage()).get("rdma")).get("verbs");
+    }
+
+    @Test
+    void driveWithoutRegisteredModuleIsAdvised() throws IOException {
         device("pci0000:c0/0000:c0:01.0/0000:c1:00.0", "0");
         device("pci0000:c0/0000:c0:02.0/0000:c2:00.0", "0");
         Files.createDirectories(files.at("/sys/class/nvme/nvme0"));
@@ -256,7 +305,7 @@ class StorageTest {
     }
 
     @Test
-    void allThatNvidiaFsShowsIsListedOnRequest() throws IOException {
+    void verboseListsAllValuesOfNvidiaFs() throws IOException {
         loadNvidiaFs();
 
         assertThat(CheckText.lines(report(CuFileConfig.defaults(), List.of(GPU)), true)).contains(
@@ -269,7 +318,7 @@ class StorageTest {
     }
 
     @Test
-    void accessControlThatRedirectsIsFoundInTheConfigurationSpace() throws IOException {
+    void redirectingAcsIsFoundInConfigurationSpace() throws IOException {
         ByteBuffer config = ByteBuffer.allocate(4096).order(ByteOrder.LITTLE_ENDIAN);
         config.putInt(0x100, 0x0001 | 1 << 16 | 0x148 << 20);
         config.putInt(0x148, 0x000d | 1 << 16);
@@ -284,11 +333,11 @@ class StorageTest {
         assertThat(new PciDevices(files).redirectingBridges()).contains(List.of());
 
         Files.write(files.at("/sys/bus/pci/devices/0000:c0:01.0/config"), new byte[64]);
-        assertThat(new PciDevices(files).redirectingBridges()).as("what anybody may read").isEmpty();
+        assertThat(new PciDevices(files).redirectingBridges()).as("without root the kernel shows 64 bytes").isEmpty();
     }
 
     @Test
-    void aKindOfStorageIsServedByWhatRegisteredForIt() throws IOException {
+    void registeredModulesServeTheirStorage() throws IOException {
         loadNvidiaFs();
 
         List<StorageSupport> support = report(CuFileConfig.defaults(), List.of(GPU)).storage().support();
@@ -303,7 +352,7 @@ class StorageTest {
     }
 
     @Test
-    void peerToPeerNeedsTheKernelTheDriverAndTheConfiguration() throws IOException {
+    void p2pdmaNeedsKernelDriverAndConfiguration() throws IOException {
         CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.USE_PCI_P2PDMA, true).build();
         write("/boot/config-6.8.0", "CONFIG_PCI_P2PDMA=y\n");
         write("/proc/sys/kernel/osrelease", "6.8.0\n");
@@ -318,7 +367,7 @@ class StorageTest {
     }
 
     @Test
-    void anIommuThatTranslatesIsNamedWhereTransfersAreDirect() throws IOException {
+    void translatingIommuIsAdvisedForDirectTransfers() throws IOException {
         loadNvidiaFs();
         Files.createDirectories(files.at("/sys/class/iommu/dmar0"));
         write("/sys/kernel/iommu_groups/0/type", "DMA-FQ\n");
@@ -335,7 +384,7 @@ class StorageTest {
     }
 
     @Test
-    void aSmallWindowOntoTheGpuIsNamed() {
+    void smallBar1IsAdvised() {
         Gpu small = new Gpu(
                 1, "NVIDIA L4", "GPU-1", Optional.empty(), OptionalLong.of(24L << 30), OptionalLong.of(256L << 20),
                 "8.9", OptionalInt.empty(), Optional.empty());
@@ -345,7 +394,7 @@ class StorageTest {
     }
 
     @Test
-    void aRequirementSaysWhatIsMissing() throws IOException {
+    void requirementNamesWhatIsMissing() throws IOException {
         CheckReport without = report(CuFileConfig.defaults(), List.of());
         assertThat(Requirement.GPU.lacking(without)).contains("there is no GPU");
         assertThat(Requirement.NVFS.lacking(without)).contains("no storage reaches a GPU by nvfs");
@@ -358,7 +407,7 @@ class StorageTest {
     }
 
     @Test
-    void theModuleOfOldForPeerMemoryIsFoundWithItsVersion() throws IOException {
+    void oldPeerMemoryModuleIsFoundWithItsVersion() throws IOException {
         write("/sys/module/nvidia_peermem/version", "580.82.07\n");
 
         assertThat(KernelFeatures.read(files).peerMemory()).contains("nvidia_peermem 580.82.07");

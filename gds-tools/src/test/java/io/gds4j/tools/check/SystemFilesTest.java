@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What is read from /proc, /sys and /usr, over a folder that stands for the machine's root. */
+/** Tests of files under /proc, /sys and /usr, on a folder that replaces the root of the file system. */
 class SystemFilesTest {
     @TempDir
     private Path root;
@@ -34,7 +34,7 @@ class SystemFilesTest {
     }
 
     @Test
-    void theLibraryIsFoundWhereTheLinkerIsConfiguredToLookAndItsNameTellsTheVersion() throws IOException {
+    void libraryIsFoundInLinkerFoldersWithItsVersion() throws IOException {
         write("/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n");
         write("/etc/ld.so.conf.d/cuda.conf", "# a comment\n/opt/cuda/lib\n");
         write("/opt/cuda/lib/libcufile.so.1.15.1", "");
@@ -48,7 +48,7 @@ class SystemFilesTest {
     }
 
     @Test
-    void theVariableOfTheLinkerComesFirst() throws IOException {
+    void linkerVariableTakesPrecedence() throws IOException {
         write("/usr/lib64/libcufile.so.0", "");
         write("/home/me/lib/libcufile.so.0", "");
 
@@ -59,7 +59,7 @@ class SystemFilesTest {
     }
 
     @Test
-    void withoutTheLibraryEveryFolderThatWasSearchedIsNamed() throws IOException {
+    void missingLibraryNamesTheSearchedFolders() throws IOException {
         Files.createDirectories(files.at("/usr/local/cuda-12.9"));
         Files.createDirectories(files.at("/usr/local/cuda-13.0"));
 
@@ -79,7 +79,7 @@ class SystemFilesTest {
             "/mnt/model storey, /, ext4, /dev/vda",
             "/dev/shm/x, /dev/shm, tmpfs, tmpfs",
             "/over/x, /over, overlay, overlay"})
-    void aPathBelongsToTheLongestMountPointAboveIt(String path, String point, String type, String source)
+    void pathBelongsToItsLongestMountPoint(String path, String point, String type, String source)
             throws IOException {
         write("/proc/self/mountinfo", """
                 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
@@ -100,14 +100,14 @@ class SystemFilesTest {
     }
 
     @Test
-    void namesBeyondAsciiAndReadOnlyMountsAreRead() throws IOException {
+    void nonAsciiNamesAndReadOnlyMountsAreRead() throws IOException {
         write("/proc/self/mountinfo", "31 27 259:1 / /größe ro,noatime - xfs /dev/x rw\n");
 
         assertThat(Mount.all(files)).containsExactly(new Mount("/größe", "xfs", "/dev/x", "259:1", true));
     }
 
     @Test
-    void kernelModulesTellTheirVersions() throws IOException {
+    void versionsOfKernelModulesAreRead() throws IOException {
         write(
                 "/proc/driver/nvidia/version",
                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@x)  Mon\nGCC version: 12\n");
@@ -123,7 +123,7 @@ class SystemFilesTest {
     }
 
     @Test
-    void kernelModulesThatAreNotThereAreAbsent() throws IOException {
+    void missingKernelModulesAreAbsent() throws IOException {
         assertThat(KernelModules.read(files))
                 .isEqualTo(
                         new KernelModules(
@@ -151,7 +151,7 @@ class SystemFilesTest {
     }
 
     @Test
-    void memoryIsThatOfTheKernel() throws IOException {
+    void memoryIsReadFromMeminfo() throws IOException {
         write("/proc/meminfo", "MemTotal:       24684084 kB\nMemFree: 1 kB\nMemAvailable:   23000000 kB\n");
 
         Platform platform = Platform.read(files);

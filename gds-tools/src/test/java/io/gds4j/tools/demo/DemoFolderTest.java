@@ -13,7 +13,7 @@ class DemoFolderTest {
     private Path parent;
 
     @Test
-    void closeRemovesAllThatIsInIt() throws IOException {
+    void closeDeletesTheFolderWithItsFiles() throws IOException {
         DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
         Files.writeString(folder.path().resolve("a"), "a");
         Files.writeString(folder.path().resolve(".b.tmp"), "b");
@@ -25,7 +25,7 @@ class DemoFolderTest {
     }
 
     @Test
-    void whatSomebodyElseRemovedIsNoFailure() throws IOException {
+    void closeAcceptsADeletedFolder() throws IOException {
         DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
         Files.delete(folder.path());
 
@@ -35,7 +35,7 @@ class DemoFolderTest {
     }
 
     @Test
-    void theFolderThatWasNamedIsTaken() throws IOException {
+    void namedFolderIsUsed() throws IOException {
         assertThat(DemoFolder.parent(parent)).isEqualTo(parent);
     }
 }

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LlamaShapeTest {
     @ParameterizedTest
     @ValueSource(longs = {1 << 20, 3_000_000, 64L << 20, 1L << 30, 5_000_000_017L, 16L << 30, 140L << 30})
-    void theModelFillsTheSizeAsFarAsWholeTokensAllow(long bytes) {
+    void modelFillsTheSizeUpToWholeTokens(long bytes) {
         LlamaShape shape = LlamaShape.ofSize(bytes);
 
         long token = 2 * shape.hiddenSize() * LlamaShape.ELEMENT_BYTES;
@@ -22,7 +22,7 @@ class LlamaShapeTest {
 
     @ParameterizedTest
     @ValueSource(longs = {64L << 20, 1L << 30, 16L << 30})
-    void proportionsAreThoseOfAModel(long bytes) {
+    void proportionsMatchPublishedModels(long bytes) {
         LlamaShape shape = LlamaShape.ofSize(bytes);
 
         assertThat(shape.layers()).isGreaterThanOrEqualTo(8);
@@ -32,7 +32,7 @@ class LlamaShapeTest {
     }
 
     @Test
-    void tensorsAreNamedAsPublishedOnesAre() {
+    void tensorNamesMatchPublishedModels() {
         List<String> names =
                 LlamaShape.ofSize(1L << 30).tensors().stream().map(LlamaShape.Tensor::name).toList();
 
@@ -47,7 +47,7 @@ class LlamaShapeTest {
     }
 
     @Test
-    void whatIsTooSmallIsRefused() {
+    void tooSmallSizeIsRefused() {
         assertThatThrownBy(() -> LlamaShape.ofSize(LlamaShape.MIN_BYTES - 1))
                 .isInstanceOf(IllegalArgumentException.class);
     }

@@ -8,14 +8,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What a bar leaves on the terminal. */
+/** Output of a progress bar on the terminal. */
 class BarTest {
     private static final int COLUMNS = 60;
-    /** The thread that draws is seldom late enough to draw first when the bar is closed. */
+    /** Number of bars: the drawing thread rarely draws for the first time during close. */
     private static final int BARS = 200;
 
     @Test
-    void barIsWipedHoweverSoonItEnds() {
+    void barIsErasedHoweverSoonItEnds() {
         for (int i = 0; i < BARS; i++) {
             ByteArrayOutputStream seen = new ByteArrayOutputStream();
             try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {

@@ -74,7 +74,7 @@ class ErrorReportTest {
     }
 
     @Test
-    void namesCannotSteerTheTerminal() {
+    void namesCannotControlTheTerminal() {
         ErrorReport report = ErrorReport.of(CommandFailure.badInput("f", "bad\u001b]0;title\u0007\nline"));
 
         assertThat(report.message()).isEqualTo("bad\\u001b]0;title\\u0007 line");

@@ -29,7 +29,7 @@ class JsonTest {
     }
 
     @Test
-    void whatIsNoNumberIsNull() {
+    void nanAndInfinityAreNull() {
         assertThat(Json.line(Map.of("n", Double.NaN))).isEqualTo("{\"n\":null}");
         assertThat(Json.line(Map.of("n", Double.POSITIVE_INFINITY))).isEqualTo("{\"n\":null}");
         assertThat(Json.line(Collections.singletonMap("n", null))).isEqualTo("{\"n\":null}");

@@ -7,6 +7,13 @@ import org.junit.jupiter.api.Test;
 
 class TextTest {
     @Test
+    void shortenedTextEndsWithAnEllipsis() {
+        assertThat(Text.shortened("abcd", 4)).isEqualTo("abcd");
+        assertThat(Text.shortened("abcde", 4)).isEqualTo("abc…");
+        assertThat(Text.shortened("ab😀de", 4)).as("surrogate pairs stay whole").isEqualTo("ab…");
+    }
+
+    @Test
     void controlCharactersNeverReachTheTerminal() {
         assertThat(Text.oneLine("a\u001b[31mred\u0007")).isEqualTo("a\\u001b[31mred\\u0007");
         assertThat(Text.oneLine("two\r\nlines\tand a tab")).isEqualTo("two lines and a tab");

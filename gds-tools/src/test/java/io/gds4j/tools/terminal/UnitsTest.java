@@ -22,13 +22,13 @@ class UnitsTest {
             "1 GiB, 1073741824",
             "3T, 3298534883328",
             "7B, 7"})
-    void sizesAreReadWithSuffixes(String text, long bytes) {
+    void sizesWithSuffixesAreParsed(String text, long bytes) {
         assertThat(Units.parseBytes(text)).isEqualTo(bytes);
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"", "G", "-1", "1.5G", "1X", "1 2", "9223372036854775808", "8E", "99999999999999999999"})
-    void whatIsNoSizeIsRefused(String text) {
+    void malformedSizeIsRefused(String text) {
         assertThatThrownBy(() -> Units.parseBytes(text))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("'" + text + "'");
