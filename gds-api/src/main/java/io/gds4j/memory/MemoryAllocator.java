@@ -88,7 +88,7 @@ public interface MemoryAllocator {
      *
      * @param kind the kind of memory
      * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
-     * @return bytes
+     * @return bytes, {@link Long#MAX_VALUE} if neither of them tells
      */
     long available(MemoryKind kind, int device);
 

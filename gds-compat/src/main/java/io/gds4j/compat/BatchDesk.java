@@ -64,9 +64,16 @@ final class BatchDesk {
             }
             List<BatchRequest> entries = List.copyOf(requests);
             entries.forEach(this::check);
-            runners.run(ours.enter(entries.size(),
-                    into -> new Submission(into, entries, waitsForDisk(entries), this::run)));
-            well = true;
+            Submission submission = ours.enter(entries.size(),
+                    into -> new Submission(into, entries, waitsForDisk(entries), this::run));
+            try {
+                runners.run(submission);
+                well = true;
+            } finally {
+                if (!well) {
+                    ours.withdraw(submission);
+                }
+            }
             session.log().log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
         } catch (CuFileException e) {
             session.log().failed(e);

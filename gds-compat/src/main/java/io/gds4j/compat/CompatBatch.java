@@ -81,6 +81,19 @@ final class CompatBatch implements BackendBatch {
         }
     }
 
+    /** Gives back the places of a submission that was never run. */
+    void withdraw(Submission submission) {
+        lock.lock();
+        try {
+            if (submissions.remove(submission)) {
+                atWork -= submission.cancel().size();
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Reports what has been done. */
     void finish(List<BatchEvent> events) {
         lock.lock();

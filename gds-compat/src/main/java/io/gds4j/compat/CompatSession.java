@@ -113,7 +113,12 @@ final class CompatSession {
 
     private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {
         return contexts.map(AllocationBounds::new).<Consumer<MemoryRange>>map(known -> known::check).orElse(range -> {
-            // host memory: nobody knows where an allocation ends
+            if (range.kind().isCuda()) {
+                throw CuFileException.of(
+                        CuFileError.CUDA_POINTER_INVALID,
+                        "cuFileBufRegister",
+                        "there is no CUDA driver for " + range);
+            }
         });
     }
 

@@ -1,24 +1,33 @@
 package io.gds4j.compat;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that run whole requests for which no caller waits. Each takes a handful of small ones at a time, so that waking a
- * thread pays; batches take turns. Started when they are first needed, as many as there is work for.
+ * Threads that run the entries of batches. Each takes several small entries at a time, so that waking a thread pays; batches
+ * take turns. A thread starts when there is work for it, and lives until {@link #close}.
  */
 final class RequestRunners {
-    /** Enough requests in flight that a disk is busy, whatever the processors. */
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+
+    /** Threads that keep a disk busy, whatever the number of processors. */
     private static final int MOST = 16;
 
-    /** Small requests that are in the page cache are over before more threads have woken, and those get into each other's way. */
+    /** Threads for small entries in the page cache, which are done before more threads have woken. */
     private static final int MOST_FOR_SMALL = 8;
 
+    /** Small entries for which one more thread pays. */
     private static final int REQUESTS_PER_RUNNER = 4;
+
+    /** Small entries that a thread takes at once. */
     private static final int MOST_AT_ONCE = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -26,6 +35,7 @@ final class RequestRunners {
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
+    private final ThreadFactory factory;
     private final int most;
     private final int perRunner;
     private int idle;
@@ -35,61 +45,105 @@ final class RequestRunners {
         this(engine, MOST, REQUESTS_PER_RUNNER);
     }
 
-    /** Of threads that have many reads at work at a time each. */
+    /** Creates threads that have many reads in flight each. */
     static RequestRunners withRings(TransferEngine engine) {
         return new RequestRunners(engine, MOST, MOST_AT_ONCE);
     }
 
+    RequestRunners(TransferEngine engine, int most, int perRunner) {
+        this(engine, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+    }
+
     /**
      * @param most threads
-     * @param perRunner small requests for which one more thread pays
+     * @param perRunner small entries for which one more thread pays
+     * @param factory makes the threads
      */
-    RequestRunners(TransferEngine engine, int most, int perRunner) {
+    RequestRunners(TransferEngine engine, int most, int perRunner, ThreadFactory factory) {
         this.engine = engine;
+        this.factory = factory;
         this.most = most;
         this.perRunner = perRunner;
     }
 
-    /** Begins to run the entries of a submission. */
+    /**
+     * Begins to run the entries of a submission.
+     *
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR (EAGAIN) if there is no thread and none can be started; then no
+     *         entry runs
+     */
     void run(Submission submission) {
         int wanted = submission.isSmall()
                 ? Math.min(mostForSmall(submission), Math.ceilDiv(submission.size(), perRunner))
                 : Math.min(most, submission.size());
-        List<Thread> fresh = new ArrayList<>();
         lock.lock();
         try {
+            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
+                startThread();
+            }
             queue.add(submission);
             for (int i = 0; i < Math.min(wanted, idle); i++) {
                 work.signal();
             }
-            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
-                Thread thread = Thread.ofPlatform()
-                        .daemon()
-                        .name("gds4j-batch-" + threads.size())
-                        .unstarted(this::serve);
-                threads.add(thread);
-                fresh.add(thread);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Starts a thread. If the system has none left, the threads that there are do the work. */
+    private void startThread() {
+        Thread thread = factory.newThread(this::serve);
+        threads.add(thread);
+        boolean started = false;
+        try {
+            thread.start();
+            started = true;
+        } catch (OutOfMemoryError e) {
+            if (threads.size() == 1) {
+                throw CuFileException.builder(SUBMIT)
+                        .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                        .errno(Errno.EAGAIN)
+                        .detail("no thread can be started")
+                        .cause(e)
+                        .build();
+            }
+        } finally {
+            if (!started) {
+                threads.remove(thread);
+            }
+        }
+    }
+
+    private void serve() {
+        try {
+            Lane lane = engine.borrowUnattendedLane();
+            try {
+                Submission submission = take();
+                while (submission != null) {
+                    submission.runSome(lane, atOnce(submission));
+                    submission = take();
+                }
+            } finally {
+                engine.giveBackUnattended(lane);
+            }
+        } finally {
+            end();
+        }
+    }
+
+    /** A thread that fails makes room for another. */
+    private void end() {
+        lock.lock();
+        try {
+            if (!stopping) {
+                threads.remove(Thread.currentThread());
             }
         } finally {
             lock.unlock();
         }
-        fresh.forEach(Thread::start);
     }
 
-    private void serve() {
-        Lane lane = engine.borrowUnattendedLane();
-        try {
-            Submission submission = take();
-            while (submission != null) {
-                submission.runSome(lane, atOnce(submission));
-                submission = take();
-            }
-        } finally {
-            engine.giveBackUnattended(lane);
-        }
-    }
-
-    /** So many that every thread has some, but no fewer than pay for a thread. */
+    /** Returns how many small entries a thread takes: so few that each thread gets some, but enough to pay for it. */
     private int atOnce(Submission submission) {
         int share = Math.ceilDiv(submission.size(), mostForSmall(submission));
         return Math.clamp(share, perRunner, Math.max(perRunner, MOST_AT_ONCE));
@@ -100,7 +154,7 @@ final class RequestRunners {
         return submission.isSpread() ? 2 * most : Math.min(most, MOST_FOR_SMALL);
     }
 
-    /** The submission whose turn it is. */
+    /** Waits for the submission whose turn it is; null once the threads are to end. */
     private @Nullable Submission take() {
         lock.lock();
         try {
@@ -124,7 +178,7 @@ final class RequestRunners {
         }
     }
 
-    /** Ends the threads; nothing may be queued any more. */
+    /** Ends the threads; no submission may be queued. */
     void close() {
         lock.lock();
         try {

@@ -5,18 +5,19 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a session tells: {@code logging.level} says what, as in cuFile. It goes to the logger {@code io.gds4j.compat}, and to
- * {@code cufile.log} if somebody chose {@code logging.dir} or {@code CUFILE_LOGFILE_PATH}.
+ * The log of a driver session. Lines of {@code logging.level} or above go to the logger {@code io.gds4j.compat}, and to
+ * {@code cufile.log} if {@code logging.dir} or {@code CUFILE_LOGFILE_PATH} is set. Thread-safe.
  *
  * <p>
- * A line below the level costs a comparison; the program's logging is not even initialised for it. cuFile's INFO is the
- * logger's DEBUG, because what programs print by default begins at INFO, and a library is quiet. What a caller learns from an
- * exception is an ERROR in the file and DEBUG for the logger.
+ * A line below the level costs a comparison and does not initialise the program's logging. cuFile's INFO is the logger's DEBUG:
+ * programs print INFO by default, and a library should be quiet. A failure that an exception reports is an ERROR in the file and
+ * DEBUG for the logger.
  */
 final class SessionLog implements AutoCloseable {
     static final String NAME = "io.gds4j.compat";
@@ -28,7 +29,7 @@ final class SessionLog implements AutoCloseable {
     private final Severity level;
     private final @Nullable LogFile file;
 
-    /** cuFile's levels, least important first: a level lets through itself and all after it. */
+    /** cuFile's levels in ascending order; a log contains the lines of its level and of all higher ones. */
     enum Severity {
         TRACE(Level.TRACE),
         DEBUG(Level.DEBUG),
@@ -49,7 +50,7 @@ final class SessionLog implements AutoCloseable {
         this.file = file;
     }
 
-    /** A log file that cannot be opened is a warning, not a failure. */
+    /** Opens the log as configured. A log file that cannot be opened is a warning, not a failure. */
     static SessionLog open(CuFileConfig config) {
         Severity level = Severity.valueOf(config.get(CuFileKeys.LOGGING_LEVEL).toUpperCase(Locale.ROOT));
         String named = config.get(CuFileKeys.LOGFILE_PATH);
@@ -57,11 +58,12 @@ final class SessionLog implements AutoCloseable {
         if (named.isEmpty() && folder.isEmpty()) {
             return new SessionLog(level, null);
         }
-        Path path = named.isEmpty() ? Path.of(folder, FILE_NAME) : Path.of(named);
         long most = config.get(CuFileKeys.LOGGING_MAX_FILE_SIZE_MB);
         try {
+            Path path = named.isEmpty() ? Path.of(folder, FILE_NAME) : Path.of(named);
             return new SessionLog(level, new LogFile(path, most < 0 ? -1 : most * MIB));
-        } catch (IOException e) {
+        } catch (IOException | InvalidPathException e) {
+            // A path is invalid if the locale has no bytes for one of its characters.
             warnAlone("no log file: " + e.getMessage());
             return new SessionLog(level, null);
         }
@@ -71,7 +73,7 @@ final class SessionLog implements AutoCloseable {
         return severity.compareTo(level) >= 0;
     }
 
-    /** A line; {@code arguments} as of {@link String#formatted}. */
+    /** Logs a line; format and arguments are those of {@link String#formatted}. */
     void log(Severity severity, String format, @Nullable Object... arguments) {
         if (isOn(severity)) {
             String message = format.formatted(arguments);
@@ -86,23 +88,24 @@ final class SessionLog implements AutoCloseable {
         }
     }
 
-    /** What does not go as it should and yet goes on: the logger always hears of it. */
+    /** Logs a problem that does not stop the work, to the logger at any level. */
     void warn(String message) {
         warnAlone(message);
         write(Severity.WARN, message);
     }
 
+    /** Logs a problem to the logger only. */
     static void warnAlone(String message) {
         System.getLogger(NAME).log(Level.WARNING, message);
     }
 
-    /** A failure of our own, which a code alone tells the program of. */
+    /** Logs an internal failure, of which the program gets only an error code. */
     void error(String message, Throwable cause) {
         System.getLogger(NAME).log(Level.ERROR, message, cause);
         write(Severity.ERROR, message + ": " + cause);
     }
 
-    /** A call failed, and says so itself. */
+    /** Logs a failure that an exception reports to the caller. */
     void failed(CuFileException failure) {
         if (isOn(Severity.DEBUG)) {
             System.getLogger(NAME).log(Level.DEBUG, failure.getMessage());
@@ -110,7 +113,7 @@ final class SessionLog implements AutoCloseable {
         write(Severity.ERROR, String.valueOf(failure.getMessage()));
     }
 
-    /** Class and line that log, where libcufile names its module and line. */
+    /** Returns class and line of the caller, in place of libcufile's module and line. */
     private static String place() {
         return WALKER.walk(frames -> frames
                 .filter(frame -> !frame.getClassName().equals(SessionLog.class.getName()))

@@ -9,10 +9,12 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.Availability;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -70,6 +72,16 @@ class CompatModeTest {
                         CuFileError.INVALID_MAPPING_SIZE, () -> rig.driver().registerBuffer(second.range()));
             }
             rig.driver().registerBuffer(second.range()).close();
+        }
+    }
+
+    @Test
+    void gpuMemoryIsNotRegisteredWithoutADriver() {
+        try (Rig rig = Rig.onHost()) {
+            for (MemoryKind kind : List.of(MemoryKind.CUDA_DEVICE, MemoryKind.CUDA_MANAGED, MemoryKind.CUDA_VMM)) {
+                MemoryRange range = MemoryRange.ofAddress(1L << 40, 4096, kind);
+                Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> rig.driver().registerBuffer(range));
+            }
         }
     }
 }

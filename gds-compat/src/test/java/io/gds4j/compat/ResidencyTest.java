@@ -136,8 +136,12 @@ class ResidencyTest {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             PosixFault refused = rig.posix().on(PosixCall.CACHED_PAGES).always().fails(errno);
-            readWhole(rig, file);
-            readWhole(rig, file);
+            // What is known about an open file is forgotten with its last handle.
+            try (CuFileHandle kept = rig.open(file)) {
+                readWhole(rig, file);
+                readWhole(rig, file);
+                assertThat(kept.isOpen()).isTrue();
+            }
             assertThat(refused.hits()).isEqualTo(1);
             assertThat(bytes(rig, true)).isZero();
             assertThat(rig.driver().bytesByPath()).containsEntry(IoPath.COMPAT_CACHED, 2L * SIZE);

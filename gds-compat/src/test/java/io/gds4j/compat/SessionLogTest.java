@@ -135,6 +135,18 @@ class SessionLogTest {
     }
 
     @Test
+    void pathThatTheLocaleCannotNameIsAWarningAndNoFailure() {
+        String loneSurrogate = folder + "/\ud800";
+        useIt(builder -> builder.set(CuFileKeys.LOGGING_DIR, loneSurrogate));
+        assertThat(logged.records()).singleElement().satisfies(record -> {
+            assertThat(record.getLevel()).isEqualTo(Level.WARNING);
+            assertThat(record.getMessage()).contains("no log file");
+        });
+        CuFileConfig config = CuFileConfig.builder().environment(Map.of("CUFILE_LOGFILE_PATH", loneSurrogate)).build();
+        SessionLog.open(config).close();
+    }
+
+    @Test
     void interruptedThreadLogsOn() throws IOException {
         try (Rig rig = Rig.onHost(logging("DEBUG"))) {
             Thread.currentThread().interrupt();

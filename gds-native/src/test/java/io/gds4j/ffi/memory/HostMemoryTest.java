@@ -299,6 +299,37 @@ class HostMemoryTest {
     }
 
     @Test
+    void availableMemoryHeedsLimitsOfTheFirstVersionOfControlGroups(@TempDir Path system) throws IOException {
+        Path proc = Files.createDirectories(system.resolve("proc/self")).getParent();
+        Path root = Files.createDirectories(system.resolve("cgroup/memory"));
+        Files.writeString(proc.resolve("meminfo"), "MemAvailable:    8000 kB\n");
+        Files.writeString(proc.resolve("self/cgroup"), "5:cpu,cpuacct:/docker/one\n4:memory:/docker/one\n");
+        AvailableHostMemory available = new AvailableHostMemory(proc, system.resolve("cgroup"));
+        assertThat(available.bytes()).isEqualTo(8000 * 1024);
+
+        // In a container the root is the container's group, and the path is that of the host.
+        Files.writeString(root.resolve("memory.limit_in_bytes"), "500000\n");
+        Files.writeString(root.resolve("memory.usage_in_bytes"), "300000\n");
+        Files.writeString(
+                root.resolve("memory.stat"),
+                "inactive_file 1\nactive_file 1\ntotal_inactive_file 40000\ntotal_active_file 60000\n");
+        assertThat(available.bytes()).isEqualTo(300000);
+
+        Path group = Files.createDirectories(root.resolve("docker/one"));
+        Files.writeString(group.resolve("memory.limit_in_bytes"), "100000\n");
+        Files.writeString(group.resolve("memory.usage_in_bytes"), "90000\n");
+        assertThat(available.bytes()).isEqualTo(10000);
+
+        Files.writeString(group.resolve("memory.limit_in_bytes"), "9223372036854771712\n");
+        assertThat(available.bytes()).isEqualTo(300000);
+    }
+
+    @Test
+    void memoryThatTheKernelDoesNotTellOfIsNotTakenForNone(@TempDir Path system) {
+        assertThat(new AvailableHostMemory(system, system).bytes()).isEqualTo(Long.MAX_VALUE);
+    }
+
+    @Test
     void thisMachineHasMemoryLeft() {
         assertThat(allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE)).isGreaterThan(1 << 20);
     }
