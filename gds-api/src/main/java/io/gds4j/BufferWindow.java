@@ -23,7 +23,7 @@ import java.util.Set;
  * the windows, too; deregistering the buffer before them is refused.
  *
  * <p>
- * The rights bind whoever uses the window; {@link #range} is plain memory.
+ * The rights hold for I/O through the window; {@link #range} is plain memory.
  *
  * @since 0.1
  */
@@ -74,8 +74,8 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
     }
 
     /**
-     * Another part or other rights in place of this one: this window's key dies, whoever has it, and the new window has a new
-     * one.
+     * Replaces this window by one over another part or with other rights. This window's key dies at once, for every holder;
+     * the new window has a new key.
      *
      * @param offset first byte in the buffer
      * @param length bytes, 1 or more
@@ -156,8 +156,8 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         }
     }
 
-    private void leaveKeyUnless(boolean well) {
-        if (!well) {
+    private void leaveKeyUnless(boolean succeeded) {
+        if (!succeeded) {
             key.exit();
         }
     }

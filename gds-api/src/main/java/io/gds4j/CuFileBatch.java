@@ -76,7 +76,7 @@ public final class CuFileBatch implements AutoCloseable {
         return batch.capacity();
     }
 
-    /** {@return entries that were submitted and whose completion nobody has taken} */
+    /** {@return entries that were submitted and whose completion has not been taken} */
     public int outstanding() {
         return ledger.outstanding();
     }
@@ -114,9 +114,9 @@ public final class CuFileBatch implements AutoCloseable {
     /**
      * Waits for completions ({@code cuFileBatchIOGetStatus}); each is delivered once.
      *
-     * @param minimum return once so many are there, or all that are outstanding; 0 to poll
+     * @param minimum number of completions to wait for, or all that are outstanding; 0 to poll
      * @param timeout how long to wait at most
-     * @return those that are there: at least {@code minimum} unless the time ran out or fewer are outstanding
+     * @return the completions: at least {@code minimum} unless the time ran out or fewer are outstanding
      * @throws CuFileException INVALID_VALUE for a negative time or a minimum outside 0 to {@link #capacity}
      */
     public List<Completion> await(int minimum, Duration timeout) {

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Memory of an allocator cannot be freed while it is registered. Other memory that was freed before a request began is refused
- * where the driver can tell ({@code cuMemAlloc}); to free it during a request is an error that nobody notices.
+ * where the driver can tell ({@code cuMemAlloc}); freeing it during a request is an error that goes undetected.
  *
  * <p>
  * Thread-safe. {@link #close} waits for I/O on it, then deregisters; the memory itself stays, and cannot be closed before.
@@ -179,7 +179,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /**
-     * A part of the buffer with rights of its own, to hand to somebody who shall have no more.
+     * A part of the buffer with rights of its own, to hand to code that needs no more.
      *
      * @param offset first byte in the buffer
      * @param length bytes, 1 or more

@@ -44,8 +44,8 @@ import java.util.Set;
  * {@link #peakStagingBytes}.
  *
  * <p>
- * A driver that nobody closed is logged with the place that opened it, and closed, when the garbage collector finds it; its
- * handles, buffers, batches and streams keep it alive.
+ * The garbage collector closes a forgotten driver and logs the place that opened it; its handles, buffers, batches and streams
+ * keep it alive.
  *
  * @since 0.1
  */
@@ -84,7 +84,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @param config settings
      * @param backend {@code auto}, {@code compat} or {@code libcufile}
      * @return an open driver
-     * @throws CuFileException INVALID_VALUE for a name that nobody provides, DRIVER_NOT_INITIALIZED if that backend cannot
+     * @throws CuFileException INVALID_VALUE for an unknown name, DRIVER_NOT_INITIALIZED if that backend cannot
      *         serve this machine
      */
     public static CuFileDriver open(CuFileConfig config, String backend) {
@@ -234,7 +234,7 @@ public final class CuFileDriver implements AutoCloseable {
      * Which memory is registered from now on when I/O comes to it. Sooner registrations of a cache end with the requests that
      * use them.
      *
-     * @param policy {@link RegistrationPolicy#EXPLICIT} unless somebody sets another
+     * @param policy {@link RegistrationPolicy#EXPLICIT} by default
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
@@ -310,7 +310,7 @@ public final class CuFileDriver implements AutoCloseable {
      * {@code cuFileDriverSetPollMode}: poll for completion of small requests.
      *
      * @param poll whether to poll
-     * @param pollThresholdKb for requests up to so many KiB: 4 or more, a multiple of 4
+     * @param pollThresholdKb for requests up to this size, in KiB: 4 or more, a multiple of 4
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setPollMode(boolean poll, long pollThresholdKb) {

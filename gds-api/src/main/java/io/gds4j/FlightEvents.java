@@ -9,9 +9,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class FlightEvents {
     /**
-     * Asked before each request whether anybody records; made once, because a request allocates nothing. They stand apart
-     * from the event classes: the recorder initialises a class's parents while it loads the class. All that makes events stands
-     * here, so that a process that never records loads none of the event classes.
+     * Tell before each request whether a recording is on; made once, because a request allocates nothing. They are apart from
+     * the event classes, because the recorder initialises a class's parents while it loads the class. Only this class makes
+     * events, so that a process that never records loads none of the event classes.
      */
     private static final class Prototypes {
         static final ReadEvent READ = new ReadEvent();
@@ -43,12 +43,12 @@ final class FlightEvents {
     private FlightEvents() {
     }
 
-    /** Begins the event of a read or write; null unless somebody records. */
+    /** Begins the event of a read or write; null unless a recording is on. */
     static @Nullable TransferEvent transfer(boolean write) {
         return FlightRecorder.isInitialized() ? Prototypes.transfer(write) : null;
     }
 
-    /** Begins the event of a batch entry; null unless somebody records. */
+    /** Begins the event of a batch entry; null unless a recording is on. */
     static @Nullable BatchEntryEvent batchEntry() {
         return FlightRecorder.isInitialized() ? Prototypes.batchEntry() : null;
     }

@@ -8,8 +8,8 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 
 /**
- * Keeps a request's memory, and its registration if it has one, while the request needs it. By instanceof, not by pattern
- * switches: each of those makes a class when it is first met, in the time of a program's first request.
+ * Keeps a request's memory, and its registration if it has one, while the request needs it. Uses instanceof instead of pattern
+ * switches: the JVM generates a class for each switch, which would delay a program's first request.
  */
 final class MemoryUse {
     private static final String FUNCTION = "IoMemory";
@@ -17,7 +17,7 @@ final class MemoryUse {
     private MemoryUse() {
     }
 
-    /** What a backend is given: of a window the buffer that is registered. */
+    /** The range that a backend gets: for a window, the buffer that is registered. */
     static MemoryRange base(IoMemory memory) {
         return memory instanceof BufferWindow window ? window.buffer().range() : memory.range();
     }
@@ -63,7 +63,7 @@ final class MemoryUse {
         }
     }
 
-    /** Until some thread of ours is done with it; closing waits for that. */
+    /** Until one of gds4j's threads is done with it; closing waits for that. */
     static void hold(Session session, IoMemory memory) {
         requireOutlivesCall(memory);
         if (memory instanceof CuFileBuffer buffer) {
@@ -115,7 +115,7 @@ final class MemoryUse {
         }
     }
 
-    /** Refuses memory of an arena that could be closed under I/O that nobody waits for. */
+    /** Refuses memory of an arena that the program could close during asynchronous I/O. */
     static void requireOutlivesCall(IoMemory memory) {
         if (!memory.range().outlivesCall()) {
             throw CuFileException.of(

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
-/** A session's statistics for JMX. Made only where somebody counts: the JDK's management costs a program's start time. */
+/** A session's statistics for JMX. Made only while statistics are on: the JDK's management costs a program's start time. */
 final class StatisticsBean implements CuFileStatisticsMXBean {
     private static final AtomicLong NUMBERS = new AtomicLong();
 

@@ -73,7 +73,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void theSessionClosesBatchesAndStreamsBeforeFilesAndBuffersTheYoungestFirst() {
+    void closeEndsBatchesAndStreamsBeforeFilesAndBuffers() {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileBatch batch = driver.batch(4);
         driver.stream(7, Set.of());

@@ -14,7 +14,7 @@ import java.util.function.IntConsumer;
  *
  * <p>
  * It spans the whole pages of the host around the memory, in which the memory begins at {@link #offset}. The memory cannot be
- * freed before it is closed; whoever has imported the descriptor must let go of it before. Thread-safe; a forgotten one is
+ * freed before it is closed; every importer of the descriptor must release it before. Thread-safe; a forgotten one is
  * logged and closed.
  *
  * @since 0.1

@@ -13,7 +13,7 @@ package io.gds4j.memory;
  * }</pre>
  *
  * <p>
- * Thread-safe. Growing ends the {@link #allocation} before: whoever has a range of it gets a new one from the next. A
+ * Thread-safe. Growing ends the {@link #allocation} before: holders of a range of it take a new one from the next. A
  * registration must be closed before and made again after, since it is of the memory that was there. Forgotten, it is logged
  * with the place that made it, and given back, when the garbage collector finds it; its ranges keep it.
  *

@@ -9,7 +9,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that somebody owns: {@link #close()} frees it, once, after the I/O that uses it has ended.
+ * Memory with an owner: {@link #close()} frees it, once, after the I/O that uses it has ended.
  *
  * <pre>{@code
  * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {

@@ -95,7 +95,7 @@ public interface MemoryAllocator {
     /**
      * The whole allocation that memory of a raw address is part of, with what tells it from a later one at that address.
      *
-     * @param range memory that may be anybody's
+     * @param range any memory
      * @return empty for memory that this allocator knows nothing of, and for kinds whose allocations nothing tells apart
      *         reliably: all but {@code cuMemAlloc}'s and pools'
      */

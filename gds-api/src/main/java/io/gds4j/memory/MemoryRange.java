@@ -250,11 +250,11 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * False for memory whose arena the program could close while I/O that nobody waits for is still using it: segments of
+     * False for memory whose arena the program could close while asynchronous I/O still uses it: segments of
      * shared and confined arenas. True for segments of the global and of automatic arenas, for allocations, which wait for
      * their I/O, and for raw addresses, which the caller vouches for.
      *
-     * @return whether nobody can close it meanwhile
+     * @return whether it stays open meanwhile
      */
     public boolean outlivesCall() {
         return owner != null || segment == null || ArenaKind.isNeverClosed(segment);

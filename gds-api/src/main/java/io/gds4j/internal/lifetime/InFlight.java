@@ -22,7 +22,7 @@ public final class InFlight {
     /** Two cache lines, in ints: processors fetch lines in pairs. */
     private static final int SPACING = 32;
 
-    /** In this object, and not beside it: each further line of memory costs a call nanoseconds. */
+    /** The count is a field and no object of its own: each further line of memory costs a call nanoseconds. */
     private static final VarHandle STATE;
 
     static {
@@ -36,12 +36,12 @@ public final class InFlight {
     private volatile int state;
     private final boolean spreads;
 
-    /** Counts beside that of {@link #state}, once threads were seen to come in at the same time. */
+    /** Counts beside {@link #state}; made when two threads first enter at the same time. */
     private volatile @Nullable AtomicIntegerArray stripes;
 
     private volatile @Nullable Thread closer;
 
-    /** A counter with nobody inside. */
+    /** A counter without users. */
     public InFlight() {
         this(false);
     }
@@ -51,11 +51,11 @@ public final class InFlight {
     }
 
     /**
-     * A counter that many threads use at a time: when they get into each other's way they count apart, because a single number
-     * that sixteen processors change travels between them at each call. {@link #closeIfIdle} may turn away whoever comes at
-     * that very moment even though it then stays open.
+     * A counter for many threads at a time. Once two of them collide, each thread counts in a stripe, because a single number
+     * that sixteen processors change travels between them at each call. {@link #closeIfIdle} may turn away a user that enters
+     * at that moment, even if the counter then stays open.
      *
-     * @return with nobody inside
+     * @return a counter without users
      */
     public static InFlight ofManyThreads() {
         return new InFlight(true);
@@ -144,7 +144,7 @@ public final class InFlight {
     }
 
     /**
-     * Turns new users away, and waits for nobody.
+     * Turns new users away, without waiting for those inside.
      *
      * @return true for the one caller that closed it
      */
@@ -170,8 +170,8 @@ public final class InFlight {
         }
         closer = Thread.currentThread();
         boolean interrupted = false;
-        // From now on places only go down, but for those who look, are turned away and leave where they came in: the sum is
-        // never less than the users inside.
+        // From now on stripes only go down, except for users that are turned away, which leave in the stripe that they
+        // entered: the sum is never less than the users inside.
         while (users() != 0) {
             LockSupport.park(this);
             interrupted |= Thread.interrupted();

@@ -3,7 +3,7 @@ package io.gds4j.internal.registration;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
 
-/** What the cache registers, with a backend; at once, so that a refusal for lack of room comes to it. */
+/** Registers with a backend, without delay, so that the cache sees a refusal for lack of room. */
 record BackendRegistrar(CuFileBackend backend) implements RegistrationCache.Registrar {
     @Override
     public void register(MemoryRange range) {

@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A whole allocation that the cache has registered. Whoever moves bytes counts in and out; once retired it lets nobody in, and
- * the last one out ends it: nothing is unpinned under running I/O, and nobody waits for that.
+ * A whole allocation that the cache has registered. Requests count themselves in and out. A retired registration takes no more
+ * requests, and its last one deregisters it: so no memory is unpinned under running I/O, and no thread waits for that.
  */
 public final class CachedRegistration {
     private static final int RETIRED = 1 << 31;
@@ -27,8 +27,8 @@ public final class CachedRegistration {
 
     /**
      * @param whole the allocation, without its owner
-     * @param tag what tells it from a later one; null where its allocator does
-     * @param pinnedBytes its pages
+     * @param tag tells it from a later allocation at its address; null if the allocation reports its end
+     * @param pinnedBytes bytes of its pages
      */
     CachedRegistration(RegistrationCache cache, MemoryRange whole, @Nullable AllocationTag tag, long pinnedBytes) {
         this.cache = cache;
@@ -105,7 +105,7 @@ public final class CachedRegistration {
         return users.get() == 0;
     }
 
-    /** Lets nobody in any more; ends it now if nobody is inside. */
+    /** Takes no more requests; ends now if none is running. */
     void retire() {
         int now;
         do {
@@ -128,9 +128,9 @@ public final class CachedRegistration {
     }
 
     /**
-     * Waits until it is retired and the last one is out; an interrupt does not end the wait, the flag is kept.
+     * Waits until it is retired and its last request has ended. An interrupt does not end the wait; the flag stays set.
      *
-     * @return false if somebody has claimed it, whose end may wait for this thread
+     * @return false if an entry of a batch claims it, whose end may wait for this thread
      */
     boolean awaitEnd() {
         boolean interrupted = false;

@@ -6,10 +6,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntToLongFunction;
 
-/** How much of a GPU's memory may be registered: what the driver allows now, and no more than its BAR1 aperture takes. */
+/** Bytes of a GPU's memory that may be registered: the driver's limit, and at most what its BAR1 aperture holds. */
 final class PinningLimits implements IntToLongFunction {
     private static final long KIB = 1024;
-    /** Of each aperture the GPU's driver keeps so much for itself. */
+    /** Bytes of each aperture that the GPU's driver keeps for itself. */
     private static final long RESERVED = 32L << 20;
 
     private final CuFileBackend backend;
@@ -25,7 +25,7 @@ final class PinningLimits implements IntToLongFunction {
         return Math.min(allowed, apertures.computeIfAbsent(device, this::aperture));
     }
 
-    /** Without limit where nobody knows: the backend's refusal will tell. */
+    /** No limit where the size is unknown: the backend refuses what does not fit. */
     private long aperture(int device) {
         try {
             long bytes = bytes(backend.getBarSizeInKb(device));

@@ -25,13 +25,12 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Registers GPU memory for callers that do not: the whole allocation at the first request, and keeps it, since registering is
- * what costs. What was used longest ago goes when room is needed; nothing goes under running I/O.
+ * Registers GPU memory for callers that do not: the whole allocation at its first request. It stays registered, because
+ * registering is what costs. The least recently used registrations make room for others; memory under running I/O stays.
  *
  * <p>
- * An allocation of ours tells when it is freed. Others are known by a tag, which is compared at each use: memory that was freed
- * and allocated again at the same address is noticed if that happened before the request began. Memory without such a tag is
- * not cached.
+ * An allocation of gds4j's allocators reports its end. Other memory has a tag, which each use compares: this detects memory
+ * that was freed and allocated again at the same address before the request began. Memory without a tag is not cached.
  *
  * <p>
  * A hit takes no lock and allocates nothing. Misses are served one at a time.
@@ -60,19 +59,19 @@ public final class RegistrationCache {
     private final LongAdder evictions = new LongAdder();
     private final LongAdder staleHits = new LongAdder();
 
-    /** Sorted by base; they do not overlap. Replaced as a whole. */
+    /** Sorted by base, without overlaps. A change replaces the whole array. */
     private volatile CachedRegistration[] byBase = NONE;
 
-    /** Registered with the backend, those included that wait for their last request. */
+    /** Bytes registered with the backend by GPU, including retired registrations that still serve a request. */
     private final Map<Integer, Long> pinnedOfDevice = new HashMap<>();
     private long pinned;
-    /** So many bytes and more have been refused since something last went. */
+    /** Smallest size in bytes that the backend has refused since the last registration ended. */
     private long refusedFrom = Long.MAX_VALUE;
     private boolean closed;
-    /** Where the program has registered something of its own. */
+    /** Base addresses that the program has registered itself. */
     private final Set<Long> taken = new HashSet<>();
 
-    /** An allocation does not keep a cache that nobody has any more. */
+    /** Refers to the cache weakly, so that an allocation does not keep an unused cache reachable. */
     private record Forget(WeakReference<RegistrationCache> cache) implements FreeListener {
         @Override
         public void freeing(long base) {
@@ -122,10 +121,11 @@ public final class RegistrationCache {
     }
 
     /**
-     * The registration that a request on this memory shall use, counted in: {@link CachedRegistration#exit} counts it out.
+     * Returns the registration that a request on this memory uses, and counts the request in. {@link CachedRegistration#exit}
+     * counts it out.
      *
-     * @param range memory that nobody frees before the request has ended, if it is of an allocator of ours
-     * @return null if it is to go unregistered
+     * @param range the memory; memory of gds4j's allocators is retained until the request has ended
+     * @return null if the memory stays unregistered
      */
     public @Nullable CachedRegistration use(MemoryRange range) {
         if (!isCacheable(range)) {
@@ -140,12 +140,12 @@ public final class RegistrationCache {
         return miss(range);
     }
 
-    /** Managed memory migrates and cannot be pinned; of host memory there is nothing to map. */
+    /** Managed memory migrates and cannot be pinned; host memory needs no mapping. */
     private static boolean isCacheable(MemoryRange range) {
         return range.kind().isCuda() && range.kind() != MemoryKind.CUDA_MANAGED && range.length() > 0;
     }
 
-    /** Counts in, unless the memory behind it is not what was registered: then it goes. */
+    /** Counts a request in; removes the registration instead if its memory has been freed. */
     private boolean enterCurrent(CachedRegistration known) {
         if (!known.enter()) {
             return false;
@@ -187,7 +187,7 @@ public final class RegistrationCache {
         return null;
     }
 
-    /** The allocation around a range, not registered yet; null where nothing tells it from a later one. */
+    /** The allocation around a range, not registered yet; null for memory without a tag. */
     private @Nullable CachedRegistration describe(MemoryRange range) {
         Optional<MemoryAllocation> owner = range.owner();
         if (owner.isPresent()) {
@@ -206,7 +206,7 @@ public final class RegistrationCache {
         return new CachedRegistration(this, whole, tag, (base + length - first + pageBytes - 1) & -pageBytes);
     }
 
-    /** Whatever is known at these addresses is memory of the past. */
+    /** Removes registrations of memory that was freed before this allocation took its addresses. */
     private void dropOverlapping(MemoryRange whole) {
         for (CachedRegistration old : byBase) {
             if (old.overlaps(whole) && remove(old)) {
@@ -239,13 +239,13 @@ public final class RegistrationCache {
         return pinnedOfDevice.getOrDefault(device, 0L);
     }
 
-    /** Registers it; if there is no room in the backend, once more after as much has gone. */
+    /** Registers it; if the backend has no room, evicts as many bytes and tries once more. */
     private boolean register(CachedRegistration fresh) {
         if (tryRegister(fresh)) {
             return true;
         }
         if (refusedFrom > fresh.pinnedBytes()) {
-            return false; // for a reason that room does not change
+            return false; // refused for a reason that eviction does not change
         }
         long wanted = pinned - fresh.pinnedBytes();
         boolean evicted = evictOne(fresh.whole().device());
@@ -272,7 +272,7 @@ public final class RegistrationCache {
         return true;
     }
 
-    /** Whether a registration failed for lack of something that giving others up makes room for. */
+    /** Whether a registration failed for lack of room that evicting others can make. */
     public static boolean isShortOfRoom(CuFileException e) {
         return e.error() == CuFileError.INVALID_MAPPING_SIZE
                 || e.error() == CuFileError.GPU_MEMORY_PINNING_FAILED
@@ -280,7 +280,7 @@ public final class RegistrationCache {
                 || e.errno().orElse(0) == Errno.ENOMEM;
     }
 
-    /** Gives up what nobody has used for longest; false if all are in use. */
+    /** Evicts the least recently used registration of a GPU (of any if -1); false if all are in use. */
     private synchronized boolean evictOne(int device) {
         CachedRegistration oldest = null;
         for (CachedRegistration one : byBase) {
@@ -297,7 +297,7 @@ public final class RegistrationCache {
         return true;
     }
 
-    /** Gives up all that is idle, for a registration that the program wants and the backend has no room for. */
+    /** Evicts all idle registrations, to make room for one that the program asked for. */
     public synchronized void evictIdle() {
         boolean evicted;
         do {
@@ -306,10 +306,10 @@ public final class RegistrationCache {
     }
 
     /**
-     * Makes way for a registration of the program's own at this address; waits for I/O that uses ours.
+     * Ends the cache's registration at this address, because the program registers there itself. Waits for I/O that uses it.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) if entries of batches use ours: taking their completions may be up to the
-     *         thread that would wait
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) if entries of batches use it: the thread that would wait may have to take
+     *         their completions
      */
     public void giveWay(long base) {
         CachedRegistration known;
@@ -338,7 +338,7 @@ public final class RegistrationCache {
                 .build();
     }
 
-    /** The program's own registration at this address is gone. */
+    /** Tells that the program's own registration at this address has ended. */
     public synchronized void takeBack(long base) {
         taken.remove(base);
     }
@@ -350,7 +350,7 @@ public final class RegistrationCache {
         }
     }
 
-    /** The last request on a retired registration has ended. */
+    /** Deregisters a retired registration after its last request. */
     synchronized void ended(CachedRegistration gone) {
         pinned -= gone.pinnedBytes();
         pinnedOfDevice.merge(gone.whole().device(), -gone.pinnedBytes(), Long::sum);
@@ -363,7 +363,7 @@ public final class RegistrationCache {
         }
     }
 
-    /** Gives all up; what is in use goes with its last request. */
+    /** Retires all registrations; those in use end with their last request. */
     public synchronized void close() {
         closed = true;
         CachedRegistration[] all = byBase;

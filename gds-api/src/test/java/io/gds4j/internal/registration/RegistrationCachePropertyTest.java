@@ -49,7 +49,7 @@ class RegistrationCachePropertyTest {
     }
 
     @Test
-    void aCrowdNeverMovesBytesByARegistrationOfFreedMemoryNorLosesOne() throws InterruptedException {
+    void threadsNeverUseRegistrationsOfFreedMemory() throws InterruptedException {
         FakeGpuMemory memory = new FakeGpuMemory();
         memory.room = BUDGET - 5 * PAGE;
         AtomicLong clock = new AtomicLong();

@@ -86,7 +86,7 @@ class RegistrationCacheTest {
 
     @ParameterizedTest
     @MethodSource("neverCached")
-    void hostAndManagedMemoryAndWhatNobodyKnowsIsNotCached(MemoryRange range) {
+    void hostManagedAndUnknownMemoryIsNotCached(MemoryRange range) {
         memory.allocateForeign(0, MIB);
         assertThat(io(range)).isFalse();
         assertThat(memory.registrations).isZero();
@@ -94,7 +94,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void memoryThatWasFreedAndAllocatedAgainAtTheSameAddressIsNoticed() {
+    void memoryAllocatedAgainAtTheSameAddressIsDetected() {
         MemoryRange before = memory.allocateForeign(0, MIB);
         io(before);
         memory.free(0);
@@ -156,7 +156,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void anAllocationLargerThanTheBudgetOrTheGpuAllowsGoesUnregistered() {
+    void allocationAboveBudgetOrGpuLimitStaysUnregistered() {
         MemoryRange small = memory.allocateForeign(0, MIB);
         io(small);
         assertThat(io(memory.allocateForeign(1, 4 * MIB))).isFalse();

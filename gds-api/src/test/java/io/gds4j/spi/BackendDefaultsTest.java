@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.spi;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -10,7 +10,6 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.spi.CuFileBackend;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.lang.reflect.Proxy;
@@ -87,7 +86,7 @@ class BackendDefaultsTest {
 
     @ParameterizedTest(name = "{0} of cuFile {1}")
     @MethodSource("functions")
-    void aLaterFunctionIsNotSupportedUnlessABackendSaysOtherwise(String function, String since, Call call) {
+    void laterFunctionsAreUnsupportedByDefault(String function, String since, Call call) {
         CuFileException e = catchThrowableOfType(CuFileException.class, () -> call.on(minimal()));
 
         assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
