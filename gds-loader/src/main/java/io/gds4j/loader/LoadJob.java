@@ -74,8 +74,11 @@ final class LoadJob implements LoadFuture.Job {
             return tensors;
         } finally {
             if (!done) {
-                closeFiles();
-                blocks.forEach(DestinationBlock::release);
+                try {
+                    closeFiles();
+                } finally {
+                    blocks.forEach(DestinationBlock::release);
+                }
             }
         }
     }

@@ -127,7 +127,7 @@ final class Workers {
                 threads.add(thread);
                 thread.start();
             } catch (Throwable e) {
-                // out of threads: those that run stop and are waited for; the others never count down themselves
+                // out of threads: run() waits for the started ones, so the others are counted down here
                 fail(e);
                 for (; i > 0; i--) {
                     ended.countDown();

@@ -138,22 +138,22 @@ class CompatLoadTest {
                 .padding(HeaderPadding.ODD)
                 .sorted(false)
                 .tensor("huge", DType.F32, 5L << 28)
-                .tensor("behind", DType.U8, 100_000)
+                .tensor("last", DType.U8, 100_000)
                 .writeSparse();
         Checkpoint checkpoint = Checkpoint.open(file);
         assertThat(checkpoint.tensors().get("huge").length()).isEqualTo(5L << 30);
-        TensorInfo behind = checkpoint.tensors().get("behind");
-        assertThat(behind.fileOffset()).isGreaterThan(5L << 30);
+        TensorInfo last = checkpoint.tensors().get("last");
+        assertThat(last.fileOffset()).isGreaterThan(5L << 30);
         byte[] bytes = new byte[100_000];
-        PATTERN.fill("behind", 0, MemorySegment.ofArray(bytes));
+        PATTERN.fill("last", 0, MemorySegment.ofArray(bytes));
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
-            channel.write(ByteBuffer.wrap(bytes), behind.fileOffset());
+            channel.write(ByteBuffer.wrap(bytes), last.fileOffset());
         }
         LoadPlan whole = checkpoint.plan();
         assertThat(whole.requests().stream().mapToLong(LoadRequest::length).sum())
                 .isGreaterThanOrEqualTo((5L << 30) + 100_000);
         assertThat(whole.requests().size()).isLessThanOrEqualTo(82);
-        try (LoadedTensors tensors = checkpoint.plan().include("behind").load(driver)) {
+        try (LoadedTensors tensors = checkpoint.plan().include("last").load(driver)) {
             check(tensors);
         }
     }
