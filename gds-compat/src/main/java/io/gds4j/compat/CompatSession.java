@@ -39,7 +39,6 @@ import java.util.function.LongConsumer;
  */
 final class CompatSession {
     private static final String REGISTER = "cuFileHandleRegister";
-    private static final long PAGE = 4096;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -73,7 +72,7 @@ final class CompatSession {
         this.descriptors = new DescriptorTable(posix);
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log)).orElse(BouncePool.Pinning.NONE);
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn)).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(
                 posix, pinning, config, contexts.map(CudaContexts::streamWaits).orElseGet(StreamWaits::new));
         PieceIo io = new PieceIo(posix, counters);
@@ -352,7 +351,7 @@ final class CompatSession {
                 return transfer.result(function, file.path());
             }
             FilePair pair = file.pair();
-            RangeLocks.Hold hold = RangeLocks.Hold.of(transfer.plan(), Math.max(PAGE, pair.traits().alignment()));
+            RangeLocks.Hold hold = transfer.plan().hold(pair.traits().alignment());
             pair.locks().acquire(hold);
             try {
                 execute(transfer, lane);

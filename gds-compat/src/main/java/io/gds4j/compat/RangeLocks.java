@@ -27,17 +27,6 @@ final class RangeLocks {
      * @param sharedTo end of the part held shared
      */
     record Hold(long from, long to, long sharedFrom, long sharedTo) {
-        static Hold of(RequestPlan plan, long page) {
-            long from = RequestPlan.roundDown(plan.offset(), page);
-            long to = RequestPlan.roundUp(plan.end(), page);
-            if (to < 0) {
-                to = Long.MAX_VALUE;
-            }
-            return plan.hasDirect()
-                    ? new Hold(from, to, plan.directFrom(), plan.directTo())
-                    : new Hold(from, to, from, from);
-        }
-
         boolean conflicts(Hold other) {
             long start = Math.max(from, other.from);
             long end = Math.min(to, other.to);

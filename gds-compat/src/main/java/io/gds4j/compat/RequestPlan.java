@@ -5,6 +5,8 @@ package io.gds4j.compat;
  * the page cache. Pure arithmetic; set anew for each request, so that a request allocates nothing.
  */
 final class RequestPlan {
+    private static final long PAGE = 4096;
+
     private long offset;
     private long size;
     private long pieceSize = 1;
@@ -162,6 +164,11 @@ final class RequestPlan {
         return directTo;
     }
 
+    /** What a piece needs of a slab: itself and, where it begins inside a page, the bytes before it. */
+    long slabBytes() {
+        return Math.min(pieceSize, GpuRing.skew(offset) + size);
+    }
+
     /** End of the request in the file. */
     long end() {
         return offset + size;
@@ -190,6 +197,23 @@ final class RequestPlan {
     long pieceEnd(long piece) {
         long boundary = (offset / pieceSize + piece) * pieceSize + pieceSize;
         return boundary < 0 ? end() : Math.min(end(), boundary);
+    }
+
+    /**
+     * The pages that a write of this plan holds: its whole blocks shared, the others exclusively.
+     *
+     * @param alignment bytes to which direct requests of the file are aligned
+     */
+    RangeLocks.Hold hold(long alignment) {
+        long page = Math.max(PAGE, alignment);
+        long from = roundDown(offset, page);
+        long to = roundUp(end(), page);
+        if (to < 0) {
+            to = Long.MAX_VALUE;
+        }
+        return hasDirect()
+                ? new RangeLocks.Hold(from, to, directFrom, directTo)
+                : new RangeLocks.Hold(from, to, from, from);
     }
 
     /** True if this byte goes past the page cache. */

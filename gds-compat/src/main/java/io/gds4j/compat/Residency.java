@@ -85,7 +85,7 @@ final class Residency {
                 return cached * 2 >= pages ? length : -length;
             }
             // Mixed: decide for the first half alone.
-            length = Math.max(GRAIN, RequestPlan.roundUp(length / 2, GRAIN));
+            length = Math.max(GRAIN, Math.ceilDiv(length / 2, GRAIN) * GRAIN);
         }
     }
 }

@@ -20,7 +20,6 @@ final class RingTransfers {
     private static final String READ = "cuFileRead";
     private static final String WRITE = "cuFileWrite";
     private static final long LARGEST = 1 << 20;
-    private static final long PAGE = 4096;
 
     private final IoUringUse use;
     private final PathCounters counters;
@@ -110,7 +109,7 @@ final class RingTransfers {
 
     /** Takes the planned write's pages if nobody is in the way: who holds some must not wait for others. */
     private boolean hold(FilePair pair) {
-        RangeLocks.Hold hold = RangeLocks.Hold.of(plan, Math.max(PAGE, pair.traits().alignment()));
+        RangeLocks.Hold hold = plan.hold(pair.traits().alignment());
         boolean mine = pair.locks().tryAcquire(hold);
         if (mine) {
             held.add(new Held(pair, hold));

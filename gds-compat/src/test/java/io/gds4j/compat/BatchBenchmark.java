@@ -94,7 +94,7 @@ public class BatchBenchmark {
         PathCounters counters = new PathCounters();
         session = new CompatSession(posix, contexts, config, new DriverLimits(config), counters, statistics);
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, session.log()))
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, System.err::println))
                         .orElse(BouncePool.Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
         PieceIo io = new PieceIo(posix, counters);
