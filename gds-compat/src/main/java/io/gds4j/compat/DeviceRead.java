@@ -3,7 +3,7 @@ package io.gds4j.compat;
 import org.jspecify.annotations.Nullable;
 
 /** Reads into memory that only the GPU's driver reaches: file to slab, slab to GPU, several pieces at a time. */
-final class DeviceRead extends Transfer {
+final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
     private final PieceIo io;
     private @Nullable GpuContext context;
     private long target;
@@ -38,8 +38,11 @@ final class DeviceRead extends Transfer {
             return;
         }
         GpuRing ring = lane.ring(context);
-        long bytes = GpuRing.slabBytes(plan());
-        if (!ring.enter(this, lane, bytes)) {
+        long bytes = plan().slabBytes();
+        try {
+            ring.enter(this, bytes, pieces());
+        } catch (RuntimeException e) {
+            stopNext(lane, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
@@ -54,22 +57,27 @@ final class DeviceRead extends Transfer {
                 piece = claim(lane);
             }
         } finally {
-            ring.leave(this);
+            ring.leave();
         }
     }
 
     private void move(Lane lane, GpuRing ring, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
-        GpuRing.Slot slot = ring.next(this, bytes);
+        GpuRing.Slot slot = ring.next(bytes);
         long host = slot.slab().address() + GpuRing.skew(start);
         long read = io.move(pair(), plan(), start, end, host, lane.outcome(), false);
         if (read > 0) {
-            ring.copyIn(this, slot, host, target + (start - plan().offset()), read, piece);
+            ring.copyIn(slot, host, target + (start - plan().offset()), read, piece);
         }
         if (read < end - start) {
             stop(piece, read, lane.outcome().errno(), null);
         }
+    }
+
+    @Override
+    public void failed(long piece, RuntimeException cause) {
+        stop(piece, 0, 0, cause);
     }
 
     @Override

@@ -3,7 +3,7 @@ package io.gds4j.compat;
 import org.jspecify.annotations.Nullable;
 
 /** Writes from memory that only the GPU's driver reaches: the next piece comes from the GPU while one goes to the file. */
-final class DeviceWrite extends Transfer {
+final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
     private final PieceIo io;
     private @Nullable GpuContext context;
     private long source;
@@ -38,8 +38,11 @@ final class DeviceWrite extends Transfer {
             return;
         }
         GpuRing ring = lane.ring(context);
-        long bytes = GpuRing.slabBytes(plan());
-        if (!ring.enter(this, lane, bytes)) {
+        long bytes = plan().slabBytes();
+        try {
+            ring.enter(this, bytes, pieces());
+        } catch (RuntimeException e) {
+            stopNext(lane, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
@@ -59,7 +62,7 @@ final class DeviceWrite extends Transfer {
                 slot = second;
             }
         } finally {
-            ring.leave(this);
+            ring.leave();
         }
     }
 
@@ -68,11 +71,11 @@ final class DeviceWrite extends Transfer {
             return null;
         }
         try {
-            GpuRing.Slot slot = ring.next(this, bytes);
+            GpuRing.Slot slot = ring.next(bytes);
             long start = plan().pieceStart(piece);
             long length = plan().pieceEnd(piece) - start;
             long host = slot.slab().address() + GpuRing.skew(start);
-            ring.copyOut(this, slot, source + (start - plan().offset()), host, length, piece);
+            ring.copyOut(slot, source + (start - plan().offset()), host, length, piece);
             return slot;
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
@@ -81,7 +84,7 @@ final class DeviceWrite extends Transfer {
     }
 
     private void store(Lane lane, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
-        if (slot == null || !ring.await(this, slot) || isEnded(piece)) {
+        if (slot == null || !ring.await(slot) || isEnded(piece)) {
             return;
         }
         long start = plan().pieceStart(piece);
@@ -95,6 +98,11 @@ final class DeviceWrite extends Transfer {
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
         }
+    }
+
+    @Override
+    public void failed(long piece, RuntimeException cause) {
+        stop(piece, 0, 0, cause);
     }
 
     @Override

@@ -158,6 +158,14 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         limit = Math.min(limit, piece + 1);
     }
 
+    /** The thread can move nothing: the next unclaimed piece fails, if there is one. */
+    final void stopNext(Lane lane, RuntimeException cause) {
+        long piece = claim(lane);
+        if (piece >= 0) {
+            stop(piece, 0, 0, cause);
+        }
+    }
+
     /** Ends the request after the pieces that are at work. */
     final synchronized void cancel() {
         long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
