@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class CompatFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
 
-    private final Object session;
+    private final DescriptorTable table;
     private final Posix posix;
     private final FilePair pair;
     private final Optional<Path> path;
@@ -27,20 +27,20 @@ final class CompatFile implements BackendFile {
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
-     * @param session the driver session that it is registered with
+     * @param table descriptors of the driver session that it is registered with
      * @param direct requests go past the page cache where they can
      * @param drop reading leaves the page cache as it is
      * @param callerDescriptor number of the descriptor it was registered by, or -1
      */
     CompatFile(
-            Object session,
+            DescriptorTable table,
             Posix posix,
             FilePair pair,
             Optional<Path> path,
             boolean direct,
             boolean drop,
             int callerDescriptor) {
-        this.session = session;
+        this.table = table;
         this.posix = posix;
         this.pair = pair;
         this.path = path;
@@ -50,24 +50,8 @@ final class CompatFile implements BackendFile {
     }
 
     /** True if it was registered with this session, not with an earlier one or another backend's. */
-    boolean belongsTo(Object other) {
-        return session == other;
-    }
-
-    /**
-     * The file, if it is registered with this session.
-     *
-     * @throws CuFileException HANDLE_NOT_REGISTERED if not
-     */
-    static CompatFile own(CompatSession open, BackendFile file, String function) {
-        if (!(file instanceof CompatFile ours) || !ours.belongsTo(open)) {
-            throw CuFileException.of(
-                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
-        }
-        if (!ours.isRegistered()) {
-            throw ours.notRegistered(function);
-        }
-        return ours;
+    boolean belongsTo(DescriptorTable other) {
+        return table == other;
     }
 
     /** A stream has an operation of this file before it. */
@@ -119,7 +103,7 @@ final class CompatFile implements BackendFile {
         return registered.get();
     }
 
-    /** True for the one who ends the registration. */
+    /** True if this call ended the registration. */
     boolean endRegistration() {
         return registered.compareAndSet(true, false);
     }

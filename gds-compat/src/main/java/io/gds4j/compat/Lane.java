@@ -21,8 +21,6 @@ final class Lane {
     private final HostTransfer hostTransfer;
     private final DeviceRead deviceRead;
     private final DeviceWrite deviceWrite;
-    private final DeviceReadGroup deviceReadGroup;
-    private final RingTransfers ringTransfers;
     private @Nullable Crew crew;
 
     /**
@@ -35,8 +33,7 @@ final class Lane {
             Posix posix,
             PieceIo io,
             BouncePool pool,
-            @Nullable CudaContexts contexts,
-            RingTransfers ringTransfers) {
+            @Nullable CudaContexts contexts) {
         this.heedsInterrupts = heedsInterrupts;
         this.pool = pool;
         this.sleep = new PreciseSleep(posix);
@@ -45,8 +42,6 @@ final class Lane {
         this.hostTransfer = new HostTransfer(io);
         this.deviceRead = new DeviceRead(io);
         this.deviceWrite = new DeviceWrite(io);
-        this.deviceReadGroup = new DeviceReadGroup(io);
-        this.ringTransfers = ringTransfers;
     }
 
     /** The lane is a worker's of this crew. */
@@ -77,14 +72,6 @@ final class Lane {
 
     DeviceWrite deviceWrite() {
         return deviceWrite;
-    }
-
-    DeviceReadGroup deviceReadGroup() {
-        return deviceReadGroup;
-    }
-
-    RingTransfers ringTransfers() {
-        return ringTransfers;
     }
 
     /** Finds contexts of GPU memory; null where there is no CUDA driver. */
@@ -121,7 +108,6 @@ final class Lane {
 
     /** Frees streams, events and rings. */
     void close() {
-        ringTransfers.close();
         rings.forEach(GpuRing::close);
         rings.clear();
     }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,26 +27,30 @@ final class RequestRunners {
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
+    private final Function<Lane, EntryRunner> makeRunner;
     private final int most;
     private final int perRunner;
     private int idle;
     private boolean stopping;
 
-    RequestRunners(TransferEngine engine) {
-        this(engine, MOST, REQUESTS_PER_RUNNER);
+    RequestRunners(TransferEngine engine, Function<Lane, EntryRunner> makeRunner) {
+        this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
     }
 
     /** Of threads that have many reads at work at a time each. */
-    static RequestRunners withRings(TransferEngine engine) {
-        return new RequestRunners(engine, MOST, MOST_AT_ONCE);
+    static RequestRunners withRings(TransferEngine engine, Function<Lane, EntryRunner> makeRunner) {
+        return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
     }
 
     /**
+     * @param makeRunner makes what a thread of this pool works with
      * @param most threads
      * @param perRunner small requests for which one more thread pays
      */
-    RequestRunners(TransferEngine engine, int most, int perRunner) {
+    RequestRunners(
+            TransferEngine engine, Function<Lane, EntryRunner> makeRunner, int most, int perRunner) {
         this.engine = engine;
+        this.makeRunner = makeRunner;
         this.most = most;
         this.perRunner = perRunner;
     }
@@ -78,10 +83,10 @@ final class RequestRunners {
 
     private void serve() {
         Lane lane = engine.borrowUnattendedLane();
-        try {
+        try (EntryRunner runner = makeRunner.apply(lane)) {
             Submission submission = take();
             while (submission != null) {
-                submission.runSome(lane, atOnce(submission));
+                submission.runSome(runner, atOnce(submission));
                 submission = take();
             }
         } finally {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * logger's DEBUG, because what programs print by default begins at INFO, and a library is quiet. What a caller learns from an
  * exception is an ERROR in the file and DEBUG for the logger.
  */
-final class SessionLog implements AutoCloseable {
+final class SessionLog implements RequestLog, AutoCloseable {
     static final String NAME = "io.gds4j.compat";
 
     private static final String FILE_NAME = "cufile.log";
@@ -27,22 +27,6 @@ final class SessionLog implements AutoCloseable {
 
     private final Severity level;
     private final @Nullable LogFile file;
-
-    /** cuFile's levels, least important first: a level lets through itself and all after it. */
-    enum Severity {
-        TRACE(Level.TRACE),
-        DEBUG(Level.DEBUG),
-        INFO(Level.DEBUG),
-        WARN(Level.WARNING),
-        ERROR(Level.ERROR),
-        NOTICE(Level.INFO);
-
-        private final Level logged;
-
-        Severity(Level logged) {
-            this.logged = logged;
-        }
-    }
 
     private SessionLog(Severity level, @Nullable LogFile file) {
         this.level = level;
@@ -67,15 +51,16 @@ final class SessionLog implements AutoCloseable {
         }
     }
 
-    boolean isOn(Severity severity) {
+    @Override
+    public boolean isOn(Severity severity) {
         return severity.compareTo(level) >= 0;
     }
 
-    /** A line; {@code arguments} as of {@link String#formatted}. */
-    void log(Severity severity, String format, @Nullable Object... arguments) {
+    @Override
+    public void log(Severity severity, String format, @Nullable Object... arguments) {
         if (isOn(severity)) {
             String message = format.formatted(arguments);
-            System.getLogger(NAME).log(severity.logged, message);
+            System.getLogger(NAME).log(severity.level(), message);
             write(severity, message);
         }
     }
@@ -96,14 +81,14 @@ final class SessionLog implements AutoCloseable {
         System.getLogger(NAME).log(Level.WARNING, message);
     }
 
-    /** A failure of our own, which a code alone tells the program of. */
-    void error(String message, Throwable cause) {
+    @Override
+    public void error(String message, Throwable cause) {
         System.getLogger(NAME).log(Level.ERROR, message, cause);
         write(Severity.ERROR, message + ": " + cause);
     }
 
-    /** A call failed, and says so itself. */
-    void failed(CuFileException failure) {
+    @Override
+    public void failed(CuFileException failure) {
         if (isOn(Severity.DEBUG)) {
             System.getLogger(NAME).log(Level.DEBUG, failure.getMessage());
         }

@@ -104,8 +104,7 @@ class GpuLocalityTest {
         PieceIo io = new PieceIo(posix, counters);
         TransferEngine engine = new TransferEngine(
                 Parallelism.of(config, 4),
-                heeds -> new Lane(
-                        heeds, posix, io, pool, null, new RingTransfers(new IoUringUse(posix, false), counters)),
+                heeds -> new Lane(heeds, posix, io, pool, null),
                 gpu -> moved.add(Thread.currentThread().threadId() + " to " + gpu));
         try {
             MemoryRange host = MemoryRange.ofAddress(1 << 20, 1 << 20, MemoryKind.HOST);

@@ -37,9 +37,7 @@ class RequestPlannerTest {
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
         return new TransferEngine(
                 Parallelism.of(config, workers + 1),
-                heeds -> new Lane(
-                        heeds, posix, new PieceIo(posix, counters), pool, null,
-                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                heeds -> new Lane(heeds, posix, new PieceIo(posix, counters), pool, null),
                 gpu -> {
                 });
     }
@@ -54,7 +52,7 @@ class RequestPlannerTest {
         FilePair pair = new FilePair(
                 posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
                 new RangeLocks());
-        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, -1);
+        return new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), direct, false, -1);
     }
 
     private static Posix caching(long bytes) {

@@ -33,8 +33,7 @@ class TransferResultTest {
     private static Lane lane(Rig rig) {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
         PathCounters counters = new PathCounters();
-        RingTransfers rings = new RingTransfers(new IoUringUse(rig.posix(), false), counters);
-        return new Lane(false, rig.posix(), new PieceIo(rig.posix(), counters), pool, null, rings);
+        return new Lane(false, rig.posix(), new PieceIo(rig.posix(), counters), pool, null);
     }
 
     private static CuFileException failure(Transfer transfer) {

@@ -1,0 +1,220 @@
+package io.gds4j.compat;
+
+import io.gds4j.compat.RequestLog.Severity;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.IoPath;
+import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Serves requests: calls, entries of batches and operations of streams all come this way. Thread-safe. */
+final class RequestExecutor {
+    /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
+    static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
+
+    private final RegisteredFiles files;
+    private final RequestPlanner planner;
+    private final TransferEngine engine;
+    private final BouncePool pool;
+    private final @Nullable CudaContexts contexts;
+    private final boolean allowSystemMemory;
+    private final RequestLog log;
+
+    /**
+     * @param contexts null where there is no CUDA driver
+     * @param allowSystemMemory {@code properties.allow_system_memory}
+     */
+    RequestExecutor(
+            RegisteredFiles files,
+            RequestPlanner planner,
+            TransferEngine engine,
+            BouncePool pool,
+            @Nullable CudaContexts contexts,
+            boolean allowSystemMemory,
+            RequestLog log) {
+        this.files = files;
+        this.planner = planner;
+        this.engine = engine;
+        this.pool = pool;
+        this.contexts = contexts;
+        this.allowSystemMemory = allowSystemMemory;
+        this.log = log;
+    }
+
+    /** Moves the bytes of a call, whose thread waits. */
+    long execute(
+            Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        CompatFile ours = files.own(file, operation.function());
+        RequestArguments.check(
+                operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
+        if (size == 0) {
+            return 0;
+        }
+        checkAllowed(memory, operation);
+        Lane lane = engine.borrowLane();
+        try {
+            return move(lane, ours, memory, size, fileOffset, bufferOffset, operation, size);
+        } finally {
+            engine.giveBack(lane);
+        }
+    }
+
+    /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
+    long execute(Lane lane, Operation operation, BatchRequest entry) {
+        CompatFile file = check(entry, operation.function());
+        if (entry.size() == 0) {
+            return 0;
+        }
+        checkAllowed(entry.memory(), operation);
+        return move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(), operation,
+                entry.size());
+    }
+
+    /**
+     * Moves a checked part of a stream's operation between the file and a slab.
+     *
+     * @param total bytes of all parts
+     * @param arrived of a read: told how many bytes are in the slab, from the first on and without a gap
+     */
+    long executePart(Lane lane, Operation operation, BatchRequest part, long total, LongConsumer arrived) {
+        lane.hostTransfer().tell(arrived);
+        return move(lane, files.own(part.file(), operation.function()), part.memory(), part.size(), part.fileOffset(),
+                part.bufferOffset(), operation, total);
+    }
+
+    /**
+     * The file of a valid request.
+     *
+     * @throws CuFileException for a request that is not valid
+     */
+    CompatFile check(BatchRequest entry, String function) {
+        CompatFile file = files.own(entry.file(), function);
+        RequestArguments.check(
+                function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                entry.write());
+        return file;
+    }
+
+    /** True if a request's thread is likely to sleep until a disk answers. */
+    boolean waitsForDisk(BatchRequest entry, String function) {
+        return planner.waitsForDisk(
+                files.own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
+    }
+
+    /** Decides how a request is served. */
+    RequestPlanner planner() {
+        return planner;
+    }
+
+    private void checkAllowed(MemoryRange memory, Operation operation) {
+        if (memory.kind().isHost() && !allowSystemMemory) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    operation.function(),
+                    "properties.allow_system_memory is false and the memory is the host's");
+        }
+    }
+
+    private long move(
+            Lane lane,
+            CompatFile file,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            Operation operation,
+            long total) {
+        boolean write = operation.isWrite();
+        Transfer transfer = transfer(lane, memory, bufferOffset, operation);
+        long largest = planner.largestPiece();
+        engine.enter(memory, size, largest);
+        try {
+            int threads = planner.plan(
+                    transfer.plan(), file, memory, size, fileOffset, bufferOffset, write, total);
+            transfer.begin(file.pair(), threads);
+            transfer.helpedBy(engine.crew(memory));
+            if (!write) {
+                run(transfer, lane);
+                planner.tidy(transfer.plan(), file.pair());
+                return transfer.result(operation.function(), file.path());
+            }
+            FilePair pair = file.pair();
+            RangeLocks.Hold hold = transfer.plan().hold(pair.traits().alignment());
+            pair.locks().acquire(hold);
+            try {
+                run(transfer, lane);
+                return transfer.result(operation.function(), file.path());
+            } finally {
+                pair.locks().release(hold);
+            }
+        } catch (CuFileException e) {
+            log.failed(e);
+            throw e;
+        } finally {
+            engine.leave(memory, size, largest);
+            transfer.end();
+            Reference.reachabilityFence(memory);
+            if (log.isOn(Severity.TRACE)) {
+                log.log(
+                        Severity.TRACE,
+                        "%s path=%s offset=%d size=%d memory=%s direct=%s",
+                        operation.function(),
+                        file.path().orElse(null),
+                        fileOffset,
+                        size,
+                        memory.kind(),
+                        transfer.plan().hasDirect());
+            }
+        }
+    }
+
+    /**
+     * While many streams wait for this process, the thread of a stream's operation moves it alone: a worker that copies in a
+     * context for the first time would have to wait for those streams.
+     */
+    private void run(Transfer transfer, Lane lane) {
+        if (transfer.usesGpu() && !lane.heedsInterrupts() && pool.waits().many()) {
+            transfer.run(lane);
+        } else {
+            engine.execute(transfer, lane);
+        }
+    }
+
+    private Transfer transfer(Lane lane, MemoryRange memory, long bufferOffset, Operation operation) {
+        if (memory.kind().isHost()) {
+            lane.hostTransfer().target(memory, bufferOffset, operation.isWrite(), engine.helper());
+            return lane.hostTransfer();
+        }
+        GpuContextCache cache = lane.contextCache();
+        if (cache == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
+                    "there is no CUDA driver for " + memory);
+        }
+        GpuContext context = cache.of(memory);
+        boolean byProcessor = copiesByProcessor(memory);
+        if (operation.isWrite()) {
+            lane.deviceWrite().source(context, memory.address() + bufferOffset, byProcessor);
+            return lane.deviceWrite();
+        }
+        lane.deviceRead().target(context, memory.address() + bufferOffset, byProcessor);
+        return lane.deviceRead();
+    }
+
+    /**
+     * True for managed memory while streams may wait for this process: the driver's copies of it wait for all streams first, and
+     * those in turn might wait for the copy. Not for managed memory that processors may not touch while its GPU works.
+     */
+    boolean copiesByProcessor(MemoryRange memory) {
+        return memory.kind() == MemoryKind.CUDA_MANAGED
+                && (pool.mayBeParked() || pool.waits().any())
+                && contexts != null
+                && contexts.sharesManagedMemory(memory.device());
+    }
+}
