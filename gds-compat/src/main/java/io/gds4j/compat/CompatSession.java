@@ -58,13 +58,12 @@ final class CompatSession {
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn)).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(
                 posix, pinning, config, contexts.map(CudaContexts::streamWaits).orElseGet(StreamWaits::new));
-        PieceIo io = new PieceIo(posix, counters);
         CudaContexts known = contexts.orElse(null);
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
         this.engine = new TransferEngine(
                 parallelism,
-                heedsInterrupts -> new Lane(heedsInterrupts, posix, io, pool, known),
+                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
                 locality(contexts, parallelism.workers() + 1));
         RequestPlanner planner = new RequestPlanner(
                 posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
@@ -72,7 +71,7 @@ final class CompatSession {
                 files, planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
         Function<Lane, EntryRunner> makeRunner = lane -> {
             RingTransfers ringTransfers = new RingTransfers(executor, ioUring, counters);
-            DeviceReadGroup deviceReads = new DeviceReadGroup(lane, executor, ringTransfers, io);
+            DeviceReadGroup deviceReads = new DeviceReadGroup(lane.thread(), executor, ringTransfers);
             return new EntryRunner(lane, executor, deviceReads, ringTransfers, statistics, log);
         };
         this.batches = new BatchDesk(

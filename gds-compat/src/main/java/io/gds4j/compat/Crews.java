@@ -26,19 +26,19 @@ final class Crews {
     private final AtomicInteger atWork = new AtomicInteger();
 
     private final Parallelism parallelism;
-    private final Supplier<Lane> makeLane;
+    private final Supplier<ThreadContext> makeContext;
     private final IntConsumer moveNear;
     private boolean stopped;
 
     /**
-     * @param makeLane makes a worker's lane, on its thread
+     * @param makeContext makes a worker's context, on its thread
      * @param moveNear has the calling thread run near a GPU
      */
-    Crews(Parallelism parallelism, Supplier<Lane> makeLane, IntConsumer moveNear) {
+    Crews(Parallelism parallelism, Supplier<ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
-        this.makeLane = makeLane;
+        this.makeContext = makeContext;
         this.moveNear = moveNear;
-        this.first = new Crew(parallelism, makeLane, moveNear);
+        this.first = new Crew(parallelism, makeContext, moveNear);
     }
 
     Crew first() {
@@ -72,7 +72,7 @@ final class Crews {
             if (stopped) {
                 return first;
             }
-            crew = new Crew(parallelism, makeLane, moveNear);
+            crew = new Crew(parallelism, makeContext, moveNear);
             crew.stayNear(gpu);
             others.set(gpu, crew);
         }

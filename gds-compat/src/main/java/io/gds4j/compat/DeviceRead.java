@@ -4,14 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads into memory that only the GPU's driver reaches: file to slab, slab to GPU, several pieces at a time. */
 final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
-    private final PieceIo io;
     private @Nullable GpuContext context;
     private long target;
     private boolean byProcessor;
-
-    DeviceRead(PieceIo io) {
-        this.io = io;
-    }
 
     /**
      * Sets what to fill.
@@ -33,45 +28,45 @@ final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
     }
 
     @Override
-    void run(Lane lane) {
+    void run(ThreadContext thread) {
         if (!hasUnclaimed()) {
             return;
         }
-        GpuRing ring = lane.ring(context);
+        GpuRing ring = thread.ring(context);
         long bytes = plan().slabBytes();
         try {
             ring.enter(this, bytes, pieces());
         } catch (RuntimeException e) {
-            stopNext(lane, e);
+            stopNext(thread, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
         try {
-            long piece = claim(lane);
+            long piece = claim(thread);
             while (piece >= 0) {
                 try {
-                    move(lane, ring, piece, bytes);
+                    move(thread, ring, piece, bytes);
                 } catch (RuntimeException e) {
                     stop(piece, 0, 0, e);
                 }
-                piece = claim(lane);
+                piece = claim(thread);
             }
         } finally {
             ring.leave();
         }
     }
 
-    private void move(Lane lane, GpuRing ring, long piece, long bytes) {
+    private void move(ThreadContext thread, GpuRing ring, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         GpuRing.Slot slot = ring.next(bytes);
         long host = slot.slab().address() + GpuRing.skew(start);
-        long read = io.move(pair(), plan(), start, end, host, lane.outcome(), false);
+        long read = thread.io().move(pair(), plan(), start, end, host, false);
         if (read > 0) {
             ring.copyIn(slot, host, target + (start - plan().offset()), read, piece);
         }
         if (read < end - start) {
-            stop(piece, read, lane.outcome().errno(), null);
+            stop(piece, read, thread.io().errno(), null);
         }
     }
 

@@ -18,11 +18,10 @@ final class DeviceReadGroup {
     private static final String FUNCTION = "cuFileRead";
     private static final long PAGE = 4096;
 
-    private final Lane lane;
+    private final ThreadContext thread;
     private final RequestExecutor executor;
     private final RequestPlanner planner;
     private final RingTransfers ringTransfers;
-    private final PieceIo io;
     private final RequestPlan plan = new RequestPlan();
     private final List<Stretch> queued = new ArrayList<>();
 
@@ -42,12 +41,11 @@ final class DeviceReadGroup {
         }
     }
 
-    DeviceReadGroup(Lane lane, RequestExecutor executor, RingTransfers ringTransfers, PieceIo io) {
-        this.lane = lane;
+    DeviceReadGroup(ThreadContext thread, RequestExecutor executor, RingTransfers ringTransfers) {
+        this.thread = thread;
         this.executor = executor;
         this.planner = executor.planner();
         this.ringTransfers = ringTransfers;
-        this.io = io;
     }
 
     /**
@@ -83,7 +81,7 @@ final class DeviceReadGroup {
 
     /** The context of an entry that may be done here, else null. */
     private @Nullable GpuContext context(BatchRequest entry) {
-        GpuContextCache contexts = lane.contextCache();
+        GpuContextCache contexts = thread.contextCache();
         if (contexts == null || entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
             return null;
         }
@@ -98,7 +96,7 @@ final class DeviceReadGroup {
 
     private void together(
             GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
-        GpuRing ring = lane.ring(context);
+        GpuRing ring = thread.ring(context);
         Slab slab;
         try {
             slab = ring.beginGroup(bytes);
@@ -189,8 +187,8 @@ final class DeviceReadGroup {
         long start = stretch.start();
         long size = stretch.size();
         planner.plan(plan, file, first.memory(), size, start, first.bufferOffset(), false);
-        long read = io.move(file.pair(), plan, start, start + size, stretch.host(), lane.outcome(), false);
-        copy(ring, stretch, read, lane.outcome().errno() != 0, results);
+        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host(), false);
+        copy(ring, stretch, read, thread.io().errno() != 0, results);
     }
 
     /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */

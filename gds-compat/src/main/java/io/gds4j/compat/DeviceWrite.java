@@ -4,14 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Writes from memory that only the GPU's driver reaches: the next piece comes from the GPU while one goes to the file. */
 final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
-    private final PieceIo io;
     private @Nullable GpuContext context;
     private long source;
     private boolean byProcessor;
-
-    DeviceWrite(PieceIo io) {
-        this.io = io;
-    }
 
     /**
      * Sets what to write.
@@ -33,29 +28,29 @@ final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
     }
 
     @Override
-    void run(Lane lane) {
+    void run(ThreadContext thread) {
         if (!hasUnclaimed()) {
             return;
         }
-        GpuRing ring = lane.ring(context);
+        GpuRing ring = thread.ring(context);
         long bytes = plan().slabBytes();
         try {
             ring.enter(this, bytes, pieces());
         } catch (RuntimeException e) {
-            stopNext(lane, e);
+            stopNext(thread, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
         try {
             boolean ahead = pieces() > 1 && ring.hasTwo(bytes);
-            long piece = claim(lane);
+            long piece = claim(thread);
             GpuRing.Slot slot = fetch(ring, piece, bytes);
             while (piece >= 0) {
-                long following = ahead ? claim(lane) : -1;
+                long following = ahead ? claim(thread) : -1;
                 GpuRing.Slot second = fetch(ring, following, bytes);
-                store(lane, ring, slot, piece);
+                store(thread, ring, slot, piece);
                 if (!ahead) {
-                    following = claim(lane);
+                    following = claim(thread);
                     second = fetch(ring, following, bytes);
                 }
                 piece = following;
@@ -83,7 +78,7 @@ final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
         }
     }
 
-    private void store(Lane lane, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
+    private void store(ThreadContext thread, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
         if (slot == null || !ring.await(slot) || isEnded(piece)) {
             return;
         }
@@ -91,9 +86,9 @@ final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
         long end = plan().pieceEnd(piece);
         try {
             long host = slot.slab().address() + GpuRing.skew(start);
-            long written = io.move(pair(), plan(), start, end, host, lane.outcome(), true);
+            long written = thread.io().move(pair(), plan(), start, end, host, true);
             if (written < end - start) {
-                stop(piece, written, lane.outcome().errno(), null);
+                stop(piece, written, thread.io().errno(), null);
             }
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);

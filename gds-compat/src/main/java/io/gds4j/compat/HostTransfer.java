@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
  * arena cannot close under a call and a closed one is an error; memory that is held otherwise goes by address.
  */
 final class HostTransfer extends Transfer {
-    private final PieceIo io;
     private boolean write;
     private long address;
     private @Nullable MemorySegment segment;
@@ -20,10 +19,6 @@ final class HostTransfer extends Transfer {
 
     /** Pieces that are there, one bit each, as long as somebody wants to know. */
     private final AtomicLong finished = new AtomicLong();
-
-    HostTransfer(PieceIo io) {
-        this.io = io;
-    }
 
     /**
      * Sets what to move.
@@ -60,24 +55,24 @@ final class HostTransfer extends Transfer {
     }
 
     @Override
-    void run(Lane lane) {
-        long piece = claim(lane);
+    void run(ThreadContext thread) {
+        long piece = claim(thread);
         while (piece >= 0) {
             long start = plan().pieceStart(piece);
             long end = plan().pieceEnd(piece);
             long at = start - plan().offset();
             try {
-                long moved = io.move(
-                        pair(), plan(), start, end, address + at, segment, segmentOffset + at, lane.outcome(), write);
+                long moved = thread.io().move(
+                        pair(), plan(), start, end, address + at, segment, segmentOffset + at, write);
                 if (moved < end - start) {
-                    stop(piece, moved, lane.outcome().errno(), null);
+                    stop(piece, moved, thread.io().errno(), null);
                 } else if (arrived != null && piece < Long.SIZE) {
                     finish(piece, arrived);
                 }
             } catch (RuntimeException e) {
                 stop(piece, 0, 0, e);
             }
-            piece = claim(lane);
+            piece = claim(thread);
         }
     }
 

@@ -10,12 +10,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
- * buffered one, again and again until all is moved, the file ends or the kernel refuses.
+ * buffered one, again and again until all is moved, the file ends or the kernel refuses. Used by one thread at a time.
  */
 final class PieceIo {
     private final Posix posix;
     private final PathCounters counters;
     private final Residency residency;
+    private int errno;
 
     PieceIo(Posix posix, PathCounters counters) {
         this.posix = posix;
@@ -23,9 +24,14 @@ final class PieceIo {
         this.residency = new Residency(posix);
     }
 
+    /** Why the last piece moved less than asked; 0 at the end of the file. */
+    int errno() {
+        return errno;
+    }
+
     /** {@link #move} for a slab. */
-    long move(FilePair pair, RequestPlan plan, long start, long end, long address, Outcome outcome, boolean write) {
-        return move(pair, plan, start, end, address, null, 0, outcome, write);
+    long move(FilePair pair, RequestPlan plan, long start, long end, long address, boolean write) {
+        return move(pair, plan, start, end, address, null, 0, write);
     }
 
     /**
@@ -34,7 +40,7 @@ final class PieceIo {
      * @param address host memory of {@code start}
      * @param segment the segment to go through instead, or null
      * @param segmentOffset where in the segment {@code start} is
-     * @return bytes moved; less at the end of the file, or because of the errno that {@code outcome} then has
+     * @return bytes moved; less at the end of the file, or because of {@link #errno}
      */
     long move(
             FilePair pair,
@@ -44,9 +50,8 @@ final class PieceIo {
             long address,
             @Nullable MemorySegment segment,
             long segmentOffset,
-            Outcome outcome,
             boolean write) {
-        outcome.clear();
+        errno = 0;
         boolean tryDirect = plan.hasDirect();
         long position = start;
         while (position < end) {
@@ -92,13 +97,13 @@ final class PieceIo {
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
             } else if (moved == 0) {
-                outcome.fail(write ? Errno.EIO : 0);
+                errno = write ? Errno.EIO : 0;
                 break;
             } else if (moved == -Errno.EINVAL && direct) {
                 pair.refuseDirect();
                 counters.retry();
             } else if (moved != -Errno.EINTR) {
-                outcome.fail((int) -moved);
+                errno = (int) -moved;
                 break;
             } else {
                 counters.retry();
@@ -148,22 +153,5 @@ final class PieceIo {
 
     private long once(int fd, MemorySegment segment, long at, long count, long position, boolean write) {
         return write ? posix.pwrite(fd, segment, at, count, position) : posix.pread(fd, segment, at, count, position);
-    }
-
-    /** Where a piece's errno comes back; one per thread at work. */
-    static final class Outcome {
-        private int errno;
-
-        void clear() {
-            errno = 0;
-        }
-
-        void fail(int value) {
-            errno = value;
-        }
-
-        int errno() {
-            return errno;
-        }
     }
 }

@@ -137,10 +137,9 @@ final class RequestExecutor {
         try {
             int threads = planner.plan(
                     transfer.plan(), file, memory, size, fileOffset, bufferOffset, write, total);
-            transfer.begin(file.pair(), threads);
-            transfer.helpedBy(engine.crew(memory));
+            transfer.begin(file.pair());
             if (!write) {
-                run(transfer, lane);
+                run(lane, transfer, memory, threads);
                 planner.tidy(transfer.plan(), file.pair());
                 return transfer.result(operation.function(), file.path());
             }
@@ -148,7 +147,7 @@ final class RequestExecutor {
             RangeLocks.Hold hold = transfer.plan().hold(pair.traits().alignment());
             pair.locks().acquire(hold);
             try {
-                run(transfer, lane);
+                run(lane, transfer, memory, threads);
                 return transfer.result(operation.function(), file.path());
             } finally {
                 pair.locks().release(hold);
@@ -178,11 +177,11 @@ final class RequestExecutor {
      * While many streams wait for this process, the thread of a stream's operation moves it alone: a worker that copies in a
      * context for the first time would have to wait for those streams.
      */
-    private void run(Transfer transfer, Lane lane) {
-        if (transfer.usesGpu() && !lane.heedsInterrupts() && pool.waits().many()) {
-            transfer.run(lane);
+    private void run(Lane lane, Transfer transfer, MemoryRange memory, int threads) {
+        if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
+            transfer.run(lane.thread());
         } else {
-            engine.execute(transfer, lane);
+            engine.execute(lane, transfer, memory, threads);
         }
     }
 
@@ -191,7 +190,7 @@ final class RequestExecutor {
             lane.hostTransfer().target(memory, bufferOffset, operation.isWrite(), engine.helper());
             return lane.hostTransfer();
         }
-        GpuContextCache cache = lane.contextCache();
+        GpuContextCache cache = lane.thread().contextCache();
         if (cache == null) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),

@@ -58,7 +58,7 @@ final class StreamDesk {
             Lane lane = engine.borrowUnattendedLane();
             boolean prepared = false;
             try {
-                lane.prepare(context, pool);
+                lane.thread().prepare(context);
                 prepared = true;
                 return lane;
             } finally {

@@ -38,14 +38,14 @@ final class TransferEngine {
     /**
      * Starts the workers.
      *
-     * @param makeLane makes lanes; told whether their thread's interrupt ends a request
+     * @param makeContext makes a thread's context; told whether the thread's interrupt ends a request
      * @param moveNear has the calling thread run near a GPU
      */
-    TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane, IntConsumer moveNear) {
-        this.lanes = new LaneRack(() -> makeLane.apply(true));
-        this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
+    TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
+        this.lanes = new LaneRack(() -> new Lane(makeContext.apply(true)));
+        this.handOffLanes = new LaneRack(() -> new Lane(makeContext.apply(false)));
         this.parallelism = parallelism;
-        this.crews = new Crews(parallelism, () -> makeLane.apply(false), moveNear);
+        this.crews = new Crews(parallelism, () -> makeContext.apply(false), moveNear);
     }
 
     /**
@@ -65,11 +65,6 @@ final class TransferEngine {
             int others = crews.leave(crew);
             crew.widen(parallelism.share(others, crews.atWork()));
         }
-    }
-
-    /** The workers for requests of this memory. */
-    Crew crew(MemoryRange memory) {
-        return crews.of(memory);
     }
 
     /** True if the request is worth several threads, as far as its size tells. */
@@ -147,22 +142,30 @@ final class TransferEngine {
         handOffLanes.giveBack(lane);
     }
 
-    /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
-    void execute(Transfer transfer, Lane lane) {
+    /**
+     * Moves all pieces; {@link Transfer#result} then tells the outcome.
+     *
+     * @param memory decides whose workers help
+     * @param threads that the transfer may have, the caller included
+     */
+    void execute(Lane lane, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
-            executeElsewhere(transfer);
+            executeElsewhere(transfer, memory, threads);
+        } else if (threads == 1 && !transfer.isLarge()
+                || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
+            transfer.run(lane.thread());
         } else {
-            executeHere(transfer, lane);
+            executeTogether(lane, transfer, crews.of(memory), threads);
         }
     }
 
     /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
-    private void executeElsewhere(Transfer transfer) {
+    private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
                     Lane lane = handOffLanes.borrow();
                     try {
-                        executeHere(transfer, lane);
+                        execute(lane, transfer, memory, threads);
                     } finally {
                         handOffLanes.giveBack(lane);
                     }
@@ -185,23 +188,16 @@ final class TransferEngine {
         }
     }
 
-    private void executeHere(Transfer transfer, Lane lane) {
-        boolean alone = transfer.threads() == 1 && !transfer.isLarge();
-        if (alone || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
-            transfer.run(lane);
-            return;
-        }
-        transfer.ownByCurrentThread();
-        if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+    private static void executeTogether(Lane lane, Transfer transfer, Crew crew, int threads) {
+        if (lane.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             // The workers must not be done before the caller looks.
             transfer.cancel();
         }
-        Crew crew = transfer.crew();
-        crew.offer(transfer);
+        crew.offer(lane.offer(), transfer, threads);
         try {
-            transfer.run(lane);
+            transfer.run(lane.thread());
         } finally {
-            crew.withdraw(transfer);
+            crew.withdraw(lane.offer());
         }
     }
 

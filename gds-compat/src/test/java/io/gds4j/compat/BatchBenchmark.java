@@ -99,15 +99,15 @@ public class BatchBenchmark {
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, System.err::println))
                         .orElse(BouncePool.Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
-        PieceIo io = new PieceIo(posix, counters);
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(heedsInterrupts, posix, io, pool, contexts.orElse(null)),
+                heedsInterrupts -> new ThreadContext(
+                        heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 gpu -> {
                 });
         Function<Lane, EntryRunner> makeRunner = lane -> {
             RingTransfers none = new RingTransfers(session.executor(), new IoUringUse(posix, false), counters);
-            DeviceReadGroup deviceReads = new DeviceReadGroup(lane, session.executor(), none, io);
+            DeviceReadGroup deviceReads = new DeviceReadGroup(lane.thread(), session.executor(), none);
             return new EntryRunner(lane, session.executor(), deviceReads, none, statistics, log);
         };
         desk = new BatchDesk(

@@ -37,7 +37,7 @@ class RequestPlannerTest {
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
         return new TransferEngine(
                 Parallelism.of(config, workers + 1),
-                heeds -> new Lane(heeds, posix, new PieceIo(posix, counters), pool, null),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
                 });
     }

@@ -22,18 +22,17 @@ class TransferResultTest {
     private static final long OFFSET = 100;
 
     private static Transfer transfer(Rig rig) {
-        HostTransfer transfer = new HostTransfer(new PieceIo(rig.posix(), new PathCounters()));
+        HostTransfer transfer = new HostTransfer();
         transfer.plan().buffered(OFFSET, SIZE, PIECE);
         FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
-        transfer.begin(new FilePair(rig.posix(), key, traits, -1, 0, new RangeLocks()), 1);
+        transfer.begin(new FilePair(rig.posix(), key, traits, -1, 0, new RangeLocks()));
         return transfer;
     }
 
-    private static Lane lane(Rig rig) {
+    private static ThreadContext thread(Rig rig) {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
-        PathCounters counters = new PathCounters();
-        return new Lane(false, rig.posix(), new PieceIo(rig.posix(), counters), pool, null);
+        return new ThreadContext(false, rig.posix(), new PathCounters(), pool, null);
     }
 
     private static CuFileException failure(Transfer transfer) {
@@ -73,10 +72,10 @@ class TransferResultTest {
         try (Rig rig = Rig.onHost()) {
             Transfer transfer = transfer(rig);
             for (int i = 0; i < 4; i++) {
-                assertThat(transfer.claim(lane(rig))).isEqualTo(i);
+                assertThat(transfer.claim(thread(rig))).isEqualTo(i);
             }
             transfer.cancel();
-            assertThat(transfer.claim(lane(rig))).isEqualTo(-1);
+            assertThat(transfer.claim(thread(rig))).isEqualTo(-1);
             CuFileException failure = failure(transfer);
             assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
             assertThat(failure.bytesTransferred()).isEqualTo(4 * PIECE - OFFSET);
@@ -88,7 +87,7 @@ class TransferResultTest {
         try (Rig rig = Rig.onHost()) {
             Transfer transfer = transfer(rig);
             for (int i = 0; i < 4; i++) {
-                assertThat(transfer.claim(lane(rig))).isEqualTo(i);
+                assertThat(transfer.claim(thread(rig))).isEqualTo(i);
             }
             transfer.cancel();
             transfer.stop(1, 5, Errno.ENOSPC, null);
@@ -104,7 +103,7 @@ class TransferResultTest {
         try (Rig rig = Rig.onHost()) {
             Transfer transfer = transfer(rig);
             long pieces = 0;
-            while (transfer.claim(lane(rig)) >= 0) {
+            while (transfer.claim(thread(rig)) >= 0) {
                 pieces++;
             }
             transfer.cancel();
