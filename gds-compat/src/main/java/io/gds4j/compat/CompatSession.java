@@ -66,7 +66,7 @@ final class CompatSession {
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
                 locality(contexts, parallelism.workers() + 1));
         RequestPlanner planner = new RequestPlanner(
-                posix, policy, limits, pool.pieceSize(), engine, new AvailableHostMemory()::bytes);
+                posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
                 files, planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
         Function<Lane, EntryRunner> makeRunner = lane -> {

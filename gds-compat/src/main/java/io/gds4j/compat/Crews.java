@@ -8,11 +8,11 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The workers of a session: as many for each GPU, so that requests of two GPUs take no threads from each other. The first ones
- * are there from the beginning; they serve host memory and the GPU that is met first, and each further GPU has its own from its
- * first request on.
+ * The workers of a session, in one pool for each GPU, so that requests of two GPUs take no threads from each other. The first
+ * pool exists from the beginning and serves host memory and the first GPU. Each further GPU gets a pool with its first request
+ * that is worth several threads.
  */
-final class Crews {
+final class Crews implements Load {
     private static final int MOST_GPUS = 64;
     private static final int NONE = -1;
 
@@ -99,8 +99,13 @@ final class Crews {
         return left;
     }
 
-    /** Crews that have a request at work. */
-    int atWork() {
+    @Override
+    public int requests(MemoryRange memory) {
+        return of(memory).atWork().get();
+    }
+
+    @Override
+    public int gpus() {
         return atWork.get();
     }
 

@@ -38,7 +38,8 @@ final class RequestPlanner {
     private final IoPolicy policy;
     private final DriverLimits limits;
     private final long slabSize;
-    private final TransferEngine engine;
+    private final Parallelism parallelism;
+    private final Load load;
     private final Residency residency;
     private final LongSupplier availableMemory;
 
@@ -51,14 +52,16 @@ final class RequestPlanner {
             IoPolicy policy,
             DriverLimits limits,
             long slabSize,
-            TransferEngine engine,
+            Parallelism parallelism,
+            Load load,
             LongSupplier availableMemory) {
         this.posix = posix;
         this.policy = policy;
         this.availableMemory = availableMemory;
         this.limits = limits;
         this.slabSize = slabSize;
-        this.engine = engine;
+        this.parallelism = parallelism;
+        this.load = load;
         this.residency = new Residency(posix);
     }
 
@@ -106,7 +109,7 @@ final class RequestPlanner {
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
-        boolean asks = chooses && (direct || file.leavesCacheAlone() || !engine.isSmallHere(memory, size));
+        boolean asks = chooses && (direct || file.leavesCacheAlone() || !isSmall(memory, size));
         boolean seemsCached = asks && isCached(pair, fileOffset, size, exactly);
         boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
@@ -114,7 +117,7 @@ final class RequestPlanner {
                 (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
         long largest = largestPiece();
         boolean staged = memory.kind().isCuda();
-        int threads = engine.threads(memory, size, operation, largest, cached || seemsCached);
+        int threads = threads(memory, size, operation, cached || seemsCached);
         boolean takesTurns = write && !past;
         if (takesTurns) {
             threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);
@@ -122,7 +125,7 @@ final class RequestPlanner {
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
         long pieceSize = whole
                 ? unstagedPiece(cached && !past)
-                : engine.pieceSize(
+                : parallelism.pieceSize(
                         size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES,
                         staged && write && past ? Math.min(STAGED_WRITE, largest) : largest);
         if (past) {
@@ -150,6 +153,22 @@ final class RequestPlanner {
             plan.leaveCacheAlone(!past && residency.isWhollyCold(pair, fileOffset, size));
         }
         return threads;
+    }
+
+    /** Threads that a request may have, as far as the load allows: those served from memory keep processors busy. */
+    private int threads(MemoryRange memory, long size, long operation, boolean fromMemory) {
+        if (!parallelism.mayShare(size, largestPiece()) || isSmall(memory, size)) {
+            return 1;
+        }
+        if (!fromMemory) {
+            return parallelism.perRequest();
+        }
+        return Math.min(
+                parallelism.share(load.requests(memory), load.gpus()), Parallelism.worthwhile(operation));
+    }
+
+    private boolean isSmall(MemoryRange memory, long size) {
+        return memory.kind().isHost() && parallelism.isSmall(size);
     }
 
     /**

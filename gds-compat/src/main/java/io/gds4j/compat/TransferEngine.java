@@ -14,20 +14,6 @@ import org.jspecify.annotations.Nullable;
  * engine costs nothing.
  */
 final class TransferEngine {
-    private static final long KIB = 1024;
-    private static final long MIN_PIECE_SIZE = 512 * KIB;
-
-    /** Of a thread that works alone because all others do so, too: each piece costs the GPU's driver a lock that all want. */
-    private static final long ALONE_PIECE_SIZE = 4096 * KIB;
-
-    /**
-     * Of fewer threads a second one takes half of the work at best, and reads from memory below the size then cost more than
-     * they gain: 1 MiB is 40 microseconds of one thread, and waking another takes 20.
-     */
-    private static final int ENOUGH_THREADS = 4;
-
-    private static final long WORTH_A_SECOND = 4096 * KIB;
-
     private final LaneRack lanes;
     private final LaneRack handOffLanes;
     private final Crews crews;
@@ -54,69 +40,27 @@ final class TransferEngine {
      * @param largest bytes of a piece at most, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
-        if (mayShare(size, largest)) {
+        if (parallelism.mayShare(size, largest)) {
             crews.enter(crews.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
-        if (mayShare(size, largest)) {
+        if (parallelism.mayShare(size, largest)) {
             Crew crew = crews.of(memory);
             int others = crews.leave(crew);
-            crew.widen(parallelism.share(others, crews.atWork()));
+            crew.widen(parallelism.share(others, crews.gpus()));
         }
     }
 
-    /** True if the request is worth several threads, as far as its size tells. */
-    boolean mayShare(long size, long largest) {
-        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes()
-                && parallelism.workers() > 0;
+    /** How many threads requests may have. */
+    Parallelism parallelism() {
+        return parallelism;
     }
 
-    /**
-     * How many threads a request may have, its caller included.
-     *
-     * @param operation bytes of what the request is a part of
-     * @param fromMemory it keeps processors busy and waits for no disk
-     */
-    int threads(MemoryRange memory, long size, long operation, long largest, boolean fromMemory) {
-        if (!mayShare(size, largest) || isSmallHere(memory, size)) {
-            return 1;
-        }
-        if (!fromMemory) {
-            return parallelism.perRequest();
-        }
-        return Math.min(
-                parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(operation));
-    }
-
-    /** True if one thread serves the request best on this machine, wherever its bytes are. */
-    boolean isSmallHere(MemoryRange memory, long size) {
-        return size < WORTH_A_SECOND && memory.kind().isHost() && parallelism.perRequest() < ENOUGH_THREADS;
-    }
-
-    /**
-     * Threads that a request served from memory gains from: the time that waking them takes grows with their number, and what is
-     * left for each to do shrinks with it, so that the best number grows with the square root of the size: 2 for 1 MiB, 8 for
-     * 16 MiB, 12 from 36 MiB on.
-     */
-    private static int worth(long size) {
-        return Math.max(2, 2 * (int) Math.sqrt(size / (KIB * KIB)));
-    }
-
-    /**
-     * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
-     * pays. A single thread, too, profits from pieces: one is copied while the next is read.
-     *
-     * @param each pieces for each thread of a request that all begin at once; more of them end at the same time
-     * @param largest what a slab holds, a power of two
-     */
-    long pieceSize(long size, int threads, int each, long largest) {
-        if (!mayShare(size, largest)) {
-            return largest;
-        }
-        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / ((long) each * threads)));
-        return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
+    /** What the engine has to do now. */
+    Load load() {
+        return crews;
     }
 
     /** A thread that works on requests beside their callers, for questions about confinement. */

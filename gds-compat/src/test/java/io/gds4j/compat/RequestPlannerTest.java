@@ -24,7 +24,8 @@ class RequestPlannerTest {
 
     private static RequestPlanner planner(Posix posix, TransferEngine engine, long available) {
         return new RequestPlanner(
-                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine, () -> available);
+                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine.parallelism(),
+                engine.load(), () -> available);
     }
 
     private static TransferEngine engine(int workers) {
