@@ -5,20 +5,21 @@ import org.jspecify.annotations.Nullable;
 /** Reads into memory that only the GPU's driver reaches: file to slab, slab to GPU, several pieces at a time. */
 final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
     private @Nullable GpuContext context;
-    private long target;
     private boolean byProcessor;
+
+    DeviceRead(TransferRequest request) {
+        super(request);
+    }
 
     /**
      * Sets what to fill.
      *
      * @param memoryContext the context of the memory
-     * @param address address of the request's first byte
      * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void target(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+    void target(GpuContext memoryContext, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
         context = memoryContext;
-        target = address;
     }
 
     @Override
@@ -61,9 +62,9 @@ final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
         long end = plan().pieceEnd(piece);
         GpuRing.Slot slot = ring.next(bytes);
         long host = slot.slab().address() + GpuRing.skew(start);
-        long read = thread.io().move(pair(), plan(), start, end, host, false);
+        long read = thread.io().move(pair(), plan(), start, end, host);
         if (read > 0) {
-            ring.copyIn(slot, host, target + (start - plan().offset()), read, piece);
+            ring.copyIn(slot, host, request().address() + (start - plan().offset()), read, piece);
         }
         if (read < end - start) {
             stop(piece, read, thread.io().errno(), null);

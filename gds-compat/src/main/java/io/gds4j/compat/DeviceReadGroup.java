@@ -22,6 +22,7 @@ final class DeviceReadGroup {
     private final RequestExecutor executor;
     private final RequestPlanner planner;
     private final RingTransfers ringTransfers;
+    private final TransferRequest request = new TransferRequest();
     private final RequestPlan plan = new RequestPlan();
     private final List<Stretch> queued = new ArrayList<>();
 
@@ -139,7 +140,7 @@ final class DeviceReadGroup {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long size = stretch.size();
-        planner.plan(plan, file, first.memory(), size, stretch.start(), first.bufferOffset(), false);
+        plan(file, stretch);
         boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
         if (!together.works() || !past || planner.isCached(plan, file.pair())) {
             return false;
@@ -180,14 +181,21 @@ final class DeviceReadGroup {
         return entry.fileOffset() + entry.size();
     }
 
+    private void plan(CompatFile file, Stretch stretch) {
+        BatchRequest first = stretch.entries().getFirst();
+        request.set(file, first.memory(), false, stretch.size(), stretch.start(), first.bufferOffset());
+        planner.plan(plan, request);
+        request.clear();
+    }
+
     /** Reads a stretch and begins to copy it. */
     private void read(GpuRing ring, Stretch stretch, long[] results) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long start = stretch.start();
         long size = stretch.size();
-        planner.plan(plan, file, first.memory(), size, start, first.bufferOffset(), false);
-        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host(), false);
+        plan(file, stretch);
+        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host());
         copy(ring, stretch, read, thread.io().errno() != 0, results);
     }
 

@@ -5,20 +5,21 @@ import org.jspecify.annotations.Nullable;
 /** Writes from memory that only the GPU's driver reaches: the next piece comes from the GPU while one goes to the file. */
 final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
     private @Nullable GpuContext context;
-    private long source;
     private boolean byProcessor;
+
+    DeviceWrite(TransferRequest request) {
+        super(request);
+    }
 
     /**
      * Sets what to write.
      *
      * @param memoryContext the context of the memory
-     * @param address address of the request's first byte
      * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void source(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+    void source(GpuContext memoryContext, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
         context = memoryContext;
-        source = address;
     }
 
     @Override
@@ -70,7 +71,7 @@ final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
             long start = plan().pieceStart(piece);
             long length = plan().pieceEnd(piece) - start;
             long host = slot.slab().address() + GpuRing.skew(start);
-            ring.copyOut(slot, source + (start - plan().offset()), host, length, piece);
+            ring.copyOut(slot, request().address() + (start - plan().offset()), host, length, piece);
             return slot;
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
@@ -86,7 +87,7 @@ final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
         long end = plan().pieceEnd(piece);
         try {
             long host = slot.slab().address() + GpuRing.skew(start);
-            long written = thread.io().move(pair(), plan(), start, end, host, true);
+            long written = thread.io().move(pair(), plan(), start, end, host);
             if (written < end - start) {
                 stop(piece, written, thread.io().errno(), null);
             }

@@ -1,18 +1,28 @@
 package io.gds4j.compat;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * What serves one request at a time: the transfers that it may become, the offer that brings it workers, and the context of the
  * thread that waits for it. Kept from request to request, so that a request allocates nothing. Used by one thread at a time.
  */
 final class Lane {
     private final ThreadContext thread;
-    private final HostTransfer hostTransfer = new HostTransfer();
-    private final DeviceRead deviceRead = new DeviceRead();
-    private final DeviceWrite deviceWrite = new DeviceWrite();
+    private final TransferRequest request = new TransferRequest();
+    private final HostTransfer hostTransfer;
+    private final DeviceRead deviceRead = new DeviceRead(request);
+    private final DeviceWrite deviceWrite = new DeviceWrite(request);
     private final Crew.Offer offer = new Crew.Offer();
 
-    Lane(ThreadContext thread) {
+    /** @param worker a thread that may work on requests beside the caller; null if there is none */
+    Lane(ThreadContext thread, @Nullable Thread worker) {
         this.thread = thread;
+        this.hostTransfer = new HostTransfer(request, worker);
+    }
+
+    /** The request that the transfers serve. */
+    TransferRequest request() {
+        return request;
     }
 
     ThreadContext thread() {

@@ -1,5 +1,7 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.RequestPlan.CacheTrace;
+import io.gds4j.compat.RequestPlan.CacheUse;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -30,8 +32,8 @@ final class PieceIo {
     }
 
     /** {@link #move} for a slab. */
-    long move(FilePair pair, RequestPlan plan, long start, long end, long address, boolean write) {
-        return move(pair, plan, start, end, address, null, 0, write);
+    long move(FilePair pair, RequestPlan plan, long start, long end, long address) {
+        return move(pair, plan, start, end, address, null, 0);
     }
 
     /**
@@ -49,16 +51,17 @@ final class PieceIo {
             long end,
             long address,
             @Nullable MemorySegment segment,
-            long segmentOffset,
-            boolean write) {
+            long segmentOffset) {
         errno = 0;
+        boolean write = plan.isWrite();
+        boolean asks = plan.cacheUse() == CacheUse.ASKED;
         boolean tryDirect = plan.hasDirect();
         long position = start;
         while (position < end) {
             boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
-            boolean hot = plan.isTakenFromCache();
+            boolean hot = plan.cacheUse() == CacheUse.HIT;
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
-            if (direct && plan.asksResidency() && pair.tellsResidency()) {
+            if (direct && asks && pair.tellsResidency()) {
                 long run = residency.run(pair, position, count);
                 if (run == 0) {
                     pair.refuseResidency();
@@ -70,7 +73,7 @@ final class PieceIo {
             }
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             long at = position - start;
-            if (direct && plan.asksResidency() && segment == null && pair.triesCache(position)) {
+            if (direct && asks && segment == null && pair.triesCache(position)) {
                 long found = withoutWaiting(pair, address + at, count, position);
                 position += found;
                 tryDirect = (position & (pair.traits().alignment() - 1)) == 0;
@@ -79,17 +82,21 @@ final class PieceIo {
                 }
             }
             int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
-            if (!direct && plan.readsAhead()) {
+            if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
                 // A read alone has the disk fetch a window at a time, and waits for each.
                 posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
             }
             long moved;
-            if (!direct && !hot && plan.leavesCacheAlone()) {
+            if (!direct && !hot && plan.cacheTrace() != CacheTrace.KEPT) {
                 moved = passing(pair, address + at, segment, segmentOffset + at, count, position);
             } else if (segment == null) {
-                moved = once(fd, address + at, count, position, write);
+                moved = write
+                        ? posix.pwrite(fd, address + at, count, position)
+                        : posix.pread(fd, address + at, count, position);
             } else {
-                moved = once(fd, segment, segmentOffset + at, count, position, write);
+                moved = write
+                        ? posix.pwrite(fd, segment, segmentOffset + at, count, position)
+                        : posix.pread(fd, segment, segmentOffset + at, count, position);
             }
             if (moved > 0) {
                 counters.add(path(pair, direct, hot), moved);
@@ -145,13 +152,5 @@ final class PieceIo {
             return IoPath.COMPAT_DIRECT;
         }
         return hot ? IoPath.COMPAT_CACHED : pair.bufferedPath();
-    }
-
-    private long once(int fd, long address, long count, long position, boolean write) {
-        return write ? posix.pwrite(fd, address, count, position) : posix.pread(fd, address, count, position);
-    }
-
-    private long once(int fd, MemorySegment segment, long at, long count, long position, boolean write) {
-        return write ? posix.pwrite(fd, segment, at, count, position) : posix.pread(fd, segment, at, count, position);
     }
 }

@@ -59,8 +59,10 @@ final class RequestExecutor {
         checkAllowed(memory, operation);
         Lane lane = engine.borrowLane();
         try {
-            return move(lane, ours, memory, size, fileOffset, bufferOffset, operation, size);
+            lane.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
+            return move(lane, operation);
         } finally {
+            lane.request().clear();
             engine.giveBack(lane);
         }
     }
@@ -72,8 +74,8 @@ final class RequestExecutor {
             return 0;
         }
         checkAllowed(entry.memory(), operation);
-        return move(lane, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(), operation,
-                entry.size());
+        lane.request().set(file, entry);
+        return moveUnattended(lane, operation);
     }
 
     /**
@@ -84,8 +86,8 @@ final class RequestExecutor {
      */
     long executePart(Lane lane, Operation operation, BatchRequest part, long total, LongConsumer arrived) {
         lane.hostTransfer().tell(arrived);
-        return move(lane, files.own(part.file(), operation.function()), part.memory(), part.size(), part.fileOffset(),
-                part.bufferOffset(), operation, total);
+        lane.request().set(files.own(part.file(), operation.function()), part).partOf(total);
+        return moveUnattended(lane, operation);
     }
 
     /**
@@ -121,42 +123,50 @@ final class RequestExecutor {
         }
     }
 
-    private long move(
-            Lane lane,
-            CompatFile file,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            Operation operation,
-            long total) {
-        boolean write = operation.isWrite();
-        Transfer transfer = transfer(lane, memory, bufferOffset, operation);
-        long largest = planner.largestPiece();
-        engine.enter(memory, size, largest);
+    private long moveUnattended(Lane lane, Operation operation) {
         try {
-            int threads = planner.plan(
-                    transfer.plan(), file, memory, size, fileOffset, bufferOffset, write, total);
-            transfer.begin(file.pair());
-            if (!write) {
-                run(lane, transfer, memory, threads);
-                planner.tidy(transfer.plan(), file.pair());
-                return transfer.result(operation.function(), file.path());
+            return move(lane, operation);
+        } finally {
+            lane.request().clear();
+        }
+    }
+
+    private long move(Lane lane, Operation operation) {
+        TransferRequest request = lane.request();
+        CompatFile file = request.file();
+        FilePair pair = file.pair();
+        MemoryRange memory = request.memory();
+        Transfer transfer = transfer(lane, operation);
+        RequestPlan plan = transfer.plan();
+        long largest = planner.largestPiece();
+        engine.enter(memory, request.size(), largest);
+        try {
+            int threads = planner.plan(plan, request);
+            transfer.begin();
+            RangeLocks.Hold hold = null;
+            if (plan.isWrite()) {
+                hold = plan.hold(pair.traits().alignment());
+                pair.locks().acquire(hold);
             }
-            FilePair pair = file.pair();
-            RangeLocks.Hold hold = transfer.plan().hold(pair.traits().alignment());
-            pair.locks().acquire(hold);
             try {
-                run(lane, transfer, memory, threads);
-                return transfer.result(operation.function(), file.path());
+                if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
+                    // Many streams wait for this process: a worker that meets its first copy would have to wait for them.
+                    transfer.run(lane.thread());
+                } else {
+                    engine.execute(lane, transfer, memory, threads);
+                }
             } finally {
-                pair.locks().release(hold);
+                if (hold != null) {
+                    pair.locks().release(hold);
+                }
             }
+            planner.tidy(plan, pair);
+            return transfer.result(operation.function(), file.path());
         } catch (CuFileException e) {
             log.failed(e);
             throw e;
         } finally {
-            engine.leave(memory, size, largest);
+            engine.leave(memory, request.size(), largest);
             transfer.end();
             Reference.reachabilityFence(memory);
             if (log.isOn(Severity.TRACE)) {
@@ -165,29 +175,18 @@ final class RequestExecutor {
                         "%s path=%s offset=%d size=%d memory=%s direct=%s",
                         operation.function(),
                         file.path().orElse(null),
-                        fileOffset,
-                        size,
+                        request.fileOffset(),
+                        request.size(),
                         memory.kind(),
-                        transfer.plan().hasDirect());
+                        plan.hasDirect());
             }
         }
     }
 
-    /**
-     * While many streams wait for this process, the thread of a stream's operation moves it alone: a worker that copies in a
-     * context for the first time would have to wait for those streams.
-     */
-    private void run(Lane lane, Transfer transfer, MemoryRange memory, int threads) {
-        if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
-            transfer.run(lane.thread());
-        } else {
-            engine.execute(lane, transfer, memory, threads);
-        }
-    }
-
-    private Transfer transfer(Lane lane, MemoryRange memory, long bufferOffset, Operation operation) {
+    private Transfer transfer(Lane lane, Operation operation) {
+        MemoryRange memory = lane.request().memory();
         if (memory.kind().isHost()) {
-            lane.hostTransfer().target(memory, bufferOffset, operation.isWrite(), engine.helper());
+            lane.hostTransfer().target();
             return lane.hostTransfer();
         }
         GpuContextCache cache = lane.thread().contextCache();
@@ -199,10 +198,10 @@ final class RequestExecutor {
         GpuContext context = cache.of(memory);
         boolean byProcessor = copiesByProcessor(memory);
         if (operation.isWrite()) {
-            lane.deviceWrite().source(context, memory.address() + bufferOffset, byProcessor);
+            lane.deviceWrite().source(context, byProcessor);
             return lane.deviceWrite();
         }
-        lane.deviceRead().target(context, memory.address() + bufferOffset, byProcessor);
+        lane.deviceRead().target(context, byProcessor);
         return lane.deviceRead();
     }
 

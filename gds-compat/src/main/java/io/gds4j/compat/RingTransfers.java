@@ -20,6 +20,7 @@ final class RingTransfers {
     private final RequestPlanner planner;
     private final IoUringUse use;
     private final PathCounters counters;
+    private final TransferRequest request = new TransferRequest();
     private final RequestPlan plan = new RequestPlan();
     private final List<Held> held = new ArrayList<>();
     private @Nullable IoUring ring;
@@ -80,7 +81,7 @@ final class RingTransfers {
         boolean write = entry.write();
         try {
             CompatFile file = executor.check(entry, Operation.of(write).function());
-            planner.plan(plan, file, entry.memory(), size, entry.fileOffset(), entry.bufferOffset(), write);
+            planner.plan(plan, request.set(file, entry));
             boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
             if (!past || planner.isCached(plan, file.pair())) {
                 return false;
@@ -99,6 +100,8 @@ final class RingTransfers {
         } catch (CuFileException e) {
             // It fails by itself, and says why.
             return false;
+        } finally {
+            request.clear();
         }
     }
 

@@ -9,9 +9,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request at work: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first one that
- * moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after the
- * other, so that a request allocates nothing.
+ * A request being served: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first piece
+ * that moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after
+ * the other, so that a request allocates nothing.
  */
 abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private static final long NONE = Long.MAX_VALUE;
@@ -19,10 +19,10 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** From this size on, in bytes, a transfer lasts long enough for threads to join it that are free later. */
     private static final long LARGE = 64L << 20;
 
+    private final TransferRequest request;
     private final RequestPlan plan = new RequestPlan();
     /** The turn of the next claim. */
     private final AtomicLong next = new AtomicLong();
-    private @Nullable FilePair pair;
     private long pieces;
 
     /** Pieces from this one on are not claimed any more. */
@@ -43,9 +43,12 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** The system call that moves bytes, for messages. */
     abstract String systemCall();
 
-    /** Begins a new request, whose plan is set. */
-    final void begin(FilePair file) {
-        pair = file;
+    Transfer(TransferRequest request) {
+        this.request = request;
+    }
+
+    /** Begins to serve the request, once the plan is set. */
+    final void begin() {
         pieces = plan.pieces();
         endPiece = NONE;
         endCause = null;
@@ -54,18 +57,17 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         limit = pieces;
     }
 
-    /** Lets go of what the request referred to. */
+    /** Lets go of what the transfer referred to. */
     void end() {
-        pair = null;
         endCause = null;
     }
 
+    final TransferRequest request() {
+        return request;
+    }
+
     final FilePair pair() {
-        FilePair file = pair;
-        if (file == null) {
-            throw new IllegalStateException("no request");
-        }
-        return file;
+        return request.file().pair();
     }
 
     final RequestPlan plan() {

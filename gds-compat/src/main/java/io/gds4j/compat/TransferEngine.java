@@ -28,10 +28,11 @@ final class TransferEngine {
      * @param moveNear has the calling thread run near a GPU
      */
     TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
-        this.lanes = new LaneRack(() -> new Lane(makeContext.apply(true)));
-        this.handOffLanes = new LaneRack(() -> new Lane(makeContext.apply(false)));
         this.parallelism = parallelism;
         this.crews = new Crews(parallelism, () -> makeContext.apply(false), moveNear);
+        Thread worker = parallelism.workers() == 0 ? null : crews.first().anyThread();
+        this.lanes = new LaneRack(() -> new Lane(makeContext.apply(true), worker));
+        this.handOffLanes = new LaneRack(() -> new Lane(makeContext.apply(false), worker));
     }
 
     /**
@@ -61,11 +62,6 @@ final class TransferEngine {
     /** What the engine has to do now. */
     Load load() {
         return crews;
-    }
-
-    /** A thread that works on requests beside their callers, for questions about confinement. */
-    Thread helper() {
-        return parallelism.workers() == 0 ? Thread.currentThread() : crews.first().anyThread();
     }
 
     /** A lane for a request of the calling thread; to be given back. */

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
@@ -128,11 +129,16 @@ class GpuLocalityTest {
 
     /** A request of many pieces, each of which fails. */
     private static void workOn(TransferEngine engine, MemoryRange memory) {
-        HostTransfer transfer = new HostTransfer();
-        transfer.plan().buffered(0, 64 * 4096, 4096);
+        Posix posix = FfmPosix.instance();
         FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, 4096, false, false, false);
-        transfer.begin(new FilePair(FfmPosix.instance(), key, traits, -1, 0, new RangeLocks()));
+        FilePair pair = new FilePair(posix, key, traits, -1, 0, new RangeLocks());
+        CompatFile file =
+                new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), false, false, -1);
+        TransferRequest request = new TransferRequest().set(file, memory, false, 64 * 4096, 0, 0);
+        HostTransfer transfer = new HostTransfer(request, null);
+        transfer.plan().buffered(0, 64 * 4096, 4096);
+        transfer.begin();
         Lane lane = engine.borrowLane();
         engine.execute(lane, transfer, memory, 3);
         engine.giveBack(lane);
