@@ -1,14 +1,12 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.SessionLog.Severity;
+import io.gds4j.compat.RequestLog.Severity;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
-import io.gds4j.spi.BatchStatus;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -21,22 +19,23 @@ final class BatchDesk {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
-    private static final long[] ALONE = {DeviceReadGroup.UNDONE};
-
-    private final CompatSession session;
+    private final RequestExecutor executor;
     private final int largest;
     private final RequestRunners runners;
     private final CuFileCounters counters;
+    private final RequestLog log;
     private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
 
     /**
      * @param largest {@code properties.io_batchsize}
      */
-    BatchDesk(CompatSession session, int largest, RequestRunners runners, CuFileCounters counters) {
-        this.session = session;
+    BatchDesk(
+            RequestExecutor executor, int largest, RequestRunners runners, CuFileCounters counters, RequestLog log) {
+        this.executor = executor;
         this.largest = largest;
         this.runners = runners;
         this.counters = counters;
+        this.log = log;
     }
 
     CompatBatch setUp(int capacity) {
@@ -50,7 +49,7 @@ final class BatchDesk {
         }
         CompatBatch batch = new CompatBatch(capacity);
         batches.add(batch);
-        session.log().log(Severity.DEBUG, "%s entries=%d", SET_UP, capacity);
+        log.log(Severity.DEBUG, "%s entries=%d", SET_UP, capacity);
         return batch;
     }
 
@@ -64,8 +63,8 @@ final class BatchDesk {
             }
             List<BatchRequest> entries = List.copyOf(requests);
             entries.forEach(this::check);
-            Submission submission = ours.enter(entries.size(),
-                    into -> new Submission(into, entries, waitsForDisk(entries), this::run));
+            Submission submission =
+                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk(entries)));
             try {
                 runners.run(submission);
                 well = true;
@@ -74,38 +73,24 @@ final class BatchDesk {
                     ours.withdraw(submission);
                 }
             }
-            session.log().log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
+            log.log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
         } catch (CuFileException e) {
-            session.log().failed(e);
+            log.failed(e);
             throw e;
         } finally {
-            counters.batchSubmitted(well, requests, request -> CompatBackend.POSIX, begun);
+            counters.batchSubmitted(well, requests, request -> RequestExecutor.STATISTICS_PATH, begun);
         }
     }
 
     /** As far as the first and the last entry tell. */
     private boolean waitsForDisk(List<BatchRequest> entries) {
-        return waitsForDisk(entries.getFirst()) || waitsForDisk(entries.getLast());
-    }
-
-    private boolean waitsForDisk(BatchRequest entry) {
-        return session.planner()
-                .waitsForDisk(
-                        CompatFile.own(session, entry.file(), SUBMIT), entry.fileOffset(), entry.size(), entry.write());
+        return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
     }
 
     /** All entries or none: an entry that could not even begin refuses its submission. */
     private void check(BatchRequest entry) {
         try {
-            CompatFile file = CompatFile.own(session, entry.file(), SUBMIT);
-            RequestArguments.check(
-                    SUBMIT,
-                    file,
-                    entry.memory(),
-                    entry.size(),
-                    entry.fileOffset(),
-                    entry.bufferOffset(),
-                    entry.write());
+            executor.check(entry, SUBMIT);
         } catch (CuFileException e) {
             throw CuFileException.builder(SUBMIT)
                     .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
@@ -115,30 +100,6 @@ final class BatchDesk {
                     .detail(e.detail())
                     .cause(e)
                     .build();
-        }
-    }
-
-    private void run(Lane lane, List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
-        long[] results = entries.size() > 1 ? session.readTogether(lane, entries) : ALONE;
-        for (int i = 0; i < entries.size(); i++) {
-            BatchRequest entry = entries.get(i);
-            long result = results[i] == DeviceReadGroup.UNDONE ? perform(lane, entry) : results[i];
-            boolean well = result >= 0;
-            counters.batchProcessed(CompatBackend.POSIX, entry.write(), well, Math.max(0, result), submitted);
-            events.add(new BatchEvent(entry.cookie(), well ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
-        }
-    }
-
-    /** Bytes moved, or a negative errno or code. */
-    private long perform(Lane lane, BatchRequest entry) {
-        try {
-            return session.perform(lane, entry, entry.write() ? "cuFileWrite" : "cuFileRead");
-        } catch (CuFileException e) {
-            int errno = e.errno().orElse(0);
-            return -(long) (errno == 0 ? e.error().code() : errno);
-        } catch (RuntimeException e) {
-            session.log().error("batch entry failed: " + entry, e);
-            return -Errno.EIO;
         }
     }
 

@@ -91,7 +91,7 @@ final class BouncePool {
                 long together = Math.max(1, Math.min(counts.get(i), HUGE_PAGE / size));
                 classes.add(new SlabClass(size, size * together, counts.get(i) / together));
             } else {
-                classes.add(new SlabClass(PIECE_SIZE, RequestPlan.roundDown(size, PIECE_SIZE), counts.get(i)));
+                classes.add(new SlabClass(PIECE_SIZE, size - size % PIECE_SIZE, counts.get(i)));
             }
         }
         if (classes.isEmpty()) {

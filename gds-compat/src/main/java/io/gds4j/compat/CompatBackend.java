@@ -44,8 +44,6 @@ final class CompatBackend implements CuFileBackend {
     static final String NAME = "compat";
 
     private static final int VERSION = 1150;
-    /** cuFile does not tell our paths apart: all I/O is POSIX I/O. */
-    static final IoPath POSIX = IoPath.COMPAT_BUFFERED;
 
     private final Posix posix;
     private final CompatParameters parameters;
@@ -106,7 +104,7 @@ final class CompatBackend implements CuFileBackend {
         open.enter("cuFileHandleRegister");
         boolean well = false;
         try {
-            BackendFile file = open.register(source);
+            BackendFile file = open.files().register(source);
             well = true;
             return file;
         } finally {
@@ -119,7 +117,7 @@ final class CompatBackend implements CuFileBackend {
     public void handleDeregister(BackendFile file) {
         CompatSession open = current();
         if (open != null && file instanceof CompatFile ours) {
-            open.deregister(ours);
+            open.files().deregister(ours);
             statistics.handleDeregistered();
         }
     }
@@ -155,36 +153,31 @@ final class CompatBackend implements CuFileBackend {
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return transfer("cuFileRead", false, file, base, size, fileOffset, bufferOffset);
+        return transfer(Operation.READ, file, base, size, fileOffset, bufferOffset);
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        return transfer("cuFileWrite", true, file, base, size, fileOffset, bufferOffset);
+        return transfer(Operation.WRITE, file, base, size, fileOffset, bufferOffset);
     }
 
     private long transfer(
-            String function,
-            boolean write,
-            BackendFile file,
-            MemoryRange base,
-            long size,
-            long fileOffset,
-            long bufferOffset) {
-        CompatSession open = enter(function);
+            Operation operation, BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        boolean write = operation.isWrite();
+        CompatSession open = enter(operation.function());
         long begun = statistics.begin(write, base);
-        boolean well = false;
+        boolean succeeded = false;
         long moved = 0;
         try {
-            CompatFile ours = CompatFile.own(open, file, function);
-            RequestArguments.check(function, ours, base, size, fileOffset, bufferOffset, write);
-            moved = size == 0 ? 0 : open.transfer(function, write, ours, base, size, fileOffset, bufferOffset);
-            well = true;
+            moved = open.executor().execute(operation, file, base, size, fileOffset, bufferOffset);
+            succeeded = true;
             return moved;
         } finally {
             open.exit();
             if (begun != 0) {
-                statistics.end(begun, POSIX, write, base, size, fileOffset, bufferOffset, well, moved);
+                statistics.end(
+                        begun, RequestExecutor.STATISTICS_PATH, write, base, size, fileOffset, bufferOffset, succeeded,
+                        moved);
             }
         }
     }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A registered file: a pair of private descriptors and what the caller asked of it. */
 final class CompatFile implements BackendFile {
-    private final Object session;
+    private final DescriptorTable table;
     private final Posix posix;
     private final FilePair pair;
     private final Optional<Path> path;
@@ -26,20 +26,20 @@ final class CompatFile implements BackendFile {
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
-     * @param session the driver session that it is registered with
+     * @param table descriptors of the driver session that it is registered with
      * @param direct requests go past the page cache where they can
      * @param drop reading leaves the page cache as it is
      * @param callerDescriptor the descriptor that it was registered by; null if it was opened by its path
      */
     CompatFile(
-            Object session,
+            DescriptorTable table,
             Posix posix,
             FilePair pair,
             Optional<Path> path,
             boolean direct,
             boolean drop,
             @Nullable CallerDescriptor callerDescriptor) {
-        this.session = session;
+        this.table = table;
         this.posix = posix;
         this.pair = pair;
         this.path = path;
@@ -64,24 +64,8 @@ final class CompatFile implements BackendFile {
     }
 
     /** True if it was registered with this session, not with an earlier one or another backend's. */
-    boolean belongsTo(Object other) {
-        return session == other;
-    }
-
-    /**
-     * The file, if it is registered with this session.
-     *
-     * @throws CuFileException HANDLE_NOT_REGISTERED if not
-     */
-    static CompatFile own(CompatSession open, BackendFile file, String function) {
-        if (!(file instanceof CompatFile ours) || !ours.belongsTo(open)) {
-            throw CuFileException.of(
-                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
-        }
-        if (!ours.isRegistered()) {
-            throw ours.notRegistered(function);
-        }
-        return ours;
+    boolean belongsTo(DescriptorTable other) {
+        return table == other;
     }
 
     /** A stream has an operation of this file before it. */
@@ -127,7 +111,7 @@ final class CompatFile implements BackendFile {
         return registered.get();
     }
 
-    /** True for the one who ends the registration. */
+    /** True if this call ended the registration. */
     boolean endRegistration() {
         return registered.compareAndSet(true, false);
     }

@@ -12,9 +12,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The worker threads of a session. A request that is offered is given to sleeping workers by name; they wake each other as a
- * tree, because waking eleven threads one after the other takes longer than many a request. Who has nothing to do looks for
- * another request, then sleeps.
+ * The worker threads of a session. A transfer on offer is given to particular sleeping workers. They wake each other as a tree,
+ * because waking eleven threads one after the other takes longer than many a request. A worker without work looks for another
+ * offer, then sleeps.
  */
 final class Crew {
     private static final int NONE = -1;
@@ -22,10 +22,11 @@ final class Crew {
     /** A monitor: threads that wait for a lock of java.util.concurrent allocate the node in which they wait. */
     private final Object lock = new Object();
 
-    private final List<Transfer> active = new ArrayList<>();
+    private final List<Offer> active = new ArrayList<>();
     private final Deque<Worker> idle = new ArrayDeque<>();
     private final List<Worker> workers = new ArrayList<>();
-    /** Requests on offer that want workers and on which none has begun: those with several should give one up. */
+
+    /** Offers that want workers and have had none: transfers with several workers should give one up. */
     private volatile int starving;
 
     private volatile int largeOnOffer;
@@ -43,18 +44,18 @@ final class Crew {
     /**
      * Starts the workers.
      *
-     * @param makeLane makes a worker's lane, on its thread
+     * @param makeContext makes a worker's context, on its thread
      * @param moveNear has the calling thread run near a GPU
      */
-    Crew(Parallelism parallelism, Supplier<Lane> makeLane, IntConsumer moveNear) {
+    Crew(Parallelism parallelism, Supplier<ThreadContext> makeContext, IntConsumer moveNear) {
         this.moveNear = moveNear;
         for (int i = 0; i < parallelism.workers(); i++) {
-            workers.add(new Worker(i, makeLane));
+            workers.add(new Worker(i, makeContext));
         }
         workers.forEach(worker -> worker.thread.start());
     }
 
-    /** Before they work on their next request the workers move near this GPU. */
+    /** Before they work on their next transfer the workers move near this GPU. */
     void stayNear(int device) {
         gpu = device;
     }
@@ -69,34 +70,34 @@ final class Crew {
         return workers.getFirst().thread;
     }
 
-    /** True if a worker on a request that has several should leave it for one that has none. */
-    boolean hasStarving() {
-        return starving > 0;
-    }
-
-    /** Lets workers in, as many as the request may have threads beside its caller, until {@link #withdraw}. */
-    void offer(Transfer transfer) {
-        List<Worker> helpers = transfer.helpers();
+    /**
+     * Lets workers in until {@link #withdraw}. The calling thread is the one that waits for them.
+     *
+     * @param threads that the transfer may have, the caller included
+     */
+    void offer(Offer offer, Transfer transfer, int threads) {
+        offer.begin(transfer, threads);
+        List<Worker> helpers = offer.helpers;
         Worker first;
         Worker second;
         synchronized (lock) {
             if (stopping) {
                 return;
             }
-            active.add(transfer);
+            active.add(offer);
             if (transfer.isLarge()) {
                 largeOnOffer = largeOnOffer + 1;
             }
             int share = Math.ceilDiv(workers.size(), active.size());
-            long wanted = Math.min(transfer.pieces(), transfer.threads()) - 1;
+            long wanted = Math.min(transfer.pieces(), threads) - 1;
             for (long i = Math.min(wanted, Math.min(share, idle.size())); i > 0; i--) {
                 helpers.add(idle.pop());
             }
             for (int i = 0; i < helpers.size(); i++) {
-                helpers.get(i).assign(transfer, at(helpers, 2 * i + 2), at(helpers, 2 * i + 3));
+                helpers.get(i).assign(offer, at(helpers, 2 * i + 2), at(helpers, 2 * i + 3));
             }
             if (helpers.isEmpty() && wanted > 0) {
-                transfer.setStarving(true);
+                offer.starving = true;
                 starving = starving + 1;
             }
             first = at(helpers, 0);
@@ -107,9 +108,9 @@ final class Crew {
     }
 
     /**
-     * Other requests have ended: long ones may have more threads now.
+     * Other requests have ended: large transfers may have more threads now.
      *
-     * @param threads so many each, their callers included
+     * @param threads of each, its caller included
      */
     void widen(int threads) {
         if (largeOnOffer == 0) {
@@ -117,13 +118,13 @@ final class Crew {
         }
         synchronized (lock) {
             for (int i = 0; i < active.size(); i++) {
-                Transfer transfer = active.get(i);
-                if (transfer.isLarge() && !transfer.plan().keepsThreads() && transfer.threads() < threads) {
-                    transfer.setThreads(threads);
-                    while (transfer.wantsWorker() && !idle.isEmpty()) {
+                Offer offer = active.get(i);
+                if (offer.mayWiden() && offer.threads < threads) {
+                    offer.threads = threads;
+                    while (offer.wantsWorker() && !idle.isEmpty()) {
                         Worker worker = idle.pop();
-                        transfer.helpers().add(worker);
-                        worker.assign(transfer, null, null);
+                        offer.helpers.add(worker);
+                        worker.assign(offer, null, null);
                         wake(worker);
                     }
                 }
@@ -141,39 +142,40 @@ final class Crew {
         }
     }
 
-    /** Lets nobody in any more and waits for those at work; workers that have not begun are not waited for. */
-    void withdraw(Transfer transfer) {
-        List<Worker> helpers = transfer.helpers();
+    /** Lets no more workers in and waits for those at work; it does not wait for workers that have not begun. */
+    void withdraw(Offer offer) {
+        List<Worker> helpers = offer.helpers;
         synchronized (lock) {
-            if (active.remove(transfer) && transfer.isLarge()) {
+            if (active.remove(offer) && offer.transfer().isLarge()) {
                 largeOnOffer = largeOnOffer - 1;
             }
-            feed(transfer);
+            feed(offer);
             for (int i = 0; i < helpers.size(); i++) {
-                if (helpers.get(i).revoke(transfer)) {
+                if (helpers.get(i).revoke(offer)) {
                     idle.push(helpers.get(i));
                 }
             }
             helpers.clear();
         }
-        transfer.awaitRunners();
+        offer.awaitRunners();
+        offer.end();
     }
 
-    private void feed(Transfer transfer) {
-        if (transfer.isStarving()) {
-            transfer.setStarving(false);
+    private void feed(Offer offer) {
+        if (offer.starving) {
+            offer.starving = false;
             starving = starving - 1;
         }
     }
 
-    /** A request with pieces left: the one with the fewest workers, so that all advance. Without one, the worker is idle. */
-    private @Nullable Transfer next(Worker worker) {
+    /** The offer with pieces left that has the fewest workers, so that all advance. Without one, the worker is idle. */
+    private @Nullable Offer next(Worker worker) {
         synchronized (lock) {
-            Transfer best = null;
+            Offer best = null;
             for (int i = 0; i < active.size(); i++) {
-                Transfer transfer = active.get(i);
-                if (transfer.wantsWorker() && (best == null || transfer.runners() < best.runners())) {
-                    best = transfer;
+                Offer offer = active.get(i);
+                if (offer.wantsWorker() && (best == null || offer.runners.get() < best.runners.get())) {
+                    best = offer;
                 }
             }
             if (best == null) {
@@ -186,11 +188,11 @@ final class Crew {
         }
     }
 
-    /** No new requests; those at work end after the pieces in flight. */
+    /** No new transfers; those at work end after the pieces in flight. */
     void cancelAll() {
         stop();
         synchronized (lock) {
-            active.forEach(Transfer::cancel);
+            active.forEach(offer -> offer.transfer().cancel());
         }
     }
 
@@ -201,7 +203,7 @@ final class Crew {
         workers.forEach(Crew::wake);
     }
 
-    /** Ends the workers; no request may be at work. */
+    /** Ends the workers; no transfer may be at work. */
     void close() {
         stop();
         boolean interrupted = false;
@@ -219,78 +221,159 @@ final class Crew {
         }
     }
 
-    /** One thread: sleeping in the list of the idle, or given a request that it may not have noticed yet, or at work. */
+    /** A transfer that workers may join. The thread that waits for the transfer reuses its offer for the next one. */
+    static final class Offer {
+        private final AtomicInteger runners = new AtomicInteger();
+
+        /** Workers that it was given to. Under the pool's lock. */
+        private final List<Worker> helpers = new ArrayList<>();
+
+        private @Nullable Transfer transfer;
+        private @Nullable Thread owner;
+
+        /** Threads that it may have, its owner included. Under the pool's lock. */
+        private int threads;
+
+        /** True while it wants workers and has had none. Under the pool's lock. */
+        private boolean starving;
+
+        private void begin(Transfer offered, int most) {
+            transfer = offered;
+            threads = most;
+            owner = Thread.currentThread();
+        }
+
+        private void end() {
+            transfer = null;
+            owner = null;
+        }
+
+        private Transfer transfer() {
+            Transfer offered = transfer;
+            if (offered == null) {
+                throw new IllegalStateException("nothing is on offer");
+            }
+            return offered;
+        }
+
+        /** Some transfers gain nothing from more threads than they begin with, and short ones are over too soon. */
+        private boolean mayWiden() {
+            return transfer().isLarge() && !transfer().plan().keepsThreads();
+        }
+
+        /** True while one more worker has something to do and may come in. */
+        private boolean wantsWorker() {
+            return transfer().hasUnclaimed() && runners.get() < threads - 1;
+        }
+
+        /** Counts a worker in. Under the pool's lock, while the transfer is on offer. */
+        private void enter() {
+            runners.incrementAndGet();
+        }
+
+        private void exit() {
+            Thread waiting = owner;
+            if (runners.decrementAndGet() == 0) {
+                LockSupport.unpark(waiting);
+            }
+        }
+
+        /** Waits for the workers at work, once no more may come in. */
+        private void awaitRunners() {
+            boolean wasInterrupted = false;
+            while (runners.get() > 0) {
+                LockSupport.park(this);
+                wasInterrupted |= Thread.interrupted();
+            }
+            if (wasInterrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** One thread: idle, or given an offer that it may not have noticed yet, or at work. */
     final class Worker {
         private final Thread thread;
-        private final AtomicReference<@Nullable Transfer> assigned = new AtomicReference<>();
+        private final AtomicReference<@Nullable Offer> assigned = new AtomicReference<>();
         private volatile @Nullable Worker left;
         private volatile @Nullable Worker right;
+
+        /** What this thread works on; used by this thread alone. */
+        private @Nullable Offer current;
 
         /** Where this thread has moved to. */
         private int nearGpu = NONE;
 
-        private Worker(int number, Supplier<Lane> makeLane) {
+        private Worker(int number, Supplier<ThreadContext> makeContext) {
             this.thread = Thread.ofPlatform()
                     .daemon()
                     .name("gds4j-io-" + number)
                     .unstarted(() -> {
-                        Lane lane = makeLane.get();
-                        lane.belongTo(Crew.this);
-                        serve(lane);
+                        ThreadContext context = makeContext.get();
+                        context.leaveWhen(this::isNeededElsewhere);
+                        serve(context);
                     });
         }
 
-        private void assign(Transfer transfer, @Nullable Worker first, @Nullable Worker second) {
-            left = first;
-            right = second;
-            transfer.enter();
-            assigned.set(transfer);
+        /** True if this worker is one of several here while another transfer has none. */
+        private boolean isNeededElsewhere() {
+            Offer mine = current;
+            return starving > 0 && mine != null && mine.runners.get() > 1;
         }
 
-        /** Takes a request back that the worker has not noticed yet. */
-        private boolean revoke(Transfer transfer) {
-            if (assigned.compareAndSet(transfer, null)) {
-                transfer.exit();
+        private void assign(Offer offer, @Nullable Worker first, @Nullable Worker second) {
+            left = first;
+            right = second;
+            offer.enter();
+            assigned.set(offer);
+        }
+
+        /** Takes an offer back that the worker has not noticed yet. */
+        private boolean revoke(Offer offer) {
+            if (assigned.compareAndSet(offer, null)) {
+                offer.exit();
                 return true;
             }
             return false;
         }
 
-        private void serve(Lane lane) {
+        private void serve(ThreadContext context) {
             try {
                 while (!stopping) {
-                    Transfer transfer = next(this);
-                    while (transfer == null && !stopping) {
+                    Offer offer = next(this);
+                    while (offer == null && !stopping) {
                         LockSupport.park(Crew.this);
-                        transfer = assigned.getAndSet(null);
-                        if (transfer != null) {
+                        offer = assigned.getAndSet(null);
+                        if (offer != null) {
                             wake(left);
                             wake(right);
                         }
                     }
-                    while (transfer != null) {
-                        work(transfer, lane);
-                        transfer = assigned.getAndSet(null);
+                    while (offer != null) {
+                        work(offer, context);
+                        offer = assigned.getAndSet(null);
                     }
                 }
             } finally {
-                Transfer unnoticed = assigned.getAndSet(null);
+                Offer unnoticed = assigned.getAndSet(null);
                 if (unnoticed != null) {
                     unnoticed.exit();
                 }
-                lane.close();
+                context.close();
             }
         }
 
-        private void work(Transfer transfer, Lane lane) {
+        private void work(Offer offer, ThreadContext context) {
+            current = offer;
             try {
                 if (nearGpu != gpu) {
                     nearGpu = gpu;
                     moveNear.accept(nearGpu);
                 }
-                transfer.run(lane);
+                offer.transfer().run(context);
             } finally {
-                transfer.exit();
+                current = null;
+                offer.exit();
             }
         }
     }

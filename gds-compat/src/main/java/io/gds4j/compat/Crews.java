@@ -8,11 +8,11 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The workers of a session: as many for each GPU, so that requests of two GPUs take no threads from each other. The first ones
- * are there from the beginning; they serve host memory and the GPU that is met first, and each further GPU has its own from its
- * first request on.
+ * The workers of a session, in one pool for each GPU, so that requests of two GPUs take no threads from each other. The first
+ * pool exists from the beginning and serves host memory and the first GPU. Each further GPU gets a pool with its first request
+ * that is worth several threads.
  */
-final class Crews {
+final class Crews implements Load {
     private static final int MOST_GPUS = 64;
     private static final int NONE = -1;
 
@@ -26,19 +26,19 @@ final class Crews {
     private final AtomicInteger atWork = new AtomicInteger();
 
     private final Parallelism parallelism;
-    private final Supplier<Lane> makeLane;
+    private final Supplier<ThreadContext> makeContext;
     private final IntConsumer moveNear;
     private boolean stopped;
 
     /**
-     * @param makeLane makes a worker's lane, on its thread
+     * @param makeContext makes a worker's context, on its thread
      * @param moveNear has the calling thread run near a GPU
      */
-    Crews(Parallelism parallelism, Supplier<Lane> makeLane, IntConsumer moveNear) {
+    Crews(Parallelism parallelism, Supplier<ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
-        this.makeLane = makeLane;
+        this.makeContext = makeContext;
         this.moveNear = moveNear;
-        this.first = new Crew(parallelism, makeLane, moveNear);
+        this.first = new Crew(parallelism, makeContext, moveNear);
     }
 
     Crew first() {
@@ -72,7 +72,7 @@ final class Crews {
             if (stopped) {
                 return first;
             }
-            crew = new Crew(parallelism, makeLane, moveNear);
+            crew = new Crew(parallelism, makeContext, moveNear);
             crew.stayNear(gpu);
             others.set(gpu, crew);
         }
@@ -99,8 +99,13 @@ final class Crews {
         return left;
     }
 
-    /** Crews that have a request at work. */
-    int atWork() {
+    @Override
+    public int requests(MemoryRange memory) {
+        return of(memory).atWork().get();
+    }
+
+    @Override
+    public int gpus() {
         return atWork.get();
     }
 

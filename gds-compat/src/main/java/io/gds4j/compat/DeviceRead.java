@@ -3,27 +3,23 @@ package io.gds4j.compat;
 import org.jspecify.annotations.Nullable;
 
 /** Reads into memory that only the GPU's driver reaches: file to slab, slab to GPU, several pieces at a time. */
-final class DeviceRead extends Transfer {
-    private final PieceIo io;
+final class DeviceRead extends Transfer implements GpuRing.PieceFailures {
     private @Nullable GpuContext context;
-    private long target;
     private boolean byProcessor;
 
-    DeviceRead(PieceIo io) {
-        this.io = io;
+    DeviceRead(TransferRequest request) {
+        super(request);
     }
 
     /**
      * Sets what to fill.
      *
      * @param memoryContext the context of the memory
-     * @param address address of the request's first byte
      * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void target(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+    void target(GpuContext memoryContext, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
         context = memoryContext;
-        target = address;
     }
 
     @Override
@@ -33,43 +29,51 @@ final class DeviceRead extends Transfer {
     }
 
     @Override
-    void run(Lane lane) {
+    void run(ThreadContext thread) {
         if (!hasUnclaimed()) {
             return;
         }
-        GpuRing ring = lane.ring(context);
-        long bytes = GpuRing.slabBytes(plan());
-        if (!ring.enter(this, lane, bytes)) {
+        GpuRing ring = thread.ring(context);
+        long bytes = plan().slabBytes();
+        try {
+            ring.enter(this, bytes, pieces());
+        } catch (RuntimeException e) {
+            stopNext(thread, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
         try {
-            long piece = claim(lane);
+            long piece = claim(thread);
             while (piece >= 0) {
                 try {
-                    move(lane, ring, piece, bytes);
+                    move(thread, ring, piece, bytes);
                 } catch (RuntimeException e) {
                     stop(piece, 0, 0, e);
                 }
-                piece = claim(lane);
+                piece = claim(thread);
             }
         } finally {
-            ring.leave(this);
+            ring.leave();
         }
     }
 
-    private void move(Lane lane, GpuRing ring, long piece, long bytes) {
+    private void move(ThreadContext thread, GpuRing ring, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
-        GpuRing.Slot slot = ring.next(this, bytes);
+        GpuRing.Slot slot = ring.next(bytes);
         long host = slot.slab().address() + GpuRing.skew(start);
-        long read = io.move(pair(), plan(), start, end, host, lane.outcome(), false);
+        long read = thread.io().move(pair(), plan(), start, end, host);
         if (read > 0) {
-            ring.copyIn(this, slot, host, target + (start - plan().offset()), read, piece);
+            ring.copyIn(slot, host, request().address() + (start - plan().offset()), read, piece);
         }
         if (read < end - start) {
-            stop(piece, read, lane.outcome().errno(), null);
+            stop(piece, read, thread.io().errno(), null);
         }
+    }
+
+    @Override
+    public void failed(long piece, RuntimeException cause) {
+        stop(piece, 0, 0, cause);
     }
 
     @Override

@@ -11,20 +11,18 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Small reads into GPU memory, done together: one slab for all, a read for each stretch of the file, a copy for each stretch of
- * memory, and one wait for all copies; where io_uring serves, all its reads past the page cache are at work at a time. The fast way alone: whatever does not go well here is left undone, so that it is done
- * again by itself and has an error of its own.
- *
- * <p>
- * Belongs to a {@link Lane}, used by one thread at a time.
+ * memory, and one wait for all copies. Where io_uring serves, all reads past the page cache are at work at a time. Entries that
+ * fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
  */
 final class DeviceReadGroup {
-    /** The result of what was not done here. */
-    static final long UNDONE = Long.MIN_VALUE;
-
     private static final String FUNCTION = "cuFileRead";
     private static final long PAGE = 4096;
 
-    private final PieceIo io;
+    private final ThreadContext thread;
+    private final RequestExecutor executor;
+    private final RequestPlanner planner;
+    private final RingTransfers ringTransfers;
+    private final TransferRequest request = new TransferRequest();
     private final RequestPlan plan = new RequestPlan();
     private final List<Stretch> queued = new ArrayList<>();
 
@@ -44,37 +42,37 @@ final class DeviceReadGroup {
         }
     }
 
-    DeviceReadGroup(PieceIo io) {
-        this.io = io;
+    DeviceReadGroup(ThreadContext thread, RequestExecutor executor, RingTransfers ringTransfers) {
+        this.thread = thread;
+        this.executor = executor;
+        this.planner = executor.planner();
+        this.ringTransfers = ringTransfers;
     }
 
     /**
      * Does what can be done together.
      *
-     * @param most bytes of the largest slab
-     * @return for each entry the bytes it read, or {@link #UNDONE}
+     * @param results for each entry {@link EntryRunner#UNDONE}, replaced by the bytes it read
      */
-    long[] read(CompatSession session, Lane lane, List<BatchRequest> entries, long most) {
-        long[] results = new long[entries.size()];
-        Arrays.fill(results, UNDONE);
+    void read(List<BatchRequest> entries, long[] results) {
+        long most = planner.largestPiece();
         int from = 0;
         while (from < entries.size()) {
-            GpuContext context = context(session, lane, entries.get(from));
+            GpuContext context = context(entries.get(from));
             long bytes = room(entries.get(from));
             int to = from + 1;
             while (context != null
                     && to < entries.size()
                     && bytes + room(entries.get(to)) <= most
-                    && context.equals(context(session, lane, entries.get(to)))) {
+                    && context.equals(context(entries.get(to)))) {
                 bytes += room(entries.get(to));
                 to++;
             }
             if (context != null && to - from > 1) {
-                together(session, lane, context, entries.subList(from, to), bytes, results, from);
+                together(context, entries.subList(from, to), bytes, results, from);
             }
             from = to;
         }
-        return results;
     }
 
     /** What an entry takes of a slab: it begins there as it does within a page of the file, as direct I/O wants. */
@@ -83,20 +81,13 @@ final class DeviceReadGroup {
     }
 
     /** The context of an entry that may be done here, else null. */
-    private static @Nullable GpuContext context(CompatSession session, Lane lane, BatchRequest entry) {
-        GpuContextCache contexts = lane.contextCache();
+    private @Nullable GpuContext context(BatchRequest entry) {
+        GpuContextCache contexts = thread.contextCache();
         if (contexts == null || entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
             return null;
         }
         try {
-            RequestArguments.check(
-                    FUNCTION,
-                    CompatFile.own(session, entry.file(), FUNCTION),
-                    entry.memory(),
-                    entry.size(),
-                    entry.fileOffset(),
-                    entry.bufferOffset(),
-                    false);
+            executor.check(entry, FUNCTION);
             return contexts.of(entry.memory());
         } catch (CuFileException e) {
             // It fails by itself, and says why.
@@ -105,22 +96,16 @@ final class DeviceReadGroup {
     }
 
     private void together(
-            CompatSession session,
-            Lane lane,
-            GpuContext context,
-            List<BatchRequest> entries,
-            long bytes,
-            long[] results,
-            int offset) {
-        GpuRing ring = lane.ring(context);
+            GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
+        GpuRing ring = thread.ring(context);
         Slab slab;
         try {
             slab = ring.beginGroup(bytes);
         } catch (CuFileException e) {
             return;
         }
-        IoUring together = lane.ringTransfers().ring();
-        boolean well = false;
+        IoUring together = ringTransfers.ring();
+        boolean succeeded = false;
         try {
             long place = slab.address();
             int from = 0;
@@ -128,35 +113,34 @@ final class DeviceReadGroup {
                 int to = end(entries, from);
                 List<BatchRequest> some = entries.subList(from, to);
                 Stretch stretch = new Stretch(some, place + GpuRing.skew(some.getFirst().fileOffset()), offset + from);
-                if (together == null || !queue(session, together, stretch)) {
-                    read(session, lane, ring, stretch, results);
+                if (together == null || !queue(together, stretch)) {
+                    read(ring, stretch, results);
                 } else if (queued.size() == together.capacity()) {
-                    run(session, lane, together, ring, results);
+                    run(together, ring, results);
                 }
                 place = RequestPlan.roundUp(stretch.host() + stretch.size(), PAGE);
                 from = to;
             }
-            well = true;
+            succeeded = true;
         } catch (CuFileException e) {
             // A file that is gone, for instance: its entries meet it again, each by itself.
         } finally {
             if (together != null) {
-                run(session, lane, together, ring, results);
+                run(together, ring, results);
             }
-            well &= ring.endGroup(slab) == Cuda.SUCCESS;
-            if (!well) {
-                Arrays.fill(results, offset, offset + entries.size(), UNDONE);
+            succeeded &= ring.endGroup(slab) == Cuda.SUCCESS;
+            if (!succeeded) {
+                Arrays.fill(results, offset, offset + entries.size(), EntryRunner.UNDONE);
             }
         }
     }
 
     /** Reads through io_uring what goes past the page cache as a whole; false for what does not. */
-    private boolean queue(CompatSession session, IoUring together, Stretch stretch) {
+    private boolean queue(IoUring together, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
-        CompatFile file = CompatFile.own(session, first.file(), FUNCTION);
-        RequestPlanner planner = session.planner();
+        CompatFile file = executor.check(first, FUNCTION);
         long size = stretch.size();
-        planner.plan(plan, file, first.memory(), size, stretch.start(), first.bufferOffset(), false);
+        plan(file, stretch);
         boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
         if (!together.works() || !past || planner.isCached(plan, file.pair())) {
             return false;
@@ -168,15 +152,15 @@ final class DeviceReadGroup {
     }
 
     /** Waits for what is queued, and begins to copy each stretch that came whole; the others stay undone. */
-    private void run(CompatSession session, Lane lane, IoUring together, GpuRing ring, long[] results) {
+    private void run(IoUring together, GpuRing ring, long[] results) {
         if (queued.isEmpty()) {
             return;
         }
         together.run((index, bytes) -> {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
-                lane.ringTransfers().count(bytes);
-                copy(session, ring, stretch, bytes, false, results);
+                ringTransfers.count(bytes);
+                copy(ring, stretch, bytes, false, results);
             }
         });
         queued.clear();
@@ -197,20 +181,26 @@ final class DeviceReadGroup {
         return entry.fileOffset() + entry.size();
     }
 
-    /** Reads a stretch and begins to copy it. */
-    private void read(CompatSession session, Lane lane, GpuRing ring, Stretch stretch, long[] results) {
+    private void plan(CompatFile file, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
-        CompatFile file = CompatFile.own(session, first.file(), FUNCTION);
+        request.set(file, first.memory(), false, stretch.size(), stretch.start(), first.bufferOffset());
+        planner.plan(plan, request);
+        request.clear();
+    }
+
+    /** Reads a stretch and begins to copy it. */
+    private void read(GpuRing ring, Stretch stretch, long[] results) {
+        BatchRequest first = stretch.entries().getFirst();
+        CompatFile file = executor.check(first, FUNCTION);
         long start = stretch.start();
         long size = stretch.size();
-        session.planner().plan(plan, file, first.memory(), size, start, first.bufferOffset(), false);
-        long read = io.move(file.pair(), plan, start, start + size, stretch.host(), lane.outcome(), false);
-        copy(session, ring, stretch, read, lane.outcome().errno() != 0, results);
+        plan(file, stretch);
+        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host());
+        copy(ring, stretch, read, thread.io().errno() != 0, results);
     }
 
     /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */
-    private static void copy(
-            CompatSession session, GpuRing ring, Stretch stretch, long read, boolean failed, long[] results) {
+    private void copy(GpuRing ring, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
         int from = 0;
         while (from < entries.size()) {
@@ -218,7 +208,7 @@ final class DeviceReadGroup {
             while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
                 to++;
             }
-            ring.copyByProcessor(session.copiesByProcessor(entries.get(from).memory()));
+            ring.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
             copy(ring, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
             from = to;
         }
@@ -253,7 +243,7 @@ final class DeviceReadGroup {
         long from = stretch.host() + (first.fileOffset() - stretch.start());
         long to = first.memory().address() + first.bufferOffset();
         if (bytes > 0 && ring.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
-            Arrays.fill(results, offset, offset + done, UNDONE);
+            Arrays.fill(results, offset, offset + done, EntryRunner.UNDONE);
         }
     }
 }

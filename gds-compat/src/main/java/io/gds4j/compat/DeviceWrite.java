@@ -3,27 +3,23 @@ package io.gds4j.compat;
 import org.jspecify.annotations.Nullable;
 
 /** Writes from memory that only the GPU's driver reaches: the next piece comes from the GPU while one goes to the file. */
-final class DeviceWrite extends Transfer {
-    private final PieceIo io;
+final class DeviceWrite extends Transfer implements GpuRing.PieceFailures {
     private @Nullable GpuContext context;
-    private long source;
     private boolean byProcessor;
 
-    DeviceWrite(PieceIo io) {
-        this.io = io;
+    DeviceWrite(TransferRequest request) {
+        super(request);
     }
 
     /**
      * Sets what to write.
      *
      * @param memoryContext the context of the memory
-     * @param address address of the request's first byte
      * @param copiedByProcessor as {@link GpuRing#copyByProcessor}
      */
-    void source(GpuContext memoryContext, long address, boolean copiedByProcessor) {
+    void source(GpuContext memoryContext, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
         context = memoryContext;
-        source = address;
     }
 
     @Override
@@ -33,33 +29,36 @@ final class DeviceWrite extends Transfer {
     }
 
     @Override
-    void run(Lane lane) {
+    void run(ThreadContext thread) {
         if (!hasUnclaimed()) {
             return;
         }
-        GpuRing ring = lane.ring(context);
-        long bytes = GpuRing.slabBytes(plan());
-        if (!ring.enter(this, lane, bytes)) {
+        GpuRing ring = thread.ring(context);
+        long bytes = plan().slabBytes();
+        try {
+            ring.enter(this, bytes, pieces());
+        } catch (RuntimeException e) {
+            stopNext(thread, e);
             return;
         }
         ring.copyByProcessor(byProcessor);
         try {
             boolean ahead = pieces() > 1 && ring.hasTwo(bytes);
-            long piece = claim(lane);
+            long piece = claim(thread);
             GpuRing.Slot slot = fetch(ring, piece, bytes);
             while (piece >= 0) {
-                long following = ahead ? claim(lane) : -1;
+                long following = ahead ? claim(thread) : -1;
                 GpuRing.Slot second = fetch(ring, following, bytes);
-                store(lane, ring, slot, piece);
+                store(thread, ring, slot, piece);
                 if (!ahead) {
-                    following = claim(lane);
+                    following = claim(thread);
                     second = fetch(ring, following, bytes);
                 }
                 piece = following;
                 slot = second;
             }
         } finally {
-            ring.leave(this);
+            ring.leave();
         }
     }
 
@@ -68,11 +67,11 @@ final class DeviceWrite extends Transfer {
             return null;
         }
         try {
-            GpuRing.Slot slot = ring.next(this, bytes);
+            GpuRing.Slot slot = ring.next(bytes);
             long start = plan().pieceStart(piece);
             long length = plan().pieceEnd(piece) - start;
             long host = slot.slab().address() + GpuRing.skew(start);
-            ring.copyOut(this, slot, source + (start - plan().offset()), host, length, piece);
+            ring.copyOut(slot, request().address() + (start - plan().offset()), host, length, piece);
             return slot;
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
@@ -80,21 +79,26 @@ final class DeviceWrite extends Transfer {
         }
     }
 
-    private void store(Lane lane, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
-        if (slot == null || !ring.await(this, slot) || isEnded(piece)) {
+    private void store(ThreadContext thread, GpuRing ring, GpuRing.@Nullable Slot slot, long piece) {
+        if (slot == null || !ring.await(slot) || isEnded(piece)) {
             return;
         }
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         try {
             long host = slot.slab().address() + GpuRing.skew(start);
-            long written = io.move(pair(), plan(), start, end, host, lane.outcome(), true);
+            long written = thread.io().move(pair(), plan(), start, end, host);
             if (written < end - start) {
-                stop(piece, written, lane.outcome().errno(), null);
+                stop(piece, written, thread.io().errno(), null);
             }
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
         }
+    }
+
+    @Override
+    public void failed(long piece, RuntimeException cause) {
+        stop(piece, 0, 0, cause);
     }
 
     @Override

@@ -3,15 +3,17 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.function.Consumer;
 
 /** Pins slabs for every context of the process. */
 final class GpuPinning implements BouncePool.Pinning {
     private final CudaContexts contexts;
-    private final SessionLog log;
+    private final Consumer<String> warnings;
 
-    GpuPinning(CudaContexts contexts, SessionLog log) {
+    /** @param warnings told why memory could not be pinned */
+    GpuPinning(CudaContexts contexts, Consumer<String> warnings) {
         this.contexts = contexts;
-        this.log = log;
+        this.warnings = warnings;
     }
 
     @Override
@@ -31,7 +33,7 @@ final class GpuPinning implements BouncePool.Pinning {
     }
 
     private void refused(String why) {
-        log.warn("bounce buffer stays pageable: " + why);
+        warnings.accept("bounce buffer stays pageable: " + why);
     }
 
     @Override

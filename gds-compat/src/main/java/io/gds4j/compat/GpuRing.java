@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stream of our own in one CUDA context, and a few slots that take turns: while the copy engine works on one slab, the disk
+ * Copies pieces between slabs and one CUDA context, on a stream of its own: while the copy engine works on one slab, the disk
  * fills or drains the next. A copy is complete when its slot's event says so; nothing else is relied on.
  *
  * <p>
@@ -24,15 +24,15 @@ final class GpuRing {
     /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
 
-    /** So often a copy is looked after before it is waited for: several times as long as a piece takes on a free link. */
-    private static final int LOOKS = 32;
+    /** Number of polls before a blocking wait: several times as long as a piece takes on a free link. */
+    private static final int POLLS = 32;
 
-    /** Half of what a fast link needs for a copy, between these. */
-    private static final long BETWEEN_LOOKS_AT_LEAST_NANOS = 2_000;
+    /** Time between polls: half of what a fast link needs for the copy, within these bounds. */
+    private static final long LEAST_POLL_NANOS = 2_000;
 
-    private static final long BETWEEN_LOOKS_AT_MOST_NANOS = 20_000;
+    private static final long MOST_POLL_NANOS = 20_000;
 
-    private static final long BYTES_BETWEEN_LOOKS_PER_NANO = 100;
+    private static final long BYTES_PER_POLL_NANO = 100;
 
     private static final long PAGE_MASK = 4095;
 
@@ -48,6 +48,14 @@ final class GpuRing {
     private int turn;
     private int held;
     private boolean byProcessor;
+    private boolean single;
+    private @Nullable PieceFailures failures;
+
+    /** Learns which pieces could not be copied. */
+    interface PieceFailures {
+        /** The copy of a piece failed. */
+        void failed(long piece, RuntimeException cause);
+    }
 
     /** A slab, and the copy that may be using it. */
     static final class Slot {
@@ -87,18 +95,17 @@ final class GpuRing {
         return start & PAGE_MASK;
     }
 
-    /** What a piece needs of a slab: itself and, where it begins inside a page, the bytes before it. */
-    static long slabBytes(RequestPlan plan) {
-        return Math.min(plan.pieceSize(), skew(plan.offset()) + plan.size());
-    }
-
     /**
      * Takes a slab, which may wait, and then makes the context current.
      *
-     * @return false if that failed: noted as the failure of the next piece, which nobody has taken
+     * @param told of each piece that fails until {@link #leave}
+     * @param bytes of the largest piece, {@link #skew} included
+     * @param pieces of the whole transfer: a small copy of a single piece is waited for at once
+     * @throws CuFileException if that failed; nothing is taken then
      */
-    boolean enter(Transfer transfer, Lane lane, long bytes) {
+    void enter(PieceFailures told, long bytes, long pieces) {
         boolean current = false;
+        boolean entered = false;
         try {
             slots[0].slab = pool.acquire(bytes, true);
             held = 1;
@@ -106,31 +113,31 @@ final class GpuRing {
             CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
             current = true;
             prepare();
-            return true;
-        } catch (RuntimeException e) {
-            long piece = transfer.claim(lane);
-            if (piece >= 0) {
-                transfer.stop(piece, 0, 0, e);
+            failures = told;
+            single = pieces == 1;
+            entered = true;
+        } finally {
+            if (!entered) {
+                if (current) {
+                    cuda.ctxPopCurrent(out);
+                }
+                giveBack();
             }
-            if (current) {
-                cuda.ctxPopCurrent(out);
-            }
-            giveBack();
-            return false;
         }
     }
 
     /** Waits for all copies, restores what was current before, and gives the slabs back. */
-    void leave(Transfer transfer) {
+    void leave() {
         // Copies of a stream end in their order: the newest is waited for, and the others only if it tells of a failure.
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
-        boolean well = newest.busy && await(transfer, newest);
+        boolean succeeded = newest.busy && await(newest);
         for (Slot slot : slots) {
-            if (well) {
+            if (succeeded) {
                 slot.busy = false;
             }
-            await(transfer, slot);
+            await(slot);
         }
+        failures = null;
         sleep.over();
         cuda.ctxPopCurrent(out);
         giveBack();
@@ -167,10 +174,10 @@ final class GpuRing {
     }
 
     /**
-     * Says how the copies that follow are made.
+     * Chooses how the following copies are made.
      *
-     * @param value by this thread, and complete at once: of managed memory, which the driver's copies may not touch while streams
-     *        wait for us, since the driver waits for them first
+     * @param value true for copies by this thread, complete at once: for managed memory while streams wait for this process, since
+     *        the driver's copies of it wait for those streams first
      */
     void copyByProcessor(boolean value) {
         byProcessor = value;
@@ -182,8 +189,8 @@ final class GpuRing {
     }
 
     /**
-     * Starts a copy. A small one goes by a copy engine, too, while streams wait for us: what is put into the queue of commands gets
-     * nowhere while waiting streams stand in its channel. A single byte waits there; no stream waits for it.
+     * Starts a copy. While streams wait for this process a small copy goes by a copy engine, too: inlined into the command queue it
+     * would stand behind waiting streams in its channel. A single byte does so nevertheless; no stream waits for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {
@@ -195,7 +202,7 @@ final class GpuRing {
                 : cuda.memcpyHtoDAsync(to, from, bytes, stream);
     }
 
-    /** Makes stream and events now, with the context current: later it may have to wait for streams that wait for us. */
+    /** Makes stream and events now: later, making them might wait for streams that wait for this process. */
     void prepareAhead() {
         CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
         try {
@@ -271,7 +278,7 @@ final class GpuRing {
      *
      * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
      */
-    Slot next(Transfer transfer, long bytes) {
+    Slot next(long bytes) {
         if (turn == held && held < DEPTH) {
             more(bytes);
         }
@@ -279,7 +286,7 @@ final class GpuRing {
             turn = 0;
         }
         Slot slot = slots[turn++];
-        await(transfer, slot);
+        await(slot);
         if (slot.slab == null) {
             throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
                     "the CUDA context no longer works");
@@ -287,29 +294,29 @@ final class GpuRing {
         return slot;
     }
 
-    /** Waits for a slot's copy; a failure is noted as that of its piece. */
-    boolean await(Transfer transfer, Slot slot) {
+    /** Waits for a slot's copy; false if it failed, which its piece is told of. */
+    boolean await(Slot slot) {
         if (!slot.busy) {
             return slot.slab != null;
         }
         slot.busy = false;
         int result = await(slot.event, slot.bytes);
         if (result != Cuda.SUCCESS) {
-            failed(transfer, slot, "cuEventSynchronize", result);
+            failed(slot, "cuEventSynchronize", result);
             return false;
         }
         return true;
     }
 
     /**
-     * Looks a few times, asleep in between, before it asks to be woken: being woken by the GPU is an interrupt, which takes up to
-     * 100 microseconds, and those of a request's threads come one after the other.
+     * Polls a few times, asleep in between, before it blocks: a blocking wait ends by an interrupt of the GPU, which takes up to
+     * 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private int await(long event, long bytes) {
         long pause = Math.clamp(
-                bytes / BYTES_BETWEEN_LOOKS_PER_NANO, BETWEEN_LOOKS_AT_LEAST_NANOS, BETWEEN_LOOKS_AT_MOST_NANOS);
+                bytes / BYTES_PER_POLL_NANO, LEAST_POLL_NANOS, MOST_POLL_NANOS);
         int result = cuda.eventQuery(event);
-        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < LOOKS; i++) {
+        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < POLLS; i++) {
             sleep.sleep(pause);
             result = cuda.eventQuery(event);
         }
@@ -317,46 +324,50 @@ final class GpuRing {
     }
 
     /** Starts copying a slab to the GPU, on behalf of a piece. */
-    void copyIn(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
+    void copyIn(Slot slot, long from, long to, long bytes, long piece) {
         int result = copyToGpu(from, to, bytes);
-        begun(transfer, slot, piece, bytes, "cuMemcpyHtoDAsync", result);
+        begun(slot, piece, bytes, "cuMemcpyHtoDAsync", result);
     }
 
     /** Starts copying from the GPU to a slab, on behalf of a piece. */
-    void copyOut(Transfer transfer, Slot slot, long from, long to, long bytes, long piece) {
+    void copyOut(Slot slot, long from, long to, long bytes, long piece) {
         int result = Cuda.SUCCESS;
         if (byProcessor) {
             copy(to, from, bytes);
         } else {
             result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
         }
-        begun(transfer, slot, piece, bytes, "cuMemcpyDtoHAsync", result);
+        begun(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
 
-    private void begun(Transfer transfer, Slot slot, long piece, long bytes, String call, int copied) {
+    private void begun(Slot slot, long piece, long bytes, String call, int copied) {
         slot.piece = piece;
         slot.bytes = bytes;
         if (copied != Cuda.SUCCESS) {
-            failed(transfer, slot, call, copied);
+            failed(slot, call, copied);
         } else if (byProcessor) {
             slot.busy = false;
-        } else if (bytes <= SPIN_BYTES && transfer.pieces() == 1) {
+        } else if (bytes <= SPIN_BYTES && single) {
             int done = cuda.streamSynchronize(stream);
             if (done != Cuda.SUCCESS) {
-                failed(transfer, slot, "cuStreamSynchronize", done);
+                failed(slot, "cuStreamSynchronize", done);
             }
         } else {
             int recorded = cuda.eventRecord(slot.event, stream);
             slot.busy = recorded == Cuda.SUCCESS;
             if (recorded != Cuda.SUCCESS) {
-                failed(transfer, slot, "cuEventRecord", recorded);
+                failed(slot, "cuEventRecord", recorded);
             }
         }
     }
 
-    /** A copy that cannot be waited for may still touch the slab: then nobody gets it again. */
-    private void failed(Transfer transfer, Slot slot, String call, int result) {
-        transfer.stop(slot.piece, 0, 0, CudaErrors.failure(cuda, call, result).build());
+    /** A copy that cannot be waited for may still touch the slab: then the pool never hands the slab out again. */
+    private void failed(Slot slot, String call, int result) {
+        PieceFailures told = failures;
+        if (told == null) {
+            throw new IllegalStateException("no transfer");
+        }
+        told.failed(slot.piece, CudaErrors.failure(cuda, call, result).build());
         Slab slab = slot.slab;
         if (slab != null && cuda.streamSynchronize(stream) != Cuda.SUCCESS) {
             pool.abandon(slab);

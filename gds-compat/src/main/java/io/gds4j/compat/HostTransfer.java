@@ -11,39 +11,34 @@ import org.jspecify.annotations.Nullable;
  * arena cannot close under a call and a closed one is an error; memory that is held otherwise goes by address.
  */
 final class HostTransfer extends Transfer {
-    private final PieceIo io;
-    private boolean write;
-    private long address;
+    private final @Nullable Thread worker;
     private @Nullable MemorySegment segment;
-    private long segmentOffset;
     private @Nullable LongConsumer arrived;
 
-    /** Pieces that are there, one bit each, as long as somebody wants to know. */
+    /** Pieces that have been moved, one bit each, while {@link #arrived} listens. */
     private final AtomicLong finished = new AtomicLong();
 
-    HostTransfer(PieceIo io) {
-        this.io = io;
+    /** @param worker a thread that may work on the request beside the caller; null if there is none */
+    HostTransfer(TransferRequest request, @Nullable Thread worker) {
+        super(request);
+        this.worker = worker;
     }
 
     /**
-     * Sets what to move.
-     *
-     * @param helper a thread that will work on the request beside the caller; a segment confined to the caller is not open to
-     *        it, but then the caller, who waits, is the only one that could close the arena
+     * Takes the request's memory. A segment confined to the caller is not open to workers; but then the caller, who waits, is the
+     * only thread that could close its arena, so its address serves.
      */
-    void target(MemoryRange memory, long offset, boolean writes, Thread helper) {
-        write = writes;
-        address = memory.address() + offset;
-        segmentOffset = offset;
+    void target() {
+        MemoryRange memory = request().memory();
         segment = null;
         if (memory.owner().isEmpty() && memory.segment().isPresent()) {
             MemorySegment known = memory.segment().get();
-            segment = known.isAccessibleBy(helper) ? known : null;
+            segment = known.isAccessibleBy(worker == null ? Thread.currentThread() : worker) ? known : null;
         }
     }
 
     /**
-     * Of the next request somebody wants to know, as far as its first 64 pieces go, how much is there.
+     * Reports the contiguous prefix of the next request that has been read, up to 64 pieces.
      *
      * @param listener told bytes from the first on, by the threads at work and in any order
      */
@@ -60,24 +55,25 @@ final class HostTransfer extends Transfer {
     }
 
     @Override
-    void run(Lane lane) {
-        long piece = claim(lane);
+    void run(ThreadContext thread) {
+        long address = request().address();
+        long piece = claim(thread);
         while (piece >= 0) {
             long start = plan().pieceStart(piece);
             long end = plan().pieceEnd(piece);
             long at = start - plan().offset();
             try {
-                long moved = io.move(
-                        pair(), plan(), start, end, address + at, segment, segmentOffset + at, lane.outcome(), write);
+                long moved = thread.io().move(
+                        pair(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
                 if (moved < end - start) {
-                    stop(piece, moved, lane.outcome().errno(), null);
+                    stop(piece, moved, thread.io().errno(), null);
                 } else if (arrived != null && piece < Long.SIZE) {
                     finish(piece, arrived);
                 }
             } catch (RuntimeException e) {
                 stop(piece, 0, 0, e);
             }
-            piece = claim(lane);
+            piece = claim(thread);
         }
     }
 
@@ -97,6 +93,6 @@ final class HostTransfer extends Transfer {
 
     @Override
     String systemCall() {
-        return write ? "pwrite" : "pread";
+        return request().isWrite() ? "pwrite" : "pread";
     }
 }

@@ -1,70 +1,32 @@
 package io.gds4j.compat;
 
-import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.posix.Posix;
-import java.util.ArrayList;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one thread at work needs for itself, kept from request to request: where an errno comes back, the request it may begin,
- * and a ring for each CUDA context it has met. Used by one thread at a time.
+ * What serves one request at a time: the transfers that it may become, the offer that brings it workers, and the context of the
+ * thread that waits for it. Kept from request to request, so that a request allocates nothing. Used by one thread at a time.
  */
 final class Lane {
-    private final PieceIo.Outcome outcome = new PieceIo.Outcome();
-    private final boolean heedsInterrupts;
-    private final BouncePool pool;
-    private final PreciseSleep sleep;
-    private final @Nullable CudaContexts contexts;
-    private final @Nullable GpuContextCache contextCache;
-    private final List<GpuRing> rings = new ArrayList<>();
+    private final ThreadContext thread;
+    private final TransferRequest request = new TransferRequest();
     private final HostTransfer hostTransfer;
-    private final DeviceRead deviceRead;
-    private final DeviceWrite deviceWrite;
-    private final DeviceReadGroup deviceReadGroup;
-    private final RingTransfers ringTransfers;
-    private @Nullable Crew crew;
+    private final DeviceRead deviceRead = new DeviceRead(request);
+    private final DeviceWrite deviceWrite = new DeviceWrite(request);
+    private final Crew.Offer offer = new Crew.Offer();
 
-    /**
-     * A lane without rings yet.
-     *
-     * @param heedsInterrupts for lanes that callers borrow: their thread's interrupt ends the request
-     */
-    Lane(
-            boolean heedsInterrupts,
-            Posix posix,
-            PieceIo io,
-            BouncePool pool,
-            @Nullable CudaContexts contexts,
-            RingTransfers ringTransfers) {
-        this.heedsInterrupts = heedsInterrupts;
-        this.pool = pool;
-        this.sleep = new PreciseSleep(posix);
-        this.contexts = contexts;
-        this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
-        this.hostTransfer = new HostTransfer(io);
-        this.deviceRead = new DeviceRead(io);
-        this.deviceWrite = new DeviceWrite(io);
-        this.deviceReadGroup = new DeviceReadGroup(io);
-        this.ringTransfers = ringTransfers;
+    /** @param worker a thread that may work on requests beside the caller; null if there is none */
+    Lane(ThreadContext thread, @Nullable Thread worker) {
+        this.thread = thread;
+        this.hostTransfer = new HostTransfer(request, worker);
     }
 
-    /** The lane is a worker's of this crew. */
-    void belongTo(Crew workers) {
-        crew = workers;
+    /** The request that the transfers serve. */
+    TransferRequest request() {
+        return request;
     }
 
-    /** True for a worker that is one of several here while another request has none. */
-    boolean shouldLeave(Transfer transfer) {
-        return crew != null && crew.hasStarving() && transfer.runners() > 1;
-    }
-
-    PieceIo.Outcome outcome() {
-        return outcome;
-    }
-
-    boolean heedsInterrupts() {
-        return heedsInterrupts;
+    ThreadContext thread() {
+        return thread;
     }
 
     HostTransfer hostTransfer() {
@@ -79,50 +41,12 @@ final class Lane {
         return deviceWrite;
     }
 
-    DeviceReadGroup deviceReadGroup() {
-        return deviceReadGroup;
+    /** Brings workers to the transfer that this thread waits for. */
+    Crew.Offer offer() {
+        return offer;
     }
 
-    RingTransfers ringTransfers() {
-        return ringTransfers;
-    }
-
-    /** Finds contexts of GPU memory; null where there is no CUDA driver. */
-    @Nullable
-    GpuContextCache contextCache() {
-        return contextCache;
-    }
-
-    /** The ring of a context, made when it is first met. */
-    GpuRing ring(@Nullable GpuContext context) {
-        if (context == null || contexts == null) {
-            throw new IllegalStateException("no CUDA context");
-        }
-        for (int i = 0; i < rings.size(); i++) {
-            if (rings.get(i).context().equals(context)) {
-                return rings.get(i);
-            }
-        }
-        GpuRing ring = new GpuRing(contexts, pool, context, sleep);
-        rings.add(ring);
-        return ring;
-    }
-
-    /** Makes now what copies in a context need, at a time when that waits for nobody. */
-    void prepare(long context, BouncePool waiting) {
-        if (contextCache != null) {
-            GpuRing ring = ring(contextCache.of(context));
-            if (!ring.isPrepared()) {
-                waiting.waits().awaitFew();
-                ring.prepareAhead();
-            }
-        }
-    }
-
-    /** Frees streams, events and rings. */
     void close() {
-        ringTransfers.close();
-        rings.forEach(GpuRing::close);
-        rings.clear();
+        thread.close();
     }
 }

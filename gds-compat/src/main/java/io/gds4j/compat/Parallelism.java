@@ -27,6 +27,18 @@ record Parallelism(int workers, int perRequest, long minimumBytes, int processor
     private static final int BUSY_THREADS = 8;
 
     private static final long KIB = 1024;
+    private static final long MIN_PIECE_SIZE = 512 * KIB;
+
+    /** Piece size of a thread that works alone because all others are busy: each piece takes a lock of the GPU's driver. */
+    private static final long ALONE_PIECE_SIZE = 4096 * KIB;
+
+    /**
+     * With fewer threads a second one takes half of the work at best. Reads from memory below {@link #WORTH_A_SECOND} then cost
+     * more than they gain: one thread copies 1 MiB in 40 microseconds, and waking another takes 20.
+     */
+    private static final int ENOUGH_THREADS = 4;
+
+    private static final long WORTH_A_SECOND = 4096 * KIB;
 
     static Parallelism of(CuFileConfig config, int processors) {
         long workers = isChosen(config, CuFileKeys.MAX_IO_THREADS)
@@ -71,6 +83,44 @@ record Parallelism(int workers, int perRequest, long minimumBytes, int processor
     int share(int requests, int gpus) {
         int alone = share(requests);
         return gpus < 2 ? alone : Math.min(alone, Math.clamp(processors / gpus, 1, MOST_BESIDE_OTHER_GPUS));
+    }
+
+    /**
+     * True if the request is worth several threads, as far as its size tells.
+     *
+     * @param largest bytes of a piece at most, a power of two
+     */
+    boolean mayShare(long size, long largest) {
+        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= minimumBytes && workers > 0;
+    }
+
+    /** True if one thread serves a request of host memory best on this machine, wherever its bytes are. */
+    boolean isSmall(long size) {
+        return size < WORTH_A_SECOND && perRequest < ENOUGH_THREADS;
+    }
+
+    /**
+     * Threads that a request served from memory gains from: the time that waking them takes grows with their number, and the
+     * share of each shrinks with it, so that the best number grows with the square root of the size: 2 for 1 MiB, 8 for 16 MiB,
+     * 12 from 36 MiB on.
+     */
+    static int worthwhile(long size) {
+        return Math.max(2, 2 * (int) Math.sqrt(size / (KIB * KIB)));
+    }
+
+    /**
+     * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
+     * pays. A single thread, too, profits from pieces: one is copied while the next is read.
+     *
+     * @param each pieces for each thread of a request that all begin at once; more of them end at the same time
+     * @param largest what a slab holds, a power of two
+     */
+    long pieceSize(long size, int threads, int each, long largest) {
+        if (!mayShare(size, largest)) {
+            return largest;
+        }
+        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / ((long) each * threads)));
+        return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
     }
 
     /** True if a request of this size is worth several threads. */

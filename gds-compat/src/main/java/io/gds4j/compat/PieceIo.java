@@ -1,5 +1,7 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.RequestPlan.CacheTrace;
+import io.gds4j.compat.RequestPlan.CacheUse;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -10,12 +12,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
- * buffered one, again and again until all is moved, the file ends or the kernel refuses.
+ * buffered one, again and again until all is moved, the file ends or the kernel refuses. Used by one thread at a time.
  */
 final class PieceIo {
     private final Posix posix;
     private final PathCounters counters;
     private final Residency residency;
+    private int errno;
 
     PieceIo(Posix posix, PathCounters counters) {
         this.posix = posix;
@@ -23,9 +26,14 @@ final class PieceIo {
         this.residency = new Residency(posix);
     }
 
+    /** Why the last piece moved less than asked; 0 at the end of the file. */
+    int errno() {
+        return errno;
+    }
+
     /** {@link #move} for a slab. */
-    long move(FilePair pair, RequestPlan plan, long start, long end, long address, Outcome outcome, boolean write) {
-        return move(pair, plan, start, end, address, null, 0, outcome, write);
+    long move(FilePair pair, RequestPlan plan, long start, long end, long address) {
+        return move(pair, plan, start, end, address, null, 0);
     }
 
     /**
@@ -34,7 +42,7 @@ final class PieceIo {
      * @param address host memory of {@code start}
      * @param segment the segment to go through instead, or null
      * @param segmentOffset where in the segment {@code start} is
-     * @return bytes moved; less at the end of the file, or because of the errno that {@code outcome} then has
+     * @return bytes moved; less at the end of the file, or because of {@link #errno}
      */
     long move(
             FilePair pair,
@@ -43,17 +51,17 @@ final class PieceIo {
             long end,
             long address,
             @Nullable MemorySegment segment,
-            long segmentOffset,
-            Outcome outcome,
-            boolean write) {
-        outcome.clear();
+            long segmentOffset) {
+        errno = 0;
+        boolean write = plan.isWrite();
+        boolean asks = plan.cacheUse() == CacheUse.ASKED;
         boolean tryDirect = plan.hasDirect();
         long position = start;
         while (position < end) {
             boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
-            boolean hot = plan.isTakenFromCache();
+            boolean hot = plan.cacheUse() == CacheUse.HIT;
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
-            if (direct && plan.asksResidency() && pair.tellsResidency()) {
+            if (direct && asks && pair.tellsResidency()) {
                 long run = residency.run(pair, position, count);
                 if (run == 0) {
                     pair.refuseResidency();
@@ -65,7 +73,7 @@ final class PieceIo {
             }
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             long at = position - start;
-            if (direct && plan.asksResidency() && segment == null && pair.triesCache(position)) {
+            if (direct && asks && segment == null && pair.triesCache(position)) {
                 long found = withoutWaiting(pair, address + at, count, position);
                 position += found;
                 tryDirect = (position & (pair.traits().alignment() - 1)) == 0;
@@ -74,17 +82,21 @@ final class PieceIo {
                 }
             }
             int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
-            if (!direct && plan.readsAhead()) {
+            if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
                 // A read alone has the disk fetch a window at a time, and waits for each.
                 posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
             }
             long moved;
-            if (!direct && !hot && plan.leavesCacheAlone()) {
+            if (!direct && !hot && plan.cacheTrace() != CacheTrace.KEPT) {
                 moved = passing(pair, address + at, segment, segmentOffset + at, count, position);
             } else if (segment == null) {
-                moved = once(fd, address + at, count, position, write);
+                moved = write
+                        ? posix.pwrite(fd, address + at, count, position)
+                        : posix.pread(fd, address + at, count, position);
             } else {
-                moved = once(fd, segment, segmentOffset + at, count, position, write);
+                moved = write
+                        ? posix.pwrite(fd, segment, segmentOffset + at, count, position)
+                        : posix.pread(fd, segment, segmentOffset + at, count, position);
             }
             if (moved > 0) {
                 counters.add(path(pair, direct, hot), moved);
@@ -92,13 +104,13 @@ final class PieceIo {
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
             } else if (moved == 0) {
-                outcome.fail(write ? Errno.EIO : 0);
+                errno = write ? Errno.EIO : 0;
                 break;
             } else if (moved == -Errno.EINVAL && direct) {
                 pair.refuseDirect();
                 counters.retry();
             } else if (moved != -Errno.EINTR) {
-                outcome.fail((int) -moved);
+                errno = (int) -moved;
                 break;
             } else {
                 counters.retry();
@@ -140,30 +152,5 @@ final class PieceIo {
             return IoPath.COMPAT_DIRECT;
         }
         return hot ? IoPath.COMPAT_CACHED : pair.bufferedPath();
-    }
-
-    private long once(int fd, long address, long count, long position, boolean write) {
-        return write ? posix.pwrite(fd, address, count, position) : posix.pread(fd, address, count, position);
-    }
-
-    private long once(int fd, MemorySegment segment, long at, long count, long position, boolean write) {
-        return write ? posix.pwrite(fd, segment, at, count, position) : posix.pread(fd, segment, at, count, position);
-    }
-
-    /** Where a piece's errno comes back; one per thread at work. */
-    static final class Outcome {
-        private int errno;
-
-        void clear() {
-            errno = 0;
-        }
-
-        void fail(int value) {
-            errno = value;
-        }
-
-        int errno() {
-            return errno;
-        }
     }
 }

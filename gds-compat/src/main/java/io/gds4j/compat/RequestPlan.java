@@ -5,18 +5,39 @@ package io.gds4j.compat;
  * the page cache. Pure arithmetic; set anew for each request, so that a request allocates nothing.
  */
 final class RequestPlan {
+    private static final long PAGE = 4096;
+
     private long offset;
     private long size;
     private long pieceSize = 1;
     private long directFrom;
     private long directTo;
-    private boolean asksResidency;
-    private boolean cached;
-    private boolean leavesCacheAlone;
-    private boolean wasCold;
+    private boolean write;
+    private CacheUse use = CacheUse.UNKNOWN;
+    private CacheTrace trace = CacheTrace.KEPT;
     private boolean fromBothEnds;
     private boolean keepsThreads;
-    private boolean readsAhead;
+
+    /** What is known of the page cache when a piece is read. */
+    enum CacheUse {
+        UNKNOWN,
+        /** Each piece asks: what is in the page cache is taken from there, even where the plan says direct. */
+        ASKED,
+        /** The plan would say direct, but everything is in the page cache. */
+        HIT,
+        /** Parts are missing: the disk is told of a whole piece before the piece is read through the page cache. */
+        READ_AHEAD
+    }
+
+    /** What a read leaves in the page cache. */
+    enum CacheTrace {
+        /** As the kernel likes. */
+        KEPT,
+        /** Bytes that were not there before do not stay. */
+        SPARED,
+        /** As {@link #SPARED}; nothing of the request was there when it began, so that all of it may be dropped at the end. */
+        DROPPED
+    }
 
     /**
      * Everything through the page cache.
@@ -31,13 +52,11 @@ final class RequestPlan {
         this.pieceSize = pieceSize;
         this.directFrom = offset;
         this.directTo = offset;
-        this.asksResidency = false;
-        this.cached = false;
-        this.leavesCacheAlone = false;
-        this.wasCold = false;
+        this.write = false;
+        this.use = CacheUse.UNKNOWN;
+        this.trace = CacheTrace.KEPT;
         this.fromBothEnds = false;
         this.keepsThreads = false;
-        this.readsAhead = false;
         return this;
     }
 
@@ -59,27 +78,32 @@ final class RequestPlan {
         return this;
     }
 
-    /** What is in the page cache is taken from there, even where the plan says direct. */
-    RequestPlan preferCached() {
-        asksResidency = true;
+    /** The bytes go from memory to the file. */
+    RequestPlan write() {
+        write = true;
         return this;
     }
 
-    /** The plan would say direct, but everything is in the page cache. */
-    RequestPlan takenFromCache() {
-        cached = true;
+    boolean isWrite() {
+        return write;
+    }
+
+    RequestPlan cache(CacheUse known) {
+        use = known;
         return this;
     }
 
-    /**
-     * What goes through the page cache does not stay there.
-     *
-     * @param cold nothing of the request was there when it began, so that all of it may be dropped
-     */
-    RequestPlan leaveCacheAlone(boolean cold) {
-        leavesCacheAlone = true;
-        wasCold = cold;
+    CacheUse cacheUse() {
+        return use;
+    }
+
+    RequestPlan leave(CacheTrace left) {
+        trace = left;
         return this;
+    }
+
+    CacheTrace cacheTrace() {
+        return trace;
     }
 
     /** More threads than it begins with would only wait for each other. */
@@ -100,32 +124,6 @@ final class RequestPlan {
 
     boolean isTakenFromBothEnds() {
         return fromBothEnds;
-    }
-
-    /** The disk is told of a whole piece before the piece is read through the page cache. */
-    RequestPlan readAhead() {
-        readsAhead = true;
-        return this;
-    }
-
-    boolean readsAhead() {
-        return readsAhead;
-    }
-
-    boolean wasCold() {
-        return wasCold;
-    }
-
-    boolean leavesCacheAlone() {
-        return leavesCacheAlone;
-    }
-
-    boolean isTakenFromCache() {
-        return cached;
-    }
-
-    boolean asksResidency() {
-        return asksResidency;
     }
 
     static long roundDown(long value, long alignment) {
@@ -160,6 +158,11 @@ final class RequestPlan {
     /** End of what goes direct; equal to {@link #directFrom} when nothing does. */
     long directTo() {
         return directTo;
+    }
+
+    /** What a piece needs of a slab: itself and, where it begins inside a page, the bytes before it. */
+    long slabBytes() {
+        return Math.min(pieceSize, GpuRing.skew(offset) + size);
     }
 
     /** End of the request in the file. */

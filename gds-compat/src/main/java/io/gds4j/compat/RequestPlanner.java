@@ -1,8 +1,9 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.RequestPlan.CacheTrace;
+import io.gds4j.compat.RequestPlan.CacheUse;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
-import io.gds4j.memory.MemoryRange;
 import java.util.function.LongSupplier;
 
 /** Decides how a request is served: past the page cache or through it, in which pieces, by how many threads. */
@@ -38,7 +39,8 @@ final class RequestPlanner {
     private final IoPolicy policy;
     private final DriverLimits limits;
     private final long slabSize;
-    private final TransferEngine engine;
+    private final Parallelism parallelism;
+    private final Load load;
     private final Residency residency;
     private final LongSupplier availableMemory;
 
@@ -51,14 +53,16 @@ final class RequestPlanner {
             IoPolicy policy,
             DriverLimits limits,
             long slabSize,
-            TransferEngine engine,
+            Parallelism parallelism,
+            Load load,
             LongSupplier availableMemory) {
         this.posix = posix;
         this.policy = policy;
         this.availableMemory = availableMemory;
         this.limits = limits;
         this.slabSize = slabSize;
-        this.engine = engine;
+        this.parallelism = parallelism;
+        this.load = load;
         this.residency = new Residency(posix);
     }
 
@@ -72,49 +76,28 @@ final class RequestPlanner {
      *
      * @return how many threads it may have, its caller included
      */
-    int plan(
-            RequestPlan plan,
-            CompatFile file,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            boolean write) {
-        return plan(plan, file, memory, size, fileOffset, bufferOffset, write, size);
-    }
-
-    /**
-     * The same for a part of an operation.
-     *
-     * @param operation bytes of all parts: what threads are worth to it
-     */
-    int plan(
-            RequestPlan plan,
-            CompatFile file,
-            MemoryRange memory,
-            long size,
-            long fileOffset,
-            long bufferOffset,
-            boolean write,
-            long operation) {
+    int plan(RequestPlan plan, TransferRequest request) {
+        CompatFile file = request.file();
         FilePair pair = file.pair();
-        boolean direct = file.isDirect() && mayDirect(pair, memory, fileOffset, bufferOffset);
+        boolean write = request.isWrite();
+        long size = request.size();
+        long offset = request.fileOffset();
+        boolean direct = file.isDirect() && mayDirect(pair, request);
         long alignment = pair.traits().alignment();
         if (direct && write && pair.traits().network()) {
             // A network file system must not see one page direct and buffered.
-            direct = ((fileOffset | size) & (alignment - 1)) == 0;
+            direct = ((offset | size) & (alignment - 1)) == 0;
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
-        boolean asks = chooses && (direct || file.leavesCacheAlone() || !engine.isSmallHere(memory, size));
-        boolean seemsCached = asks && isCached(pair, fileOffset, size, exactly);
+        boolean asks = chooses && (direct || file.leavesCacheAlone() || !isSmall(request));
+        boolean seemsCached = asks && isCached(pair, offset, size, exactly);
         boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
-        boolean past =
-                (write || !cached) && (direct || spares && mayDirect(pair, memory, fileOffset, bufferOffset));
+        boolean past = (write || !cached) && (direct || spares && mayDirect(pair, request));
         long largest = largestPiece();
-        boolean staged = memory.kind().isCuda();
-        int threads = engine.threads(memory, size, operation, largest, cached || seemsCached);
+        boolean staged = request.memory().kind().isCuda();
+        int threads = threads(request, largest, cached || seemsCached);
         boolean takesTurns = write && !past;
         if (takesTurns) {
             threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);
@@ -122,34 +105,53 @@ final class RequestPlanner {
         boolean whole = !staged && (threads == 1 || past && !seemsCached);
         long pieceSize = whole
                 ? unstagedPiece(cached && !past)
-                : engine.pieceSize(
+                : parallelism.pieceSize(
                         size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES,
                         staged && write && past ? Math.min(STAGED_WRITE, largest) : largest);
         if (past) {
             long limit = write ? Long.MAX_VALUE : RequestPlan.roundDown(Math.max(0, pair.size()), alignment);
-            plan.direct(fileOffset, size, pieceSize, alignment, limit);
+            plan.direct(offset, size, pieceSize, alignment, limit);
         } else {
-            plan.buffered(fileOffset, size, pieceSize);
+            plan.buffered(offset, size, pieceSize);
+        }
+        if (write) {
+            plan.write();
         }
         if (takesTurns) {
             plan.keepThreads();
         }
         if (past && chooses) {
-            plan.preferCached();
-            if (!seemsCached && !exactly && residency.isOnlyTheBeginningCached(pair, fileOffset, size)) {
+            plan.cache(CacheUse.ASKED);
+            if (!seemsCached && !exactly && residency.isOnlyTheBeginningCached(pair, offset, size)) {
                 plan.takeFromBothEnds();
             }
-        }
-        if (direct && !past) {
-            plan.takenFromCache();
-        }
-        if (asks && !past && !spares && !seemsCached && size > ASKED_WHOLE && pair.tellsResidency()) {
-            plan.readAhead();
+        } else if (direct && !past) {
+            plan.cache(CacheUse.HIT);
+        } else if (asks && !spares && !seemsCached && size > ASKED_WHOLE && pair.tellsResidency()) {
+            plan.cache(CacheUse.READ_AHEAD);
         }
         if (spares) {
-            plan.leaveCacheAlone(!past && residency.isWhollyCold(pair, fileOffset, size));
+            boolean cold = !past && residency.isWhollyCold(pair, offset, size);
+            plan.leave(cold ? CacheTrace.DROPPED : CacheTrace.SPARED);
         }
         return threads;
+    }
+
+    /** Threads that a request may have, as far as the load allows: those served from memory keep processors busy. */
+    private int threads(TransferRequest request, long largest, boolean fromMemory) {
+        if (!parallelism.mayShare(request.size(), largest) || isSmall(request)) {
+            return 1;
+        }
+        if (!fromMemory) {
+            return parallelism.perRequest();
+        }
+        return Math.min(
+                parallelism.share(load.requests(request.memory()), load.gpus()),
+                Parallelism.worthwhile(request.total()));
+    }
+
+    private boolean isSmall(TransferRequest request) {
+        return parallelism.isSmall(request.size()) && request.memory().kind().isHost();
     }
 
     /**
@@ -173,8 +175,8 @@ final class RequestPlanner {
     }
 
     /**
-     * @param exactly every byte counts, because nobody looks again before the others go through the page cache; else it only
-     *        tells how many threads serve best, and some parts stand for all: a look at 4 GiB in small folios takes 25 ms
+     * @param exactly every byte counts, because no piece asks again before the others go through the page cache; else the answer
+     *        only tells how many threads serve best, and some parts stand for all: asking for 4 GiB in small folios takes 25 ms
      */
     private boolean isCached(FilePair pair, long offset, long size, boolean exactly) {
         if (size <= ASKED_WHOLE || !pair.tellsResidency()) {
@@ -183,14 +185,14 @@ final class RequestPlanner {
         return exactly ? residency.isWhollyCached(pair, offset, size) : residency.seemsCached(pair, offset, size);
     }
 
-    /** Larger than half of what the machine could still hold: it would evict what others have in the page cache. */
+    /** Larger than half of what the machine could still hold: it would evict other pages from the page cache. */
     private boolean floods(long size) {
         return size >= MAY_FLOOD && size > availableMemory.getAsLong() / 2;
     }
 
     /** Drops what a read has left in the page cache and should not have. */
     void tidy(RequestPlan plan, FilePair pair) {
-        if (plan.wasCold() && !pair.dropsBehind()) {
+        if (plan.cacheTrace() == CacheTrace.DROPPED && !pair.dropsBehind()) {
             posix.fadvise(
                     pair.bufferedDescriptor(), plan.offset(), plan.size(), PosixConstants.POSIX_FADV_DONTNEED);
         }
@@ -198,15 +200,15 @@ final class RequestPlanner {
 
     /** True if a plan prefers the page cache and everything is there. */
     boolean isCached(RequestPlan plan, FilePair pair) {
-        return plan.asksResidency()
+        return plan.cacheUse() == CacheUse.ASKED
                 && pair.tellsResidency()
                 && residency.isWhollyCached(pair, plan.offset(), plan.size());
     }
 
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
-    private static boolean mayDirect(FilePair pair, MemoryRange memory, long fileOffset, long bufferOffset) {
-        long difference = memory.address() + bufferOffset - fileOffset;
+    private static boolean mayDirect(FilePair pair, TransferRequest request) {
+        long difference = request.address() - request.fileOffset();
         return pair.directWorks()
-                && (memory.kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0);
+                && (request.memory().kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0);
     }
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,32 +36,40 @@ final class RequestRunners {
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
+    private final Function<Lane, EntryRunner> makeRunner;
     private final ThreadFactory factory;
     private final int most;
     private final int perRunner;
     private int idle;
     private boolean stopping;
 
-    RequestRunners(TransferEngine engine) {
-        this(engine, MOST, REQUESTS_PER_RUNNER);
+    RequestRunners(TransferEngine engine, Function<Lane, EntryRunner> makeRunner) {
+        this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
-    static RequestRunners withRings(TransferEngine engine) {
-        return new RequestRunners(engine, MOST, MOST_AT_ONCE);
+    static RequestRunners withRings(TransferEngine engine, Function<Lane, EntryRunner> makeRunner) {
+        return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
     }
 
-    RequestRunners(TransferEngine engine, int most, int perRunner) {
-        this(engine, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+    RequestRunners(TransferEngine engine, Function<Lane, EntryRunner> makeRunner, int most, int perRunner) {
+        this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
 
     /**
+     * @param makeRunner makes what a thread of this pool works with
      * @param most threads
      * @param perRunner small entries for which one more thread pays
      * @param factory makes the threads
      */
-    RequestRunners(TransferEngine engine, int most, int perRunner, ThreadFactory factory) {
+    RequestRunners(
+            TransferEngine engine,
+            Function<Lane, EntryRunner> makeRunner,
+            int most,
+            int perRunner,
+            ThreadFactory factory) {
         this.engine = engine;
+        this.makeRunner = makeRunner;
         this.factory = factory;
         this.most = most;
         this.perRunner = perRunner;
@@ -117,10 +126,10 @@ final class RequestRunners {
     private void serve() {
         try {
             Lane lane = engine.borrowUnattendedLane();
-            try {
+            try (EntryRunner runner = makeRunner.apply(lane)) {
                 Submission submission = take();
                 while (submission != null) {
-                    submission.runSome(lane, atOnce(submission));
+                    submission.runSome(runner, atOnce(submission));
                     submission = take();
                 }
             } finally {

@@ -10,19 +10,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes past the page cache straight into or from host memory, many at a time by one thread. The fast way alone:
- * whatever does not go well here is left undone, so that it is done again by itself and has an error of its own.
- *
- * <p>
- * Belongs to a {@link Lane}, used by one thread at a time.
+ * Reads and writes past the page cache straight into or from host memory through io_uring, many at a time by one thread. Entries
+ * that fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
  */
 final class RingTransfers {
-    private static final String READ = "cuFileRead";
-    private static final String WRITE = "cuFileWrite";
     private static final long LARGEST = 1 << 20;
 
+    private final RequestExecutor executor;
+    private final RequestPlanner planner;
     private final IoUringUse use;
     private final PathCounters counters;
+    private final TransferRequest request = new TransferRequest();
     private final RequestPlan plan = new RequestPlan();
     private final List<Held> held = new ArrayList<>();
     private @Nullable IoUring ring;
@@ -31,7 +29,9 @@ final class RingTransfers {
     private record Held(FilePair pair, RangeLocks.Hold hold) {
     }
 
-    RingTransfers(IoUringUse use, PathCounters counters) {
+    RingTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
+        this.executor = executor;
+        this.planner = executor.planner();
         this.use = use;
         this.counters = counters;
     }
@@ -41,14 +41,14 @@ final class RingTransfers {
      *
      * @param results for each entry {@link DeviceReadGroup#UNDONE}, replaced by the bytes it moved
      */
-    void move(CompatSession session, List<BatchRequest> entries, long[] results) {
+    void move(List<BatchRequest> entries, long[] results) {
         IoUring open = ring();
         if (open == null) {
             return;
         }
         int prepared = 0;
         for (int i = 0; i < results.length; i++) {
-            if (results[i] == DeviceReadGroup.UNDONE && prepare(session, open, entries.get(i), i)) {
+            if (results[i] == EntryRunner.UNDONE && prepare(open, entries.get(i), i)) {
                 prepared++;
             }
             if (prepared == open.capacity() || i == results.length - 1 && prepared > 0) {
@@ -62,7 +62,7 @@ final class RingTransfers {
         }
     }
 
-    /** The lane's ring, or null where threads serve. */
+    /** The thread's io_uring, or null where io_uring does not serve. */
     @Nullable
     IoUring ring() {
         IoUring open = ring;
@@ -73,19 +73,15 @@ final class RingTransfers {
         return open;
     }
 
-    private boolean prepare(CompatSession session, IoUring open, BatchRequest entry, int index) {
+    private boolean prepare(IoUring open, BatchRequest entry, int index) {
         long size = entry.size();
         if (size < 1 || size > LARGEST || !entry.memory().kind().isHost() || !open.works()) {
             return false;
         }
         boolean write = entry.write();
-        String function = write ? WRITE : READ;
         try {
-            CompatFile file = CompatFile.own(session, entry.file(), function);
-            RequestArguments.check(
-                    function, file, entry.memory(), size, entry.fileOffset(), entry.bufferOffset(), write);
-            RequestPlanner planner = session.planner();
-            planner.plan(plan, file, entry.memory(), size, entry.fileOffset(), entry.bufferOffset(), write);
+            CompatFile file = executor.check(entry, Operation.of(write).function());
+            planner.plan(plan, request.set(file, entry));
             boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
             if (!past || planner.isCached(plan, file.pair())) {
                 return false;
@@ -104,6 +100,8 @@ final class RingTransfers {
         } catch (CuFileException e) {
             // It fails by itself, and says why.
             return false;
+        } finally {
+            request.clear();
         }
     }
 
@@ -131,7 +129,7 @@ final class RingTransfers {
         }
     }
 
-    /** Counts bytes that a ring has moved. */
+    /** Counts bytes that io_uring has moved. */
     void count(long bytes) {
         counters.add(IoPath.COMPAT_DIRECT, bytes);
     }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * programs print INFO by default, and a library should be quiet. A failure that an exception reports is an ERROR in the file and
  * DEBUG for the logger.
  */
-final class SessionLog implements AutoCloseable {
+final class SessionLog implements RequestLog, AutoCloseable {
     static final String NAME = "io.gds4j.compat";
 
     private static final String FILE_NAME = "cufile.log";
@@ -28,22 +28,6 @@ final class SessionLog implements AutoCloseable {
 
     private final Severity level;
     private final @Nullable LogFile file;
-
-    /** cuFile's levels in ascending order; a log contains the lines of its level and of all higher ones. */
-    enum Severity {
-        TRACE(Level.TRACE),
-        DEBUG(Level.DEBUG),
-        INFO(Level.DEBUG),
-        WARN(Level.WARNING),
-        ERROR(Level.ERROR),
-        NOTICE(Level.INFO);
-
-        private final Level logged;
-
-        Severity(Level logged) {
-            this.logged = logged;
-        }
-    }
 
     private SessionLog(Severity level, @Nullable LogFile file) {
         this.level = level;
@@ -69,15 +53,16 @@ final class SessionLog implements AutoCloseable {
         }
     }
 
-    boolean isOn(Severity severity) {
+    @Override
+    public boolean isOn(Severity severity) {
         return severity.compareTo(level) >= 0;
     }
 
-    /** Logs a line; format and arguments are those of {@link String#formatted}. */
-    void log(Severity severity, String format, @Nullable Object... arguments) {
+    @Override
+    public void log(Severity severity, String format, @Nullable Object... arguments) {
         if (isOn(severity)) {
             String message = format.formatted(arguments);
-            System.getLogger(NAME).log(severity.logged, message);
+            System.getLogger(NAME).log(severity.level(), message);
             write(severity, message);
         }
     }
@@ -99,14 +84,14 @@ final class SessionLog implements AutoCloseable {
         System.getLogger(NAME).log(Level.WARNING, message);
     }
 
-    /** Logs an internal failure, of which the program gets only an error code. */
-    void error(String message, Throwable cause) {
+    @Override
+    public void error(String message, Throwable cause) {
         System.getLogger(NAME).log(Level.ERROR, message, cause);
         write(Severity.ERROR, message + ": " + cause);
     }
 
-    /** Logs a failure that an exception reports to the caller. */
-    void failed(CuFileException failure) {
+    @Override
+    public void failed(CuFileException failure) {
         if (isOn(Severity.DEBUG)) {
             System.getLogger(NAME).log(Level.DEBUG, failure.getMessage());
         }

@@ -1,6 +1,6 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.SessionLog.Severity;
+import io.gds4j.compat.RequestLog.Severity;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.stream.RegisteredStreams;
 import io.gds4j.ffi.stream.StreamLanes;
@@ -12,21 +12,27 @@ import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
 import java.util.function.LongConsumer;
 
-/** The registered streams of a driver session: their order is kept elsewhere, what they ask for is moved by the engine. */
+/** The registered streams of a driver session. Adapts the engine to {@link RegisteredStreams}, which keeps their order. */
 final class StreamDesk {
-    private final CompatSession session;
+    private final RequestExecutor executor;
+    private final RegisteredFiles files;
+    private final RequestLog log;
     private final RegisteredStreams<Lane> streams;
 
     /**
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
      */
     StreamDesk(
-            CompatSession session,
+            RequestExecutor executor,
+            RegisteredFiles files,
+            RequestLog log,
             Optional<CudaContexts> contexts,
             TransferEngine engine,
             BouncePool pool,
             boolean parallel) {
-        this.session = session;
+        this.executor = executor;
+        this.files = files;
+        this.log = log;
         this.streams = new RegisteredStreams<>(contexts, new Lanes(engine, pool), parallel);
     }
 
@@ -52,7 +58,7 @@ final class StreamDesk {
             Lane lane = engine.borrowUnattendedLane();
             boolean prepared = false;
             try {
-                lane.prepare(context, pool);
+                lane.thread().prepare(context);
                 prepared = true;
                 return lane;
             } finally {
@@ -69,7 +75,8 @@ final class StreamDesk {
     }
 
     /** An operation of this session on one of its files. */
-    private record Transfer(CompatSession session, CompatFile file, String function) implements StreamTransfer<Lane> {
+    private record Transfer(RequestExecutor executor, RequestLog log, CompatFile file, Operation operation)
+            implements StreamTransfer<Lane> {
         @Override
         public void begin() {
             file.beginOperation();
@@ -77,7 +84,7 @@ final class StreamDesk {
 
         @Override
         public long move(Lane lane, BatchRequest request) {
-            return session.perform(lane, request, function);
+            return executor.execute(lane, operation, request);
         }
 
         /** Managed memory is moved by processors. */
@@ -88,12 +95,12 @@ final class StreamDesk {
 
         @Override
         public void check(BatchRequest request) {
-            session.check(request, function);
+            executor.check(request, operation.function());
         }
 
         @Override
-        public long movePart(Lane lane, BatchRequest part, long operation, LongConsumer arrived) {
-            return session.performPart(lane, part, function, operation, arrived);
+        public long movePart(Lane lane, BatchRequest part, long total, LongConsumer arrived) {
+            return executor.executePart(lane, operation, part, total, arrived);
         }
 
         @Override
@@ -103,13 +110,13 @@ final class StreamDesk {
 
         @Override
         public void log(String message, RuntimeException failure) {
-            session.log().error(message, failure);
+            log.error(message, failure);
         }
     }
 
     void register(long stream, int flags) {
         streams.register(stream, flags);
-        session.log().log(Severity.DEBUG, "%s stream=0x%x flags=0x%x", "cuFileStreamRegister", stream, flags);
+        log.log(Severity.DEBUG, "%s stream=0x%x flags=0x%x", "cuFileStreamRegister", stream, flags);
     }
 
     void deregister(long stream) {
@@ -118,10 +125,11 @@ final class StreamDesk {
 
     /** Queues an operation; a stream that is not registered is registered without flags. */
     void submit(StreamRequest request, boolean write) {
-        String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
+        Operation operation = Operation.ofStream(write);
+        String function = operation.function();
         streams.checkSupported(function, request);
-        CompatFile file = CompatFile.own(session, request.file(), function);
-        streams.submit(function, request, write, new Transfer(session, file, function));
+        CompatFile file = files.own(request.file(), function);
+        streams.submit(function, request, write, new Transfer(executor, log, file, operation));
     }
 
     long pending() {

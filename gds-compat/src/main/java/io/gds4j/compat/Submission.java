@@ -15,7 +15,6 @@ final class Submission {
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
-    private final EntryIo io;
     private final boolean small;
     private final boolean spread;
     private final long submitted = System.nanoTime();
@@ -26,10 +25,9 @@ final class Submission {
      *
      * @param waitsForDisk whether threads will sleep until a disk answers
      */
-    Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk, EntryIo io) {
+    Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
         this.batch = batch;
         this.entries = List.copyOf(entries);
-        this.io = io;
         this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
         this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
     }
@@ -44,15 +42,6 @@ final class Submission {
             count += follows ? 1 : 0;
         }
         return count;
-    }
-
-    /** Moves the bytes of entries that one thread has claimed. */
-    interface EntryIo {
-        /**
-         * @param submitted when the entries were submitted, by the clock of {@link System#nanoTime}
-         * @param events how each ended, added in the order of the entries
-         */
-        void run(Lane lane, List<BatchRequest> entries, long submitted, List<BatchEvent> events);
     }
 
     int size() {
@@ -81,7 +70,7 @@ final class Submission {
      *
      * @param most how many small entries to claim
      */
-    void runSome(Lane lane, int most) {
+    void runSome(EntryRunner runner, int most) {
         int from;
         int to;
         do {
@@ -96,9 +85,9 @@ final class Submission {
         } while (!next.compareAndSet(from, to));
         List<BatchEvent> events = new ArrayList<>(to - from);
         try {
-            io.run(lane, entries.subList(from, to), submitted, events);
+            runner.run(entries.subList(from, to), submitted, events);
         } finally {
-            // Each entry is reported, come what may: somebody waits for it.
+            // Each entry is reported, come what may: a caller waits for it.
             for (BatchRequest entry : entries.subList(from + events.size(), to)) {
                 events.add(new BatchEvent(entry.cookie(), BatchStatus.FAILED, -Errno.EIO));
             }

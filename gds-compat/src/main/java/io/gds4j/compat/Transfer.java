@@ -4,38 +4,26 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.PosixErrors;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request at work: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first one that
- * moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after the
- * other, so that a request allocates nothing.
+ * A request being served: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first piece
+ * that moved less than asked decides what was moved without a gap. Belongs to a {@link Lane} and serves its requests one after
+ * the other, so that a request allocates nothing.
  */
 abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private static final long NONE = Long.MAX_VALUE;
 
-    /** From here on a request lasts long enough for threads to come that are free later. */
+    /** From this size on, in bytes, a transfer lasts long enough for threads to join it that are free later. */
     private static final long LARGE = 64L << 20;
 
+    private final TransferRequest request;
     private final RequestPlan plan = new RequestPlan();
-    /** The turn of whoever claims next. */
+    /** The turn of the next claim. */
     private final AtomicLong next = new AtomicLong();
-    private final AtomicInteger runners = new AtomicInteger();
-
-    private final List<Crew.Worker> helpers = new ArrayList<>();
-
-    private boolean starving;
-    private @Nullable FilePair pair;
-    private @Nullable Thread owner;
-    private @Nullable Crew crew;
     private long pieces;
-    private int threads = 1;
 
     /** Pieces from this one on are not claimed any more. */
     private volatile long limit;
@@ -47,7 +35,7 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private boolean interrupted;
 
     /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
-    abstract void run(Lane lane);
+    abstract void run(ThreadContext thread);
 
     /** True if the bytes go through a GPU's driver. */
     abstract boolean usesGpu();
@@ -55,14 +43,12 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     /** The system call that moves bytes, for messages. */
     abstract String systemCall();
 
-    /**
-     * Begins a new request, whose plan is set.
-     *
-     * @param most threads that it may have, its caller included
-     */
-    final void begin(FilePair file, int most) {
-        pair = file;
-        threads = most;
+    Transfer(TransferRequest request) {
+        this.request = request;
+    }
+
+    /** Begins to serve the request, once the plan is set. */
+    final void begin() {
         pieces = plan.pieces();
         endPiece = NONE;
         endCause = null;
@@ -71,32 +57,17 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         limit = pieces;
     }
 
-    /** Lets go of what the request referred to. */
+    /** Lets go of what the transfer referred to. */
     void end() {
-        pair = null;
-        crew = null;
         endCause = null;
     }
 
-    /** Who may help. */
-    final void helpedBy(Crew workers) {
-        crew = workers;
-    }
-
-    final Crew crew() {
-        Crew workers = crew;
-        if (workers == null) {
-            throw new IllegalStateException("no workers");
-        }
-        return workers;
+    final TransferRequest request() {
+        return request;
     }
 
     final FilePair pair() {
-        FilePair file = pair;
-        if (file == null) {
-            throw new IllegalStateException("no request");
-        }
-        return file;
+        return request.file().pair();
     }
 
     final RequestPlan plan() {
@@ -113,11 +84,11 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     }
 
     /** The next piece to move, or -1 if there is none. */
-    final long claim(Lane lane) {
-        if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+    final long claim(ThreadContext thread) {
+        if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel();
         }
-        if (lane.shouldLeave(this)) {
+        if (thread.shouldLeave()) {
             return -1;
         }
         while (hasUnclaimed()) {
@@ -158,6 +129,14 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         limit = Math.min(limit, piece + 1);
     }
 
+    /** The thread can move nothing: the next unclaimed piece fails, if there is one. */
+    final void stopNext(ThreadContext thread, RuntimeException cause) {
+        long piece = claim(thread);
+        if (piece >= 0) {
+            stop(piece, 0, 0, cause);
+        }
+    }
+
     /** Ends the request after the pieces that are at work. */
     final synchronized void cancel() {
         long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
@@ -167,74 +146,13 @@ abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
         }
     }
 
-    /** The calling thread is the one that will wait for the workers. */
-    final void ownByCurrentThread() {
-        owner = Thread.currentThread();
-    }
-
     /** True if it lasts so long that workers may join it at any time. */
     final boolean isLarge() {
         return plan.size() >= LARGE;
     }
 
-    /** Threads that it may have, its caller included; once on offer the crew's, under its lock. */
-    final int threads() {
-        return threads;
-    }
-
-    final void setThreads(int most) {
-        threads = most;
-    }
-
-    /** True while there is something for one more worker to do and it may have one; the crew's, under its lock. */
-    final boolean wantsWorker() {
-        return hasUnclaimed() && runners.get() < threads - 1;
-    }
-
-    /** The workers it was given to; the crew's, under its lock. */
-    final List<Crew.Worker> helpers() {
-        return helpers;
-    }
-
-    /** True while it is on offer and no worker has come; the crew's, under its lock. */
-    final boolean isStarving() {
-        return starving;
-    }
-
-    final void setStarving(boolean value) {
-        starving = value;
-    }
-
-    /** Counts a worker in; under the crew's lock, while the request is on offer. */
-    final void enter() {
-        runners.incrementAndGet();
-    }
-
-    final void exit() {
-        Thread waiting = owner;
-        if (runners.decrementAndGet() == 0) {
-            LockSupport.unpark(waiting);
-        }
-    }
-
-    final int runners() {
-        return runners.get();
-    }
-
-    /** Waits for the workers inside; no more come, the request is no longer on offer. */
-    final void awaitRunners() {
-        boolean wasInterrupted = false;
-        while (runners.get() > 0) {
-            LockSupport.park(this);
-            wasInterrupted |= Thread.interrupted();
-        }
-        if (wasInterrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
     /**
-     * What came of it, once nobody is at work.
+     * The bytes moved, once no thread is at work.
      *
      * @throws CuFileException if a piece failed or the caller was interrupted
      */

@@ -14,20 +14,6 @@ import org.jspecify.annotations.Nullable;
  * engine costs nothing.
  */
 final class TransferEngine {
-    private static final long KIB = 1024;
-    private static final long MIN_PIECE_SIZE = 512 * KIB;
-
-    /** Of a thread that works alone because all others do so, too: each piece costs the GPU's driver a lock that all want. */
-    private static final long ALONE_PIECE_SIZE = 4096 * KIB;
-
-    /**
-     * Of fewer threads a second one takes half of the work at best, and reads from memory below the size then cost more than
-     * they gain: 1 MiB is 40 microseconds of one thread, and waking another takes 20.
-     */
-    private static final int ENOUGH_THREADS = 4;
-
-    private static final long WORTH_A_SECOND = 4096 * KIB;
-
     private final LaneRack lanes;
     private final LaneRack handOffLanes;
     private final Crews crews;
@@ -38,14 +24,15 @@ final class TransferEngine {
     /**
      * Starts the workers.
      *
-     * @param makeLane makes lanes; told whether their thread's interrupt ends a request
+     * @param makeContext makes a thread's context; told whether the thread's interrupt ends a request
      * @param moveNear has the calling thread run near a GPU
      */
-    TransferEngine(Parallelism parallelism, Function<Boolean, Lane> makeLane, IntConsumer moveNear) {
-        this.lanes = new LaneRack(() -> makeLane.apply(true));
-        this.handOffLanes = new LaneRack(() -> makeLane.apply(false));
+    TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
-        this.crews = new Crews(parallelism, () -> makeLane.apply(false), moveNear);
+        this.crews = new Crews(parallelism, () -> makeContext.apply(false), moveNear);
+        Thread worker = parallelism.workers() == 0 ? null : crews.first().anyThread();
+        this.lanes = new LaneRack(() -> new Lane(makeContext.apply(true), worker));
+        this.handOffLanes = new LaneRack(() -> new Lane(makeContext.apply(false), worker));
     }
 
     /**
@@ -54,79 +41,27 @@ final class TransferEngine {
      * @param largest bytes of a piece at most, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
-        if (mayShare(size, largest)) {
+        if (parallelism.mayShare(size, largest)) {
             crews.enter(crews.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
-        if (mayShare(size, largest)) {
+        if (parallelism.mayShare(size, largest)) {
             Crew crew = crews.of(memory);
             int others = crews.leave(crew);
-            crew.widen(parallelism.share(others, crews.atWork()));
+            crew.widen(parallelism.share(others, crews.gpus()));
         }
     }
 
-    /** The workers for requests of this memory. */
-    Crew crew(MemoryRange memory) {
-        return crews.of(memory);
+    /** How many threads requests may have. */
+    Parallelism parallelism() {
+        return parallelism;
     }
 
-    /** True if the request is worth several threads, as far as its size tells. */
-    boolean mayShare(long size, long largest) {
-        return size > Math.min(MIN_PIECE_SIZE, largest) && size >= parallelism.minimumBytes()
-                && parallelism.workers() > 0;
-    }
-
-    /**
-     * How many threads a request may have, its caller included.
-     *
-     * @param operation bytes of what the request is a part of
-     * @param fromMemory it keeps processors busy and waits for no disk
-     */
-    int threads(MemoryRange memory, long size, long operation, long largest, boolean fromMemory) {
-        if (!mayShare(size, largest) || isSmallHere(memory, size)) {
-            return 1;
-        }
-        if (!fromMemory) {
-            return parallelism.perRequest();
-        }
-        return Math.min(
-                parallelism.share(crews.of(memory).atWork().get(), crews.atWork()), worth(operation));
-    }
-
-    /** True if one thread serves the request best on this machine, wherever its bytes are. */
-    boolean isSmallHere(MemoryRange memory, long size) {
-        return size < WORTH_A_SECOND && memory.kind().isHost() && parallelism.perRequest() < ENOUGH_THREADS;
-    }
-
-    /**
-     * Threads that a request served from memory gains from: the time that waking them takes grows with their number, and what is
-     * left for each to do shrinks with it, so that the best number grows with the square root of the size: 2 for 1 MiB, 8 for
-     * 16 MiB, 12 from 36 MiB on.
-     */
-    private static int worth(long size) {
-        return Math.max(2, 2 * (int) Math.sqrt(size / (KIB * KIB)));
-    }
-
-    /**
-     * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
-     * pays. A single thread, too, profits from pieces: one is copied while the next is read.
-     *
-     * @param each pieces for each thread of a request that all begin at once; more of them end at the same time
-     * @param largest what a slab holds, a power of two
-     */
-    long pieceSize(long size, int threads, int each, long largest) {
-        if (!mayShare(size, largest)) {
-            return largest;
-        }
-        long share = Math.max(MIN_PIECE_SIZE, Long.highestOneBit(size / ((long) each * threads)));
-        return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
-    }
-
-    /** A thread that works on requests beside their callers, for questions about confinement. */
-    Thread helper() {
-        return parallelism.workers() == 0 ? Thread.currentThread() : crews.first().anyThread();
+    /** What the engine has to do now. */
+    Load load() {
+        return crews;
     }
 
     /** A lane for a request of the calling thread; to be given back. */
@@ -147,22 +82,30 @@ final class TransferEngine {
         handOffLanes.giveBack(lane);
     }
 
-    /** Moves all pieces; {@link Transfer#result} then tells what came of it. */
-    void execute(Transfer transfer, Lane lane) {
+    /**
+     * Moves all pieces; {@link Transfer#result} then tells the outcome.
+     *
+     * @param memory decides whose workers help
+     * @param threads that the transfer may have, the caller included
+     */
+    void execute(Lane lane, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
-            executeElsewhere(transfer);
+            executeElsewhere(transfer, memory, threads);
+        } else if (threads == 1 && !transfer.isLarge()
+                || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
+            transfer.run(lane.thread());
         } else {
-            executeHere(transfer, lane);
+            executeTogether(lane, transfer, crews.of(memory), threads);
         }
     }
 
     /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
-    private void executeElsewhere(Transfer transfer) {
+    private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
                     Lane lane = handOffLanes.borrow();
                     try {
-                        executeHere(transfer, lane);
+                        execute(lane, transfer, memory, threads);
                     } finally {
                         handOffLanes.giveBack(lane);
                     }
@@ -185,23 +128,16 @@ final class TransferEngine {
         }
     }
 
-    private void executeHere(Transfer transfer, Lane lane) {
-        boolean alone = transfer.threads() == 1 && !transfer.isLarge();
-        if (alone || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
-            transfer.run(lane);
-            return;
-        }
-        transfer.ownByCurrentThread();
-        if (lane.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+    private static void executeTogether(Lane lane, Transfer transfer, Crew crew, int threads) {
+        if (lane.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             // The workers must not be done before the caller looks.
             transfer.cancel();
         }
-        Crew crew = transfer.crew();
-        crew.offer(transfer);
+        crew.offer(lane.offer(), transfer, threads);
         try {
-            transfer.run(lane);
+            transfer.run(lane.thread());
         } finally {
-            crew.withdraw(transfer);
+            crew.withdraw(lane.offer());
         }
     }
 

@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.function.Function;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -92,22 +93,28 @@ public class BatchBenchmark {
         Optional<CudaContexts> contexts = memory.isCuda() ? cuda.cudaContexts() : Optional.empty();
         CuFileCounters statistics = new CuFileCounters(cuda);
         PathCounters counters = new PathCounters();
+        SessionLog log = SessionLog.open(config);
         session = new CompatSession(posix, contexts, config, new DriverLimits(config), counters, statistics);
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, session.log()))
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, System.err::println))
                         .orElse(BouncePool.Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
-        PieceIo io = new PieceIo(posix, counters);
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new Lane(
-                        heedsInterrupts, posix, io, pool, contexts.orElse(null),
-                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                heedsInterrupts -> new ThreadContext(
+                        heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 gpu -> {
                 });
-        desk = new BatchDesk(session, COUNT, new RequestRunners(engine, runners, perRunner), statistics);
+        Function<Lane, EntryRunner> makeRunner = lane -> {
+            RingTransfers none = new RingTransfers(session.executor(), new IoUringUse(posix, false), counters);
+            DeviceReadGroup deviceReads = new DeviceReadGroup(lane.thread(), session.executor(), none);
+            return new CompatEntryRunner(lane, session.executor(), deviceReads, none, statistics, log);
+        };
+        desk = new BatchDesk(
+                session.executor(), COUNT, new RequestRunners(engine, makeRunner, runners, perRunner), statistics,
+                log);
         batch = desk.setUp(COUNT);
-        file = session.register(
+        file = session.files().register(
                 new FileSource.Named(path, true, false, false, false, false, direct, false, false));
         allocator = new NativeMemoryAllocator(posix, cuda);
         allocation = allocator.allocate(memory, (long) COUNT * SIZE, memory.isCuda() ? 0 : MemoryRange.NO_DEVICE);

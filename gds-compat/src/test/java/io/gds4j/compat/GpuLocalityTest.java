@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.Test;
@@ -101,24 +102,22 @@ class GpuLocalityTest {
         Posix posix = FfmPosix.instance();
         PathCounters counters = new PathCounters();
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
-        PieceIo io = new PieceIo(posix, counters);
         TransferEngine engine = new TransferEngine(
                 Parallelism.of(config, 4),
-                heeds -> new Lane(
-                        heeds, posix, io, pool, null, new RingTransfers(new IoUringUse(posix, false), counters)),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> moved.add(Thread.currentThread().threadId() + " to " + gpu));
         try {
             MemoryRange host = MemoryRange.ofAddress(1 << 20, 1 << 20, MemoryKind.HOST);
-            workOn(engine, io, host);
+            workOn(engine, host);
             assertThat(moved).isEmpty();
             for (int round = 0; round < 2; round++) {
                 for (int gpu = 3; gpu < 5; gpu++) {
                     MemoryRange memory = MemoryRange.ofAddress(1 << 20, 1 << 20, MemoryKind.CUDA_DEVICE, gpu);
                     int before = moved.size();
                     while (round == 0 && moved.size() < before + 2) {
-                        workOn(engine, io, memory);
+                        workOn(engine, memory);
                     }
-                    workOn(engine, io, memory);
+                    workOn(engine, memory);
                 }
             }
             assertThat(moved).hasSize(4).doesNotHaveDuplicates();
@@ -129,15 +128,19 @@ class GpuLocalityTest {
     }
 
     /** A request of many pieces, each of which fails. */
-    private static void workOn(TransferEngine engine, PieceIo io, MemoryRange memory) {
-        HostTransfer transfer = new HostTransfer(io);
-        transfer.plan().buffered(0, 64 * 4096, 4096);
+    private static void workOn(TransferEngine engine, MemoryRange memory) {
+        Posix posix = FfmPosix.instance();
         FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, 4096, false, false, false);
-        transfer.begin(new FilePair(FfmPosix.instance(), key, traits, -1, 0, new RangeLocks(4096)), 3);
-        transfer.helpedBy(engine.crew(memory));
+        FilePair pair = new FilePair(posix, key, traits, -1, 0, new RangeLocks(4096));
+        CompatFile file =
+                new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), false, false, null);
+        TransferRequest request = new TransferRequest().set(file, memory, false, 64 * 4096, 0, 0);
+        HostTransfer transfer = new HostTransfer(request, null);
+        transfer.plan().buffered(0, 64 * 4096, 4096);
+        transfer.begin();
         Lane lane = engine.borrowLane();
-        engine.execute(transfer, lane);
+        engine.execute(lane, transfer, memory, 3);
         engine.giveBack(lane);
     }
 }

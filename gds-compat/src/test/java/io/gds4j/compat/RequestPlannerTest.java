@@ -24,7 +24,8 @@ class RequestPlannerTest {
 
     private static RequestPlanner planner(Posix posix, TransferEngine engine, long available) {
         return new RequestPlanner(
-                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine, () -> available);
+                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine.parallelism(),
+                engine.load(), () -> available);
     }
 
     private static TransferEngine engine(int workers) {
@@ -37,9 +38,7 @@ class RequestPlannerTest {
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
         return new TransferEngine(
                 Parallelism.of(config, workers + 1),
-                heeds -> new Lane(
-                        heeds, posix, new PieceIo(posix, counters), pool, null,
-                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
                 });
     }
@@ -54,7 +53,11 @@ class RequestPlannerTest {
         FilePair pair = new FilePair(
                 posix, new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
                 new RangeLocks(4096));
-        return new CompatFile(new Object(), posix, pair, Optional.empty(), direct, false, null);
+        return new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), direct, false, null);
+    }
+
+    private static TransferRequest request(CompatFile file, MemoryRange memory, long size, boolean write) {
+        return new TransferRequest().set(file, memory, write, size, 0, 0);
     }
 
     private static Posix caching(long bytes) {
@@ -77,8 +80,8 @@ class RequestPlannerTest {
         TransferEngine engine = engine(3);
         RequestPlan plan = new RequestPlan();
         planner(posix, engine, available * GIB)
-                .plan(plan, file(posix), memory(size * GIB), size * GIB, 0, 0, false);
-        assertThat(plan.leavesCacheAlone()).isEqualTo(spares);
+                .plan(plan, request(file(posix), memory(size * GIB), size * GIB, false));
+        assertThat(plan.cacheTrace() != RequestPlan.CacheTrace.KEPT).isEqualTo(spares);
         engine.close();
     }
 
@@ -92,9 +95,9 @@ class RequestPlannerTest {
             engine.enter(memory(size), size, 4 * MIB);
             RequestPlan plan = new RequestPlan();
             int threads = planner(hot, engine, GIB)
-                    .plan(plan, file(caching(size)), memory(size), size, 0, 0, false);
+                    .plan(plan, request(file(caching(size)), memory(size), size, false));
             assertThat(threads).as("%d at work", others + 1).isEqualTo(Math.max(1, 4 / (others + 1)));
-            assertThat(planner(cold, engine, GIB).plan(plan, file(cold), memory(size), size, 0, 0, false))
+            assertThat(planner(cold, engine, GIB).plan(plan, request(file(cold), memory(size), size, false)))
                     .isEqualTo(4);
         }
         engine.close();
@@ -114,20 +117,20 @@ class RequestPlannerTest {
         TransferEngine engine = engine(3);
         long size = 512 * MIB;
         planner(posix, engine, 16 * GIB)
-                .plan(new RequestPlan(), file(posix, false), memory(size), size, 0, 0, false);
+                .plan(new RequestPlan(), request(file(posix, false), memory(size), size, false));
         assertThat(asked).hasSize(9).containsOnly(256L << 10);
         asked.clear();
         planner(posix, engine, 16 * GIB)
-                .plan(new RequestPlan(), file(posix, false), memory(8 * GIB), 8 * GIB, 0, 0, false);
+                .plan(new RequestPlan(), request(file(posix, false), memory(8 * GIB), 8 * GIB, false));
         assertThat(asked).hasSize(129).containsOnly(256L << 10);
         asked.clear();
         RequestPlan plan = new RequestPlan();
-        planner(posix, engine, 16 * GIB).plan(plan, file(posix, true), memory(size), size, 0, 0, false);
+        planner(posix, engine, 16 * GIB).plan(plan, request(file(posix, true), memory(size), size, false));
         assertThat(asked).hasSize(9).containsOnly(256L << 10);
-        assertThat(plan.asksResidency()).as("each piece is asked for when it is read").isTrue();
+        assertThat(plan.cacheUse()).as("each piece is asked for when it is read").isEqualTo(RequestPlan.CacheUse.ASKED);
         asked.clear();
         planner(posix, engine, 16 * GIB)
-                .plan(new RequestPlan(), file(posix, true), memory(64 * MIB), 64 * MIB, 0, 0, false);
+                .plan(new RequestPlan(), request(file(posix, true), memory(64 * MIB), 64 * MIB, false));
         assertThat(asked).containsExactly(64 * MIB);
         engine.close();
     }
@@ -139,7 +142,7 @@ class RequestPlannerTest {
         Posix posix = caching(cached ? size : 0);
         TransferEngine engine = engine(0);
         RequestPlan plan = new RequestPlan();
-        int threads = planner(posix, engine, 16 * GIB).plan(plan, file(posix), memory(size), size, 0, 0, false);
+        int threads = planner(posix, engine, 16 * GIB).plan(plan, request(file(posix), memory(size), size, false));
         assertThat(threads).isOne();
         assertThat(plan.pieces()).isEqualTo(pieces);
         engine.close();
@@ -153,7 +156,7 @@ class RequestPlannerTest {
         TransferEngine engine = engine(workers);
         engine.enter(memory(size), size, 4 * MIB);
         assertThat(planner(posix, engine, GIB)
-                .plan(new RequestPlan(), file(posix), memory(size), size, 0, 0, false)).isEqualTo(threads);
+                .plan(new RequestPlan(), request(file(posix), memory(size), size, false))).isEqualTo(threads);
         engine.close();
     }
 
@@ -165,10 +168,10 @@ class RequestPlannerTest {
         TransferEngine engine = engine(3);
         RequestPlan plan = new RequestPlan();
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, GIB, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
-        assertThat(planner(posix, engine, GIB).plan(plan, file(posix, direct), memory, GIB, 0, 0, true))
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, true)))
                 .isEqualTo(threads);
         assertThat(plan.keepsThreads()).isEqualTo(!direct);
-        assertThat(planner(posix, engine, GIB).plan(plan, file(posix, direct), memory, GIB, 0, 0, false))
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, false)))
                 .isGreaterThan(2);
         assertThat(plan.keepsThreads()).isFalse();
         engine.close();
@@ -183,7 +186,7 @@ class RequestPlannerTest {
         });
         TransferEngine engine = engine(1);
         RequestPlan plan = new RequestPlan();
-        assertThat(planner(posix, engine, GIB).plan(plan, file(posix), memory(2 * MIB), 2 * MIB, 0, 0, false)).isOne();
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix), memory(2 * MIB), 2 * MIB, false))).isOne();
         assertThat(plan.pieces()).isOne();
         assertThat(asked).isEmpty();
         engine.close();
@@ -200,9 +203,9 @@ class RequestPlannerTest {
         TransferEngine engine = engine(3);
         RequestPlan plan = new RequestPlan();
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
-        planner(posix, engine, GIB).plan(plan, file(posix, true), memory, size, 0, 0, false);
+        planner(posix, engine, GIB).plan(plan, request(file(posix, true), memory, size, false));
         assertThat(plan.pieces()).isEqualTo(read);
-        planner(posix, engine, GIB).plan(plan, file(posix, true), memory, size, 0, 0, true);
+        planner(posix, engine, GIB).plan(plan, request(file(posix, true), memory, size, true));
         assertThat(plan.pieces()).isEqualTo(written);
         engine.close();
     }

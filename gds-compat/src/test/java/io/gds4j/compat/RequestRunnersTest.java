@@ -43,6 +43,8 @@ class RequestRunnersTest {
     private TransferEngine engine;
     private RequestRunners runners;
     private volatile int startable;
+    private volatile Runnable failure = () -> {
+    };
 
     /** A thread that the system can start only as long as there are some left. */
     private final class LimitedThread extends Thread {
@@ -70,12 +72,10 @@ class RequestRunnersTest {
         pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
         engine = new TransferEngine(
                 Parallelism.of(config, 1),
-                heeds -> new Lane(
-                        heeds, posix, new PieceIo(posix, counters), pool, null,
-                        new RingTransfers(new IoUringUse(posix, false), counters)),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
                 });
-        runners = new RequestRunners(engine, 16, 4, LimitedThread::new);
+        runners = new RequestRunners(engine, lane -> new TestRunner(), 16, 4, LimitedThread::new);
     }
 
     @AfterEach
@@ -91,13 +91,23 @@ class RequestRunnersTest {
                 .mapToObj(cookie -> new BatchRequest(
                         FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, cookie))
                 .toList();
-        return batch.enter(ENTRIES, into -> new Submission(into, entries, false, this::run));
+        return batch.enter(ENTRIES, into -> new Submission(into, entries, false));
     }
 
-    private void run(Lane lane, List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
-        for (BatchRequest entry : entries) {
-            ran.add(entry.cookie());
-            events.add(new BatchEvent(entry.cookie(), BatchStatus.COMPLETE, entry.size()));
+    /** Completes entries without any I/O; fails as soon as {@link #failure} tells. */
+    private final class TestRunner implements EntryRunner {
+        @Override
+        public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
+            failure.run();
+            for (BatchRequest entry : entries) {
+                ran.add(entry.cookie());
+                events.add(new BatchEvent(entry.cookie(), BatchStatus.COMPLETE, entry.size()));
+            }
+        }
+
+        @Override
+        public void close() {
+            // owns nothing
         }
     }
 
@@ -139,13 +149,16 @@ class RequestRunnersTest {
         CountDownLatch died = new CountDownLatch(1);
         List<BatchRequest> entry = List.of(new BatchRequest(
                 FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, 1));
-        runners.run(batch.enter(1, into -> new Submission(into, entry, false, (lane, entries, submitted, events) -> {
-            Thread.currentThread().setUncaughtExceptionHandler((thread, failure) -> died.countDown());
+        failure = () -> {
+            Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> died.countDown());
             throw new OutOfMemoryError("Java heap space");
-        })));
+        };
+        runners.run(batch.enter(1, into -> new Submission(into, entry, false)));
         assertThat(batch.take(1, 1, Optional.empty())).extracting(BatchEvent::status).containsExactly(
                 BatchStatus.FAILED);
         died.await();
+        failure = () -> {
+        };
         startable = 1;
         runners.run(submission(100));
         assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);

@@ -68,7 +68,7 @@ public class StatisticsBenchmark {
                 new DriverLimits(config),
                 new PathCounters(),
                 new CuFileCounters(none));
-        sessionFile = session.register(source);
+        sessionFile = session.files().register(source);
         quiet = backend(config);
         quietFile = quiet.handleRegister(source);
         counting = backend(config);
@@ -102,9 +102,7 @@ public class StatisticsBenchmark {
         CompatSession open = current();
         open.enter(READ);
         try {
-            CompatFile ours = CompatFile.own(open, sessionFile, READ);
-            RequestArguments.check(READ, ours, memory.range(), SIZE, 0, 0, false);
-            return open.transfer(READ, false, ours, memory.range(), SIZE, 0, 0);
+            return open.executor().execute(Operation.READ, sessionFile, memory.range(), SIZE, 0, 0);
         } finally {
             open.exit();
         }

@@ -7,7 +7,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.testkit.Failures;
 import java.util.Optional;
@@ -21,20 +20,16 @@ class TransferResultTest {
     private static final long SIZE = 10 * PIECE;
     private static final long OFFSET = 100;
 
-    private static Transfer transfer(Rig rig) {
-        HostTransfer transfer = new HostTransfer(new PieceIo(rig.posix(), new PathCounters()));
+    private static Transfer transfer() {
+        HostTransfer transfer = new HostTransfer(new TransferRequest(), null);
         transfer.plan().buffered(OFFSET, SIZE, PIECE);
-        FilePair.Key key = new FilePair.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
-        FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
-        transfer.begin(new FilePair(rig.posix(), key, traits, -1, 0, new RangeLocks(4096)), 1);
+        transfer.begin();
         return transfer;
     }
 
-    private static Lane lane(Rig rig) {
+    private static ThreadContext thread(Rig rig) {
         BouncePool pool = new BouncePool(rig.posix(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
-        PathCounters counters = new PathCounters();
-        RingTransfers rings = new RingTransfers(new IoUringUse(rig.posix(), false), counters);
-        return new Lane(false, rig.posix(), new PieceIo(rig.posix(), counters), pool, null, rings);
+        return new ThreadContext(false, rig.posix(), new PathCounters(), pool, null);
     }
 
     private static CuFileException failure(Transfer transfer) {
@@ -45,7 +40,7 @@ class TransferResultTest {
     @ValueSource(booleans = {false, true})
     void firstPieceInTheFileDecidesAboutErrors(boolean inOrder) {
         try (Rig rig = Rig.onHost()) {
-            Transfer transfer = transfer(rig);
+            Transfer transfer = transfer();
             if (inOrder) {
                 transfer.stop(2, 17, Errno.EDQUOT, null);
                 transfer.stop(5, 3, Errno.EIO, null);
@@ -62,7 +57,7 @@ class TransferResultTest {
     @Test
     void endOfTheFileBeforeAnErrorIsAShortCount() {
         try (Rig rig = Rig.onHost()) {
-            Transfer transfer = transfer(rig);
+            Transfer transfer = transfer();
             transfer.stop(7, 0, Errno.EIO, null);
             transfer.stop(3, 1, 0, null);
             assertThat(transfer.result("cuFileRead", Optional.empty())).isEqualTo(3 * PIECE - OFFSET + 1);
@@ -72,12 +67,12 @@ class TransferResultTest {
     @Test
     void interruptCountsThePiecesThatWereBegun() {
         try (Rig rig = Rig.onHost()) {
-            Transfer transfer = transfer(rig);
+            Transfer transfer = transfer();
             for (int i = 0; i < 4; i++) {
-                assertThat(transfer.claim(lane(rig))).isEqualTo(i);
+                assertThat(transfer.claim(thread(rig))).isEqualTo(i);
             }
             transfer.cancel();
-            assertThat(transfer.claim(lane(rig))).isEqualTo(-1);
+            assertThat(transfer.claim(thread(rig))).isEqualTo(-1);
             CuFileException failure = failure(transfer);
             assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
             assertThat(failure.bytesTransferred()).isEqualTo(4 * PIECE - OFFSET);
@@ -87,9 +82,9 @@ class TransferResultTest {
     @Test
     void errorAmongThePiecesThatAnInterruptWaitedForIsTheErrorOfTheRequest() {
         try (Rig rig = Rig.onHost()) {
-            Transfer transfer = transfer(rig);
+            Transfer transfer = transfer();
             for (int i = 0; i < 4; i++) {
-                assertThat(transfer.claim(lane(rig))).isEqualTo(i);
+                assertThat(transfer.claim(thread(rig))).isEqualTo(i);
             }
             transfer.cancel();
             transfer.stop(1, 5, Errno.ENOSPC, null);
@@ -103,9 +98,9 @@ class TransferResultTest {
     @Test
     void interruptAfterThePiecesHaveAllBeenBegunChangesNothing() {
         try (Rig rig = Rig.onHost()) {
-            Transfer transfer = transfer(rig);
+            Transfer transfer = transfer();
             long pieces = 0;
-            while (transfer.claim(lane(rig)) >= 0) {
+            while (transfer.claim(thread(rig)) >= 0) {
                 pieces++;
             }
             transfer.cancel();

@@ -1,0 +1,223 @@
+package io.gds4j.compat;
+
+import io.gds4j.compat.RequestLog.Severity;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.IoPath;
+import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Serves requests: calls, entries of batches and operations of streams all come this way. Thread-safe. */
+final class RequestExecutor {
+    /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
+    static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
+
+    private final RegisteredFiles files;
+    private final RequestPlanner planner;
+    private final TransferEngine engine;
+    private final BouncePool pool;
+    private final @Nullable CudaContexts contexts;
+    private final boolean allowSystemMemory;
+    private final RequestLog log;
+
+    /**
+     * @param contexts null where there is no CUDA driver
+     * @param allowSystemMemory {@code properties.allow_system_memory}
+     */
+    RequestExecutor(
+            RegisteredFiles files,
+            RequestPlanner planner,
+            TransferEngine engine,
+            BouncePool pool,
+            @Nullable CudaContexts contexts,
+            boolean allowSystemMemory,
+            RequestLog log) {
+        this.files = files;
+        this.planner = planner;
+        this.engine = engine;
+        this.pool = pool;
+        this.contexts = contexts;
+        this.allowSystemMemory = allowSystemMemory;
+        this.log = log;
+    }
+
+    /** Moves the bytes of a call, whose thread waits. */
+    long execute(
+            Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        CompatFile ours = files.own(file, operation.function());
+        RequestArguments.check(
+                operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
+        if (size == 0) {
+            return 0;
+        }
+        checkAllowed(memory, operation);
+        Lane lane = engine.borrowLane();
+        try {
+            lane.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
+            return move(lane, operation);
+        } finally {
+            lane.request().clear();
+            engine.giveBack(lane);
+        }
+    }
+
+    /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
+    long execute(Lane lane, Operation operation, BatchRequest entry) {
+        CompatFile file = check(entry, operation.function());
+        if (entry.size() == 0) {
+            return 0;
+        }
+        checkAllowed(entry.memory(), operation);
+        lane.request().set(file, entry);
+        return moveUnattended(lane, operation);
+    }
+
+    /**
+     * Moves a checked part of a stream's operation between the file and a slab.
+     *
+     * @param total bytes of all parts
+     * @param arrived of a read: told how many bytes are in the slab, from the first on and without a gap
+     */
+    long executePart(Lane lane, Operation operation, BatchRequest part, long total, LongConsumer arrived) {
+        lane.hostTransfer().tell(arrived);
+        lane.request().set(files.own(part.file(), operation.function()), part).partOf(total);
+        return moveUnattended(lane, operation);
+    }
+
+    /**
+     * The file of a valid request.
+     *
+     * @throws CuFileException for a request that is not valid
+     */
+    CompatFile check(BatchRequest entry, String function) {
+        CompatFile file = files.own(entry.file(), function);
+        RequestArguments.check(
+                function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                entry.write());
+        return file;
+    }
+
+    /** True if a request's thread is likely to sleep until a disk answers. */
+    boolean waitsForDisk(BatchRequest entry, String function) {
+        return planner.waitsForDisk(
+                files.own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
+    }
+
+    /** Decides how a request is served. */
+    RequestPlanner planner() {
+        return planner;
+    }
+
+    private void checkAllowed(MemoryRange memory, Operation operation) {
+        if (memory.kind().isHost() && !allowSystemMemory) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    operation.function(),
+                    "properties.allow_system_memory is false and the memory is the host's");
+        }
+    }
+
+    private long moveUnattended(Lane lane, Operation operation) {
+        try {
+            return move(lane, operation);
+        } finally {
+            lane.request().clear();
+        }
+    }
+
+    private long move(Lane lane, Operation operation) {
+        TransferRequest request = lane.request();
+        CompatFile file = request.file();
+        FilePair pair = file.pair();
+        MemoryRange memory = request.memory();
+        Transfer transfer = transfer(lane, operation);
+        RequestPlan plan = transfer.plan();
+        long largest = planner.largestPiece();
+        engine.enter(memory, request.size(), largest);
+        try {
+            int threads = planner.plan(plan, request);
+            transfer.begin();
+            RangeLocks.Hold hold = null;
+            if (plan.isWrite()) {
+                hold = pair.locks().acquire(
+                        plan.offset(), plan.end(), plan.directFrom(), plan.directTo(),
+                        lane.thread().heedsInterrupts());
+                if (hold == null) {
+                    transfer.cancel();
+                    return transfer.result(operation.function(), file.path());
+                }
+            }
+            try {
+                if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
+                    // Many streams wait for this process: a worker that meets its first copy would have to wait for them.
+                    transfer.run(lane.thread());
+                } else {
+                    engine.execute(lane, transfer, memory, threads);
+                }
+            } finally {
+                if (hold != null) {
+                    pair.locks().release(hold);
+                }
+            }
+            planner.tidy(plan, pair);
+            return transfer.result(operation.function(), file.path());
+        } catch (CuFileException e) {
+            log.failed(e);
+            throw e;
+        } finally {
+            engine.leave(memory, request.size(), largest);
+            transfer.end();
+            Reference.reachabilityFence(memory);
+            if (log.isOn(Severity.TRACE)) {
+                log.log(
+                        Severity.TRACE,
+                        "%s path=%s offset=%d size=%d memory=%s direct=%s",
+                        operation.function(),
+                        file.path().orElse(null),
+                        request.fileOffset(),
+                        request.size(),
+                        memory.kind(),
+                        plan.hasDirect());
+            }
+        }
+    }
+
+    private Transfer transfer(Lane lane, Operation operation) {
+        MemoryRange memory = lane.request().memory();
+        if (memory.kind().isHost()) {
+            lane.hostTransfer().target();
+            return lane.hostTransfer();
+        }
+        GpuContextCache cache = lane.thread().contextCache();
+        if (cache == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
+                    "there is no CUDA driver for " + memory);
+        }
+        GpuContext context = cache.of(memory);
+        boolean byProcessor = copiesByProcessor(memory);
+        if (operation.isWrite()) {
+            lane.deviceWrite().source(context, byProcessor);
+            return lane.deviceWrite();
+        }
+        lane.deviceRead().target(context, byProcessor);
+        return lane.deviceRead();
+    }
+
+    /**
+     * True for managed memory while streams may wait for this process: the driver's copies of it wait for all streams first, and
+     * those in turn might wait for the copy. Not for managed memory that processors may not touch while its GPU works.
+     */
+    boolean copiesByProcessor(MemoryRange memory) {
+        return memory.kind() == MemoryKind.CUDA_MANAGED
+                && (pool.mayBeParked() || pool.waits().any())
+                && contexts != null
+                && contexts.sharesManagedMemory(memory.device());
+    }
+}
