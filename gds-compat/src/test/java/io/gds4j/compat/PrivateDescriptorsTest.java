@@ -37,6 +37,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -45,6 +46,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file is a buffered and a direct descriptor of the backend's own, open until the last handle of the file is closed. */
 class PrivateDescriptorsTest {
+    /** The common pool may have one thread only. */
+    private static final Executor NEW_THREADS = task -> new Thread(task).start();
+
     private static final int SIZE = 3 * Rig.PIECE + 100;
     private static final int F_OFD_SETLK = 37;
     private static final RawDescriptors DESCRIPTORS = new NativeDescriptors();
@@ -486,9 +490,9 @@ class PrivateDescriptorsTest {
                 waiting.countDown();
                 awaitLatch(givenBack);
             });
-            CompletableFuture<CuFileHandle> handle = CompletableFuture.supplyAsync(() -> rig.open(leased));
+            CompletableFuture<CuFileHandle> handle = CompletableFuture.supplyAsync(() -> rig.open(leased), NEW_THREADS);
             waiting.await();
-            CompletableFuture<Void> beside = CompletableFuture.runAsync(() -> rig.open(other).close());
+            CompletableFuture<Void> beside = CompletableFuture.runAsync(() -> rig.open(other).close(), NEW_THREADS);
             try {
                 assertThat(beside).succeedsWithin(Duration.ofSeconds(30));
                 assertThat(handle).isNotDone();
