@@ -103,25 +103,21 @@ final class LibraryLimits {
         return new DriverProperties(
                 told.nvfsMajorVersion(),
                 told.nvfsMinorVersion(),
-                value(pollThresholdKb, SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
-                value(maxDirectIoSizeKb, SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
+                value(SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
+                value(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
                 told.driverStatusFlags(),
                 told.driverControlFlags(),
                 featureFlags(told.featureFlags()),
-                value(maxCacheSizeKb, SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
-                value(UNSET, SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
                 value(
-                        maxPinnedMemSizeKb,
                         SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
                         told.maxDevicePinnedMemSizeKb()),
-                (int) value(UNSET, SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
-                (int) value(UNSET, SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
+                (int) value(SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
+                (int) value(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
     }
 
-    private long value(long set, SizeParameter parameter, long told) {
-        if (set != UNSET) {
-            return set;
-        }
+    private long value(SizeParameter parameter, long told) {
         return library.has(CuFileFunction.GET_PARAMETER_SIZE_T)
                 ? library.getParameterSizeT(parameter.index())
                 : told;

@@ -437,7 +437,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void libraryWithoutAFunctionOfTheFirstVersionIsRefusedWithAllItsNames() {
+    void libraryThatLacksFunctionsIsRefusedWithTheirNames() {
         FakeCuFile broken = new FakeCuFile(cuda).without("cuFileRead").without("cuFileDriverOpen");
         assertThatThrownBy(() -> new FfmCuFileLibrary(broken, "/opt/libcufile.so.0"))
                 .isInstanceOf(CuFileException.class)

@@ -17,7 +17,7 @@ class HeaderTest {
     private Path folder;
 
     @Test
-    void everyStructureAndFieldStandsWhereTheCompilerPutsIt() throws IOException, InterruptedException {
+    void structuresMatchTheMachinesHeader() throws IOException, InterruptedException {
         HeaderProbe probe = HeaderProbe.ofLayouts();
         assertThat(probe.compiled(folder, INCLUDE)).containsExactlyEntriesOf(probe.believed()).hasSizeGreaterThan(250);
     }

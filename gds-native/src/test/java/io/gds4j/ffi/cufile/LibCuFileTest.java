@@ -52,7 +52,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void kernelWithoutModulesIsAnObstacleSinceOpeningWouldNeverEnd() throws IOException {
+    void unreadableProcModulesIsAnObstacle() throws IOException {
         assertThat(LibCuFile.obstacle(root)).hasValueSatisfying(why -> assertThat(why).contains("/proc/modules"));
         Files.createFile(Files.createDirectories(root.resolve("proc")).resolve("modules"));
         assertThat(LibCuFile.obstacle(root)).isEmpty();
@@ -98,7 +98,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void propertyNamesTheLibraryOrItsFolderAndNothingElseIsTried() throws IOException {
+    void onlyThePathOfThePropertyIsTried() throws IOException {
         install("/usr/lib64", "1.15.1");
         Path library = install("/opt/own", "1.16.0");
 

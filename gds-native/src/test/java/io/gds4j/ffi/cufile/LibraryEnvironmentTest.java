@@ -66,7 +66,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void compatModeAndParametersAreSaidEvenWhereNobodySetThem() throws IOException {
+    void fileNamesCompatModeAndParametersAlways() throws IOException {
         environment(Map.of()).apply(settings(CuFileConfig.defaults()));
 
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());

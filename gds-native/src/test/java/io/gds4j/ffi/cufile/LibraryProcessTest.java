@@ -56,7 +56,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void sessionWithOtherSettingsIsRefusedAndNamesTheFirstDifference() {
+    void sessionWithOtherSettingsIsRefused() {
         CuFileBackend other = machine.backend(config(64));
         CuFileException failure = failure(other::driverOpen);
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_ALREADY_OPEN);
@@ -128,7 +128,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void whatBelongsToAnEarlierOpeningNeverReachesTheLibrary() {
+    void handlesOfAnEarlierOpeningNeverReachTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile old = file();
         backend.bufRegister(memory.range(), 0);
@@ -244,7 +244,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void limitsThatTheRunningLibraryDoesNotSurviveAreKeptAndShown() {
+    void limitsThatWouldCrashTheLibraryAreKeptAndShown() {
         backend.driverSetPollMode(true, 8);
         backend.driverSetMaxDirectIoSize(128);
         backend.driverSetMaxPinnedMemSize(64);

@@ -63,7 +63,7 @@ class SingleEntryRulesTest extends SessionRig {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED"})
-    void entriesMoveTheirBytesAndComeBackOnce(MemoryKind kind) {
+    void eachEntryMovesItsBytesAndHasOneEvent(MemoryKind kind) {
         MemoryAllocation memory = allocate(kind, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(128);
@@ -79,7 +79,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void entryOfMisalignedHostMemoryOnADirectHandleIsServed() {
+    void misalignedHostMemoryOnADirectHandleIsServed() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, true, false, false, false, true, false, false));
@@ -98,7 +98,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void afewMoveAtATime() {
+    void eightEntriesMoveAtATime() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         AtomicInteger now = new AtomicInteger();
@@ -117,7 +117,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void submittingDoesNotWaitAndUnfetchedEntriesCountAgainstTheCapacity() {
+    void submittingDoesNotWaitForTransfers() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);

@@ -50,7 +50,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void gpuMemoryIsCutWhereNoSlabHoldsWhatTheLibraryWouldMoveAtOnce() {
+    void gpuTransferIsCutToTheLargestSlab() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
         CuFileBackend narrow = machine.backend(CuFileConfig.builder()
@@ -133,7 +133,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void transferAgainstTheAccessModeNeverReachesTheLibrary() {
+    void transferAgainstTheAccessModeIsRefused() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile reader = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, false, false, false));
@@ -147,7 +147,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void directReadOfHostMemoryLeavesTheBytesBehindTheEndAlone() throws Exception {
+    void directHostReadLeavesMemoryBehindTheEndUntouched() throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, true, false, false));
@@ -163,7 +163,7 @@ class TransferRulesTest extends SessionRig {
 
     @ParameterizedTest(name = "{0}")
     @ValueSource(booleans = {false, true})
-    void readIntoAGpuLeavesTheBytesBehindTheEndAlone(boolean direct) throws Exception {
+    void gpuReadLeavesMemoryBehindTheEndUntouched(boolean direct) throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, direct, false, false));
@@ -226,7 +226,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void largeTransferAtAnOddOffsetGoesInPiecesThatTheLibraryTakes() {
+    void largeTransferAtAnOddOffsetGoesInPieces() {
         int size = 20 << 20;
         BackendFile file = file();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size);
@@ -237,7 +237,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void largestDirectTransferCutsRequestsAndIsNeverToldToTheRunningLibrary() {
+    void maxDirectIoSizeCutsRequestsWithoutTellingTheLibrary() {
         BackendFile file = file();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536 * 4);
         AtomicInteger calls = new AtomicInteger();
