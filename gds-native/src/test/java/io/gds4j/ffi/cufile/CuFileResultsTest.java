@@ -133,7 +133,7 @@ class CuFileResultsTest {
 
         assertThat(failure.error()).isEqualTo(CuFileError.IO_ERROR);
         assertThat(failure.errno()).hasValue(errno);
-        assertThat(failure.detail()).contains("whatever the kernel said");
+        assertThat(failure.detail()).contains("whatever the kernel's error was");
     }
 
     @Test
