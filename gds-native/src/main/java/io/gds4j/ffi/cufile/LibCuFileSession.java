@@ -123,7 +123,8 @@ final class LibCuFileSession implements LibraryUser {
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
-        LibraryFile file = new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
+        LibraryFile file =
+                new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
         files.add(file);
         return file;
     }

@@ -432,7 +432,10 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
 
     /** The library never delivered some events: its memory and the files stay as they are for ever. */
     private void giveUp() {
-        LOG.log(Level.WARNING, "libcufile lost {0} entries of a batch; their memory and files are never freed", inside.taken());
+        LOG.log(
+                Level.WARNING,
+                "libcufile lost {0} entries of a batch; their memory and files are never freed",
+                inside.taken());
         inside.inside().forEach(entry -> {
             entry.file().abandon();
             entry.file().exit();

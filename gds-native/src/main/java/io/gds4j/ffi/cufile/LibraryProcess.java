@@ -121,7 +121,10 @@ final class LibraryProcess {
         return open;
     }
 
-    /** The settings that the library sees. gds4j counts itself: the library crashed once while it set up its counters. */
+    /**
+     * The settings that the library sees. gds4j counts itself, because the library crashed once while it set up its
+     * counters.
+     */
     private static LibrarySettings withoutStatistics(LibrarySettings settings) {
         return settings.with(CuFileKeys.PROFILE_CUFILE_STATS, 0L);
     }

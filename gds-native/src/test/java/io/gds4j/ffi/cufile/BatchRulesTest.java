@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches on direct storage, where the library has its own: all or none, each event once, and never more inside than it has
- * slabs for.
+ * Batches on direct storage, which use the library's own: a submission takes all entries or none, each event comes once, and the
+ * library never has more entries than slabs.
  */
 class BatchRulesTest extends SessionRig {
     private static final int PAGE = 4096;

@@ -11,7 +11,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 
-/** A machine with one GPU and libcufile, both doubles, and without direct storage: a process of its own for the library, and backends on it. */
+/** A machine with doubles of one GPU and of libcufile, without direct storage, and backends on it. */
 final class FakeMachine {
     final FakeCuda cuda;
     final FakeCuFile fake;

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the library is looked for, over a root of its own. */
+/** Where the library is looked for, below a temporary root. */
 class LibCuFileTest {
     @TempDir
     private Path root;

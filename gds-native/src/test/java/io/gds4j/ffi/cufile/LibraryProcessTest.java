@@ -210,7 +210,7 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.driver().users()).isZero();
     }
 
-    /** Both pin memory, which waits for all streams. */
+    /** Both change pinned memory, which waits for all streams. */
     @Test
     void libraryIsOpenedAndClosedOnceNoStreamWaits() {
         backend.driverClose();
@@ -264,7 +264,7 @@ class LibraryProcessTest extends SessionRig {
         }
     }
 
-    /** Programs close what they have, and begin something new, while the JVM exits. */
+    /** Programs close objects, and begin new calls, while the JVM exits. */
     @Test
     void afterTheExitNothingReachesTheLibrary() {
         backend.driverClose();

@@ -35,7 +35,7 @@ class OrderedStreamRulesTest extends StreamRig {
 
     private final MemorySegment gate = arena.allocate(JAVA_INT);
 
-    /** The stream waits for the test. */
+    /** Lets the stream wait until {@link #openGate}. */
     private void closeGate(long stream) {
         inContext(() -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ));
     }

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When the library hears of files and memory, and what becomes of what it refuses. */
+/** When the library learns of files and memory, and how refused memory is used. */
 class RegistrationRulesTest extends SessionRig {
     @Test
     void memoryIsShownToTheLibraryAtItsFirstTransfer() {

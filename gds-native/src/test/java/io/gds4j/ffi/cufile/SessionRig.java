@@ -25,7 +25,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One open session on the doubles, with a file of known content; nothing may be broken or left at the end. */
+/** An open session on the doubles, with a file of known content. At the end nothing may be violated or left open. */
 abstract class SessionRig {
     static final int SIZE = 1 << 20;
 
@@ -38,7 +38,7 @@ abstract class SessionRig {
     private final List<MemoryAllocation> allocations = new ArrayList<>();
     Path path;
 
-    /** What it runs on. */
+    /** The machine of the session. */
     FakeMachine machine() {
         return new FakeMachine();
     }
@@ -65,7 +65,7 @@ abstract class SessionRig {
         assertThat(fake.transfers().registeredBuffers()).as("registered memory").isEmpty();
         assertThat(fake.batches().open()).as("batches").isZero();
         assertThat(machine.cuda.violations()).isEmpty();
-        // The allocator keeps its streams.
+        // The allocator keeps its streams open.
         assertThat(machine.cuda.leaks()).allMatch(leak -> leak.startsWith("stream"));
     }
 
@@ -112,7 +112,7 @@ abstract class SessionRig {
         assertThat(failure.error()).as("code of: %s", failure).isEqualTo(error);
     }
 
-    /** A wait for all of a batch's entries, none of which ends, is over when its thread is interrupted, and the flag stays. */
+    /** An interrupt ends a wait for entries that never end, and the flag stays set. */
     final void assertInterruptEndsTheWait(BackendBatch batch, int entries) throws InterruptedException {
         AtomicReference<CuFileException> failure = new AtomicReference<>();
         Thread waiter = Thread.ofPlatform().start(() -> {

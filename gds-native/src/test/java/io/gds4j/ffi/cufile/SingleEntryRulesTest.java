@@ -26,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Entries that the library would serve by POSIX I/O, here all, are single transfers: its batches never hear of them, because
- * its threads go on with an entry after its event was taken.
+ * Entries that the library would serve by POSIX I/O, which are all entries here, go as single transfers. Its batches never get
+ * them, because its threads go on with an entry after its event was taken.
  */
 class SingleEntryRulesTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));

@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** gds4j counts itself: the library never hears of a level, since it died of setting its counters up. */
+/** gds4j counts itself. The library never learns of a level, because it crashed while it set up its counters. */
 class StatisticsRulesTest extends SessionRig {
     private static CuFileConfig counting(long level) {
         return CuFileConfig.builder().set(CuFileKeys.PROFILE_CUFILE_STATS, level).build();
@@ -72,7 +72,7 @@ class StatisticsRulesTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
-    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
+    /** The library keeps its level over a close: 42 of 42 later openings of a process set up counters. */
     @Test
     void levelRaisedByOtherCodeIsResetBeforeOpening() {
         backend.driverClose();

@@ -37,7 +37,7 @@ abstract class StreamRig extends SessionRig {
         arena.close();
     }
 
-    /** The thread of a test may not be that of the methods around it. */
+    /** JUnit may run a test on another thread than the methods around it. */
     final void inContext(Runnable work) {
         machine.cuda.ctxPushCurrent(context);
         work.run();
