@@ -38,7 +38,7 @@ class BatchRulesTest extends SessionRig {
     private static final int SLABS_OF_A_MEBIBYTE = 64;
 
     @Override
-    FakeMachine machine() {
+    protected FakeMachine machine() {
         return new FakeMachine().withDirectStorage();
     }
 
