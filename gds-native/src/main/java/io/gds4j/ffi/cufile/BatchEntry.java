@@ -3,13 +3,13 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.spi.BatchRequest;
 
 /**
- * One request of a batch; its file is entered until its event is ready.
+ * One request of a batch. Its file is entered until its event is ready.
  *
- * @param size bytes that the library is asked for: a read stops at the end of the file as it is at submission
- * @param done bytes that are moved already
- * @param slabClass of {@link SlabBudget}
- * @param context the CUDA context of its memory, or {@link CurrentContext#NONE}
- * @param submitted when, by {@link System#nanoTime}
+ * @param size bytes to move; a read ends at the end of the file as it is at submission
+ * @param done bytes already moved
+ * @param slabClass class of {@link SlabBudget}
+ * @param context CUDA context of its memory, or {@link CurrentContext#NONE}
+ * @param submitted time of submission by {@link System#nanoTime}
  */
 record BatchEntry(
         LibraryFile file,
@@ -19,6 +19,7 @@ record BatchEntry(
         int slabClass,
         long context,
         long submitted) {
+    /** Returns the rest of the entry after the library has moved these bytes. */
     BatchEntry after(long moved) {
         return new BatchEntry(file, request, size, moved, slabClass, context, submitted);
     }

@@ -20,17 +20,17 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The library's own batch behind a {@link LibraryBatch}, whose lock guards it: entries that the library works on, each in a
- * slot that its cookie names.
+ * The library's own batch behind a {@link LibraryBatch}, whose lock guards it. Each entry that the library works on
+ * stands in a slot; the slot's number is its cookie.
  */
 final class BatchSlots {
-    /** What has become of an entry. */
+    /** Receives the end of an entry. */
     interface Outcome {
-        /** @param moved bytes, then it is complete, or a negative code */
+        /** @param moved bytes of a complete entry, or a negative code */
         void of(BatchEntry entry, BatchStatus status, long moved);
     }
 
-    /** After the library has refused a submission, those inside that do not end in this time never will. */
+    /** Time without an event after which entries are lost, once the library has refused a submission. */
     private static final Duration DOUBT = Duration.ofSeconds(2);
     private static final long NONE = 0;
 
@@ -47,7 +47,7 @@ final class BatchSlots {
     private final MemorySegment timeout;
     private final @Nullable BatchEntry[] slots;
     private int taken;
-    /** Made for the first entry that the library gets: ending one takes it a tenth of a second. */
+    /** Made for the first entry that the library gets, because destroying a batch takes the library 0.1 s. */
     private long handle = NONE;
     private long doubtedSince;
     private boolean doubtful;
@@ -69,9 +69,9 @@ final class BatchSlots {
     }
 
     /**
-     * Submits entries of one CUDA context, for which there is room.
+     * Submits entries of one CUDA context, for which there are slots.
      *
-     * @throws CuFileException as the library refuses; then none is inside
+     * @throws CuFileException as the library refuses; then it has taken none of them
      */
     void submit(List<BatchEntry> run) {
         int[] free = free(run.size());
@@ -121,7 +121,10 @@ final class BatchSlots {
         return free;
     }
 
-    /** Takes what has ended, after waiting for so long if nothing has; what the library has lost fails. */
+    /**
+     * Takes the entries that have ended. Waits up to {@code waitNanos} if none has; entries that the library has lost
+     * are reported as such.
+     */
     void reap(long waitNanos, Outcome outcome, Consumer<BatchEntry> lost) {
         if (taken == 0) {
             return;
@@ -129,31 +132,31 @@ final class BatchSlots {
         count.set(JAVA_INT, 0, taken);
         Timespec.write(timeout, waitNanos);
         library.batchIoGetStatus(handle, waitNanos > 0 ? 1 : 0, count, events, timeout);
-        int told = Math.clamp(count.get(JAVA_INT, 0), 0, slots.length);
-        for (int i = 0; i < told; i++) {
+        int reported = Math.clamp(count.get(JAVA_INT, 0), 0, slots.length);
+        for (int i = 0; i < reported; i++) {
             deliver(i, outcome);
         }
         if (doubtful) {
-            doubt(told > 0, lost);
+            doubt(reported > 0, lost);
         }
     }
 
     private void deliver(int index, Outcome outcome) {
         long slot = IoEvents.cookie(events, index);
-        @Nullable BatchStatus told = BY_VALUE.get(IoEvents.status(events, index));
+        @Nullable BatchStatus reported = BY_VALUE.get(IoEvents.status(events, index));
         @Nullable BatchEntry entry = slot >= 0 && slot < slots.length ? slots[(int) slot] : null;
-        if (entry == null || told == BatchStatus.PENDING || told == BatchStatus.WAITING) {
+        if (entry == null || reported == BatchStatus.PENDING || reported == BatchStatus.WAITING) {
             return;
         }
         slots[(int) slot] = null;
         taken--;
         long moved = CuFileResults.transferred(
-                told == null ? BatchStatus.FAILED : told, IoEvents.result(events, index), entry.size());
-        boolean failed = told == null || told == BatchStatus.COMPLETE && moved < 0;
-        outcome.of(entry, failed ? BatchStatus.FAILED : moved >= 0 ? BatchStatus.COMPLETE : told, moved);
+                reported == null ? BatchStatus.FAILED : reported, IoEvents.result(events, index), entry.size());
+        boolean failed = reported == null || reported == BatchStatus.COMPLETE && moved < 0;
+        outcome.of(entry, failed ? BatchStatus.FAILED : moved >= 0 ? BatchStatus.COMPLETE : reported, moved);
     }
 
-    /** A submission that the library refuses may lose what is inside: after some time without an event, it is lost. */
+    /** A refused submission may lose the entries that are inside. After some time without an event they are lost. */
     private void doubt(boolean delivered, Consumer<BatchEntry> lost) {
         if (taken == 0) {
             doubtful = false;
@@ -168,7 +171,7 @@ final class BatchSlots {
         }
     }
 
-    /** What the library works on, or has lost. */
+    /** Entries that the library works on, or has lost. */
     List<BatchEntry> inside() {
         List<BatchEntry> inside = new ArrayList<>();
         for (@Nullable BatchEntry entry : slots) {
@@ -179,7 +182,7 @@ final class BatchSlots {
         return inside;
     }
 
-    /** Frees it; nothing is inside. */
+    /** Frees the library's batch; no entry is inside. */
     void destroy() {
         if (handle != NONE) {
             opening.ifAlive(() -> library.batchIoDestroy(handle));

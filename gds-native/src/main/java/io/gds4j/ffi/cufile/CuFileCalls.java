@@ -18,13 +18,13 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /**
- * libcufile's functions as they are, without a check: whoever calls here can crash the process.
+ * libcufile's functions without any check: a wrong argument can crash the process.
  *
  * <p>
- * One handle for each shape of parameters, constant, so that the JIT compiler inlines it, while the entry points may come
- * from any library. {@code CUfileError_t} is two ints in one register on x86-64 and AArch64 and comes back as a long:
- * {@link CuFileResults} takes it apart. {@code long} stands for sizes, offsets, handles and GPU addresses,
- * {@code MemorySegment} for pointers to host memory.
+ * There is one handle for each shape of parameters. Handles are constant, so that the JIT compiler inlines them; the
+ * entry points may come from any library. {@code CUfileError_t} is two ints in one register on x86-64 and AArch64 and
+ * is returned as a long, which {@link CuFileResults} decodes. {@code long} stands for sizes, offsets, handles and GPU
+ * addresses, {@code MemorySegment} for pointers to host memory.
  */
 final class CuFileCalls {
     // R: ssize_t with errno. S: CUfileError_t. V: void. Parameters: I int, Z bool, L long, P pointer.

@@ -3,8 +3,8 @@ package io.gds4j.ffi.cufile;
 import java.util.List;
 
 /**
- * The functions of libcufile, in the order of {@code cufile.h}. Those of cuFile 1.0 must be there; each later one is looked
- * for by its symbol, not by the library's version.
+ * The functions of libcufile, in the order of {@code cufile.h}. Those of cuFile 1.0 are required. Each later one is found by
+ * its symbol, not by the library's version.
  */
 enum CuFileFunction {
     HANDLE_REGISTER("cuFileHandleRegister"),

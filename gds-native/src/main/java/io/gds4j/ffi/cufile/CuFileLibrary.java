@@ -10,16 +10,16 @@ import io.gds4j.statistics.StatisticsLevel3;
 import java.lang.foreign.MemorySegment;
 
 /**
- * libcufile with Java types, function by function, and nothing more: what must not be asked of it is not asked by
- * {@link LibCuFileBackend}. A status that is not success is a {@link CuFileException}; transfers answer bytes, a negative
- * errno or a negative code (see {@link CuFileResults}). A function that the library lacks throws IO_NOT_SUPPORTED and
- * names the version that has it.
+ * The functions of libcufile with Java types, and nothing more: callers must not ask what the library does not survive.
+ * A status other than success is a {@link CuFileException}. Transfers return bytes, a negative errno or a negative
+ * code, see {@link CuFileResults}. A function that the library lacks throws IO_NOT_SUPPORTED and names the version that
+ * has it.
  *
  * <p>
  * Any thread may call; GPU memory needs its CUDA context current.
  */
 interface CuFileLibrary {
-    /** What is loaded, for messages. */
+    /** Name and version of the loaded library, for messages. */
     String description();
 
     boolean has(CuFileFunction function);
@@ -58,7 +58,7 @@ interface CuFileLibrary {
 
     long batchIoSetUp(int capacity);
 
-    /** @param params so many {@link IoParams} */
+    /** @param params array of {@link IoParams} */
     void batchIoSubmit(long batch, int count, MemorySegment params, int flags);
 
     /**
@@ -144,9 +144,9 @@ interface CuFileLibrary {
     /** @param length number of sizes that are configured */
     SlabArray getParameterGpuBounceBufferSlabArray(int length);
 
-    /** @param vector so many {@link IoVec} */
+    /** @param vector array of {@link IoVec} */
     long readv(long handle, MemorySegment vector, int count, long size, long fileOffset, int flags);
 
-    /** @param vector so many {@link IoVec} */
+    /** @param vector array of {@link IoVec} */
     long writev(long handle, MemorySegment vector, int count, long size, long fileOffset, int flags);
 }

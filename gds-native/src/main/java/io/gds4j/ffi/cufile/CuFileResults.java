@@ -12,7 +12,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.StructLayout;
 
 /**
- * The one place that decodes what libcufile answers. Its functions do so in seven ways:
+ * Decodes what libcufile's functions return, in seven ways:
  *
  * <ul>
  * <li>{@code CUfileError_t}: a code of 5001 to 5050, with a CUDA result beside 5011; or a negative errno
@@ -22,7 +22,7 @@ import java.lang.foreign.StructLayout;
  * <li>the cell of a stream operation: bytes, a negative errno or code, or -1 alone
  * </ul>
  *
- * All transfers come out as one number: bytes, or a negative errno (to -4095), or a negative code (from -5001 down).
+ * The result of a transfer becomes one number: bytes, or a negative errno (to -4095), or a negative code (from -5001 down).
  */
 final class CuFileResults {
     /** {@code CUfileError_t}. */
@@ -80,14 +80,14 @@ final class CuFileResults {
     }
 
     /**
-     * The same for an event of a batch.
+     * Bytes, a negative errno or a negative code of an event of a batch.
      *
      * @param status bit of {@code CUfileStatus_t}
      * @param result its {@code ret}
      */
     static long transferred(BatchStatus status, long result, long size) {
         if (status == BatchStatus.COMPLETE || result < 0) {
-            // There is no errno to ask: -1 is EPERM itself or says nothing.
+            // There is no errno here: -1 is either EPERM or means nothing.
             return transferred(result, 0, size);
         }
         return switch (status) {
@@ -105,7 +105,7 @@ final class CuFileResults {
             if (errno == Errno.EPERM || errno == Errno.EIO) {
                 return failure.error(CuFileError.IO_ERROR)
                         .errno(errno)
-                        .detail("libcufile failed; it answers EIO or EPERM whatever the kernel said");
+                        .detail("libcufile failed; it reports EIO or EPERM whatever the kernel's error was");
             }
             return failure.error(PosixErrors.code(errno)).errno(errno)
                     .detail("libcufile answered " + Errno.name(errno));

@@ -6,8 +6,8 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.function.Supplier;
 
 /**
- * Makes a CUDA context current for a call of this thread and restores what was current before. The thread must not park in
- * between: a virtual one might come back on another carrier, whose context it is not.
+ * Makes a CUDA context current for a call of this thread, and restores the previous one. The thread must not park in
+ * between: a virtual thread might resume on another carrier, and the context belongs to the carrier.
  */
 final class CurrentContext {
     /** No context is needed. */
@@ -17,9 +17,9 @@ final class CurrentContext {
     }
 
     /**
-     * Makes it current; allocates nothing.
+     * Makes a context current; allocates nothing.
      *
-     * @return false if it was already: then nothing is to be restored
+     * @return false if it was already current, so that there is nothing to restore
      */
     static boolean push(Cuda cuda, long context) {
         if (context == NONE) {
@@ -36,7 +36,7 @@ final class CurrentContext {
         cuda.ctxPopCurrent(CallState.current().answer());
     }
 
-    /** Makes a call in it. */
+    /** Makes a call in a context. */
     static <T> T with(Cuda cuda, long context, Supplier<T> call) {
         boolean pushed = push(cuda, context);
         try {

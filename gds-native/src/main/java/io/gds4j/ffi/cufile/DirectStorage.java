@@ -15,28 +15,29 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Whether storage and GPUs of this machine exchange data directly, as far as /proc, /sys and the configuration tell. Only
- * then is libcufile worth opening: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to open.
+ * Whether storage and GPUs of this machine exchange data directly, as far as /proc, /sys and the configuration tell.
+ * libcufile is worth opening only then: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to
+ * open.
  */
 public class DirectStorage {
-    /** What was found. */
+    /** The result of {@link #probe}. */
     public sealed interface Verdict {
     }
 
     /**
-     * There is a direct way.
+     * Storage and GPUs exchange data directly.
      *
      * @param path {@link IoPath#NVFS} or {@link IoPath#P2PDMA}
-     * @param reason what speaks for it
+     * @param reason the evidence
      */
     public record Works(IoPath path, String reason) implements Verdict {
     }
 
     /**
-     * There is none.
+     * Direct transfers are not possible.
      *
      * @param reason what is missing
-     * @param remedy what a person could do about it
+     * @param remedy how to provide it
      */
     public record Lacking(String reason, String remedy) implements Verdict {
     }
@@ -64,16 +65,16 @@ public class DirectStorage {
         return new DirectStorage(Path.of("/"));
     }
 
-    /** Looks at this machine; opens nothing. */
+    /** Examines this machine; opens nothing. */
     public static Verdict probe(CuFileConfig config) {
         return ofThisMachine().machine(config);
     }
 
     /**
-     * What keeps libcufile from serving this file directly, such as {@code no udev entry for 254:0}; empty if nothing is
-     * known to.
+     * The reason why libcufile cannot serve this file directly, such as {@code no udev entry for 254:0}; empty if none
+     * is known.
      *
-     * @param file what {@code statx} says of it
+     * @param file result of {@code statx} of the file
      */
     public static Optional<String> obstacle(StatxResult file) {
         return ofThisMachine().obstacleOf(file);
@@ -160,7 +161,7 @@ public class DirectStorage {
         } catch (IOException e) {
             return Optional.empty();
         }
-        // Volumes of dm and md stand upon other devices, which the library looks at itself.
+        // The library itself examines the devices below a volume of dm or md.
         return name.startsWith("nvme") || name.startsWith("dm-") || name.startsWith("md")
                 ? Optional.empty()
                 : Optional.of(name + " is not an NVMe drive");

@@ -9,9 +9,12 @@ import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** Entries of a batch that go as single transfers: a few at a time, first come first served. */
+/** Serves entries of a batch as single transfers, a few at a time, in their order. */
 final class EntryThreads<E> {
-    /** Twice as many as the library has for each GPU: a third faster on an H200, where 16 bring no more. */
+    /**
+     * Entries served at a time: twice the library's threads for each GPU. A third faster than that on an H200; 16 are
+     * no faster.
+     */
     private static final int THREADS = 8;
 
     private final Executor executor;
@@ -33,7 +36,7 @@ final class EntryThreads<E> {
         }
     }
 
-    /** Takes back what has not begun. */
+    /** Removes and returns the entries that have not begun. */
     synchronized List<E> takeWaiting() {
         List<E> taken = new ArrayList<>(waiting);
         waiting.clear();

@@ -21,15 +21,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * libcufile through FFM. Out-parameters stand in memory of the calling thread, so that a transfer allocates nothing; only
- * texts, slab arrays and statistics take an arena of their own.
+ * libcufile through FFM. Out-parameters are in memory of the calling thread, so that a transfer allocates nothing; only
+ * texts, slab arrays and statistics use an arena.
  */
 final class FfmCuFileLibrary implements CuFileLibrary {
     private static final long SECOND = Long.BYTES;
     private static final int TEXT_BYTES = 4096;
 
     private final CuFileCalls calls;
-    /** Here, and not only in {@link #calls}: each object on the way of a short transfer costs it nanoseconds. */
+    /** A copy of a field of {@link #calls}: one dereference less saves nanoseconds of a short transfer. */
     private final MemorySegment read;
 
     private final MemorySegment write;
@@ -38,7 +38,7 @@ final class FfmCuFileLibrary implements CuFileLibrary {
     /**
      * Over the symbols of a library, which must stay loaded.
      *
-     * @param description what it is, for messages
+     * @param description name and version, for messages
      * @throws CuFileException PLATFORM_NOT_SUPPORTED if it lacks a function of cuFile 1.0
      */
     FfmCuFileLibrary(SymbolLookup symbols, String description) {

@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUfileDescr_t}: what is to be registered, here always an open descriptor. */
+/** {@code CUfileDescr_t}: the file to register, here always an open descriptor. */
 final class FileDescr {
     static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_INT.withName("type"),
@@ -26,7 +26,7 @@ final class FileDescr {
     private FileDescr() {
     }
 
-    /** Fills {@code buffer}, whatever it held: the library follows pointers that earlier content left in it. */
+    /** Fills and zeroes {@code buffer}: the library would follow pointers that earlier content left in it. */
     static void write(MemorySegment buffer, int type, int fd) {
         buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
         TYPE.set(buffer, 0L, type);

@@ -9,8 +9,9 @@ import io.gds4j.memory.MemoryRange;
 import java.util.List;
 
 /**
- * Rules that keep from the library what it does not survive or answers wrongly; each names what it would do. The object API
- * has checked most arguments already; a backend must survive without.
+ * Preconditions for calls of the library. Each rejects arguments that the library answers wrongly or does not survive,
+ * and says what the library would do. The object API has checked most arguments already; the backend must be safe
+ * without it.
  */
 final class Guards {
     private static final long LARGEST = 1L << 62;
@@ -23,8 +24,8 @@ final class Guards {
     }
 
     /**
-     * Numbers of a transfer. The library fails with EPERM or EIO for what reaches past the memory, reads 2^62 bytes as
-     * EPERM, and a negative offset as 5030 or EIO.
+     * Checks the numbers of a transfer. The library fails with EPERM or EIO past the end of the memory, reads 2^62
+     * bytes as EPERM, and a negative offset as 5030 or EIO.
      */
     static void transfer(
             String function, LibraryFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
@@ -43,7 +44,7 @@ final class Guards {
         }
     }
 
-    /** Access mode. The library answers EIO for a write on a descriptor that is open for reading. */
+    /** Checks the access mode. The library answers EIO for a write on a descriptor that is open for reading. */
     static void accessMode(String function, LibraryFile file, boolean write, long size, long fileOffset) {
         if (write ? !file.isWritable() : !file.isReadable()) {
             throw failure(CuFileError.INVALID_FILE_OPEN_FLAG, function, file, size, fileOffset)
@@ -60,8 +61,8 @@ final class Guards {
     }
 
     /**
-     * A range to be registered must be within its allocations. Registration comes later, at the first transfer, when it is
-     * too late to say so; and host memory is never checked by the library.
+     * Checks that a range to be registered is within its allocations. The library registers it later, at the first
+     * transfer, when the caller cannot be told; and it never checks host memory.
      */
     static void withinAllocation(Cuda cuda, MemoryRange range) {
         if (range.length() == 0) {
@@ -79,7 +80,10 @@ final class Guards {
         }
     }
 
-    /** Capacity of a batch: the library crashes without a place for the answer and refuses more than io_batchsize. */
+    /**
+     * Checks the capacity of a batch. The library crashes if it has no place for the answer, and refuses more than
+     * io_batchsize.
+     */
     static void batchCapacity(int capacity, long largest) {
         if (capacity < 1 || capacity > largest) {
             throw CuFileException.of(
@@ -89,7 +93,7 @@ final class Guards {
         }
     }
 
-    /** Flags of a submission: cuFile defines none, and the library takes any. */
+    /** Checks the flags of a submission. cuFile defines none, and the library accepts any. */
     static void batchFlags(int flags) {
         if (flags != 0) {
             throw CuFileException.of(
@@ -99,7 +103,7 @@ final class Guards {
         }
     }
 
-    /** Ways of peer-to-peer: the library keeps what was set when it is told to set none. */
+    /** Checks peer-to-peer flags. The library ignores a call that sets none. */
     static void p2pFlags(int flags) {
         if (flags <= 0 || (flags & ~P2P_FLAGS) != 0) {
             throw CuFileException.of(
@@ -109,7 +113,7 @@ final class Guards {
         }
     }
 
-    /** Ranges of a vectored transfer: their number is an int in the library, and their sum a signed size. */
+    /** Checks a vectored transfer. The library counts the ranges in an int and their bytes in a signed size. */
     static void vector(String function, LibraryFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         long sum = 0;
         for (MemoryRange range : ranges) {
@@ -124,7 +128,7 @@ final class Guards {
         }
     }
 
-    /** Limits of the running driver; the library lets some pass that it cannot keep. */
+    /** Checks a limit of the running driver. The library accepts some that it cannot keep. */
     static void pollThreshold(long kb) {
         limit("cuFileDriverSetPollMode", kb, PAGE_KB, Long.MAX_VALUE, PAGE_KB, "a multiple of 4 KiB, 4 or more");
     }

@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUfileIOEvents_t}: the fate of one entry of a batch. */
+/** {@code CUfileIOEvents_t}: the end of one entry of a batch. */
 final class IoEvents {
     static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("cookie"),

@@ -6,9 +6,9 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 
 /**
- * Which CUDA context GPU memory belongs to. Asking the driver takes a tenth of a microsecond, so the answer is kept with the
- * allocation: one that is open stays where it is. Memory without an owner is asked for each time, since nobody says when it is
- * freed.
+ * Which CUDA context GPU memory belongs to. Asking the driver takes 0.1 µs, so the answer is kept with the allocation,
+ * which stays in its context while it is open. For memory without an owner the driver is asked each time, because gds4j
+ * does not learn when it is freed.
  */
 final class KnownContexts {
     private final CudaContexts contexts;
@@ -18,9 +18,9 @@ final class KnownContexts {
     }
 
     /**
-     * The context of a range of GPU memory that is in use.
+     * Returns the context of GPU memory that is in use.
      *
-     * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the driver does not know it
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the driver does not know the memory
      */
     long contextOf(MemoryRange memory) {
         MemoryAllocation owner = memory.owner().orElse(null);

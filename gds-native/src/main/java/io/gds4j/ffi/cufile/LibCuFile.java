@@ -15,14 +15,12 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/**
- * Where NVIDIA's library is. {@link #locate()} only looks: loading the library makes it start its log file.
- */
+/** Finds NVIDIA's library. {@link #locate()} only looks: loading the library starts its log file. */
 public final class LibCuFile {
     /** System property that names the library, wherever it is. */
     public static final String PROPERTY = "gds4j.libcufile";
 
-    /** The only name that NVIDIA ever gave it. */
+    /** The library's name in all versions. */
     public static final String FILE_NAME = "libcufile.so.0";
 
     private static final Pattern FULL_NAME = Pattern.compile("libcufile\\.so\\.(\\d+\\.\\d+(?:\\.\\d+)*)");
@@ -32,15 +30,15 @@ public final class LibCuFile {
     /** CUDA's name for servers of that architecture. */
     private static final String TARGET = ARCHITECTURE.equals("aarch64") ? "sbsa-linux" : "x86_64-linux";
 
-    /** What came of looking. */
+    /** The result of looking. */
     public sealed interface Location {
     }
 
     /**
-     * It is there.
+     * The library was found.
      *
      * @param path the library
-     * @param version what its file name says, such as {@code 1.15.1}
+     * @param version version in its file name, such as {@code 1.15.1}
      */
     public record Found(Path path, Optional<String> version) implements Location {
         /** Such as {@code libcufile 1.15.1 (/usr/local/cuda/lib64/libcufile.so.0)}. */
@@ -50,7 +48,7 @@ public final class LibCuFile {
     }
 
     /**
-     * It is not.
+     * The library was not found.
      *
      * @param reason {@code libcufile not found, looked in ...}
      */
@@ -58,7 +56,7 @@ public final class LibCuFile {
     }
 
     /**
-     * What came of looking, and where.
+     * The result of looking, and where.
      *
      * @param folders in order; the library itself if {@value #PROPERTY} names it
      */
@@ -80,15 +78,15 @@ public final class LibCuFile {
     }
 
     /**
-     * Looks where {@value #PROPERTY} points, and only there if it is set; else in LD_LIBRARY_PATH, CUDA_HOME and CUDA_PATH,
-     * the folders of the dynamic linker, and CUDA's under /usr/local, the newest first.
+     * Looks at the path of {@value #PROPERTY}, and only there if it is set. Otherwise looks in LD_LIBRARY_PATH,
+     * CUDA_HOME and CUDA_PATH, the folders of the dynamic linker, and CUDA's below /usr/local, the newest first.
      */
     public static Location locate() {
         return search(Path.of("/"), System.getenv()).location();
     }
 
     /**
-     * The same below another root and with another environment.
+     * As {@link #locate}, below another root and with another environment.
      *
      * @param root where absolute paths begin
      * @param environment variables
@@ -98,8 +96,8 @@ public final class LibCuFile {
     }
 
     /**
-     * What makes the library unusable wherever it is: opening it reads {@code /proc/modules} until that ends, and what cannot be
-     * opened never ends.
+     * The reason why the library is unusable wherever it is. Opening it reads {@code /proc/modules} to the end, and
+     * never ends if that file cannot be opened.
      */
     static Optional<String> obstacle() {
         return obstacle(Path.of("/"));
@@ -108,7 +106,7 @@ public final class LibCuFile {
     static Optional<String> obstacle(Path root) {
         return Files.isReadable(root.resolve("proc/modules"))
                 ? Optional.empty()
-                : Optional.of("/proc/modules cannot be read, for the end of which libcufile would look for ever");
+                : Optional.of("/proc/modules cannot be read, and libcufile would never end opening");
     }
 
     private Search search() {
@@ -137,7 +135,7 @@ public final class LibCuFile {
         return new NotFound("libcufile not found, looked in %s, which %s names".formatted(text, PROPERTY));
     }
 
-    /** Loads it, for the rest of the process; the reason is the dynamic linker's where it does not load. */
+    /** Loads the library for the rest of the process. The result has the dynamic linker's reason if that fails. */
     static DynamicLoader.Result load(Found found) {
         return DynamicLoader.open(found.path().toString());
     }

@@ -19,12 +19,12 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * cuFile by NVIDIA's library: each function a few lines over the {@link LibCuFileSession} of the open driver, with its
- * {@link Guards} before it.
+ * cuFile by NVIDIA's library. Each function checks its {@link Guards preconditions} and calls the
+ * {@link LibCuFileSession} of the open driver.
  *
  * <p>
- * A session of its own, as the contract wants it, on a library that the process has once: limits and parameters are those of
- * the library, hence of all sessions. Statistics are its own, counted here.
+ * Every backend has its own session, but the process has one library: limits and parameters apply to all sessions.
+ * Statistics are those of the session; gds4j counts them.
  */
 final class LibCuFileBackend extends LibraryDriver {
     static final String NAME = "libcufile";
@@ -32,7 +32,8 @@ final class LibCuFileBackend extends LibraryDriver {
     private final MemoryAllocator allocator;
 
     /**
-     * @param directOnly the library must refuse what it cannot serve directly, since another backend serves that better
+     * @param directOnly the library must refuse what it cannot serve directly, because another backend serves that
+     *         better
      */
     LibCuFileBackend(
             LibraryProcess process,
@@ -60,22 +61,22 @@ final class LibCuFileBackend extends LibraryDriver {
     @Override
     public BackendFile handleRegister(FileSource source) {
         LibCuFileSession open = openImplicitly();
-        boolean well = false;
+        boolean succeeded = false;
         try {
             BackendFile file = open.register(source);
-            well = true;
+            succeeded = true;
             return file;
         } finally {
-            counters.handleRegistered(well);
+            counters.handleRegistered(succeeded);
         }
     }
 
     @Override
     public void handleDeregister(BackendFile file) {
-        if (file instanceof LibraryFile ours) {
+        if (file instanceof LibraryFile own) {
             LibCuFileSession open = session();
-            if (open != null && ours.isOf(open)) {
-                open.deregister(ours);
+            if (open != null && own.isOf(open)) {
+                open.deregister(own);
                 counters.handleDeregistered();
             }
         }
@@ -94,12 +95,12 @@ final class LibCuFileBackend extends LibraryDriver {
     }
 
     private void registerCounted(MemoryRange range, Runnable registration) {
-        boolean well = false;
+        boolean succeeded = false;
         try {
             registration.run();
-            well = true;
+            succeeded = true;
         } finally {
-            counters.bufferRegistered(range, well);
+            counters.bufferRegistered(range, succeeded);
         }
     }
 
@@ -109,12 +110,12 @@ final class LibCuFileBackend extends LibraryDriver {
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
-        boolean well = false;
+        boolean succeeded = false;
         try {
             open.opening().ifAlive(() -> open.deregister(range));
-            well = true;
+            succeeded = true;
         } finally {
-            counters.bufferDeregistered(range, well);
+            counters.bufferDeregistered(range, succeeded);
         }
     }
 
@@ -140,15 +141,15 @@ final class LibCuFileBackend extends LibraryDriver {
         if (begun == 0) {
             return move(function, write, file, base, size, fileOffset, bufferOffset);
         }
-        boolean well = false;
+        boolean succeeded = false;
         long moved = 0;
         try {
             moved = move(function, write, file, base, size, fileOffset, bufferOffset);
-            well = true;
+            succeeded = true;
             return moved;
         } finally {
             counters.end(
-                    begun, LibraryFile.pathOf(file), write, base, size, fileOffset, bufferOffset, well, moved);
+                    begun, LibraryFile.pathOf(file), write, base, size, fileOffset, bufferOffset, succeeded, moved);
         }
     }
 
@@ -161,24 +162,24 @@ final class LibCuFileBackend extends LibraryDriver {
             long fileOffset,
             long bufferOffset) {
         LibCuFileSession open = current(function);
-        LibraryFile ours = enter(function, open, file);
+        LibraryFile own = enter(function, open, file);
         try {
-            Guards.transfer(function, ours, base, size, fileOffset, bufferOffset);
-            Guards.accessMode(function, ours, write, size, fileOffset);
-            return size == 0 ? 0 : open.transfer(ours, write, base, size, fileOffset, bufferOffset);
+            Guards.transfer(function, own, base, size, fileOffset, bufferOffset);
+            Guards.accessMode(function, own, write, size, fileOffset);
+            return size == 0 ? 0 : open.transfer(own, write, base, size, fileOffset, bufferOffset);
         } finally {
-            ours.exit();
+            own.exit();
         }
     }
 
-    /** A file of the open session; the caller exits it. */
+    /** Enters a file of the open session; the caller exits it. */
     private LibraryFile enter(String function, LibCuFileSession open, BackendFile file) {
-        LibraryFile ours = open.own(function, file);
-        if (!ours.enter()) {
-            // The driver may have closed between the two looks.
-            throw session() == open ? ours.refused(function) : Opening.closed(function);
+        LibraryFile own = open.own(function, file);
+        if (!own.enter()) {
+            // The driver may have closed since the caller looked.
+            throw session() == open ? own.refused(function) : Opening.closed(function);
         }
-        return ours;
+        return own;
     }
 
     // ---- batches
@@ -227,12 +228,12 @@ final class LibCuFileBackend extends LibraryDriver {
     private void queue(boolean write, StreamRequest request) {
         String function = OrderedStreams.function(write);
         LibCuFileSession open = current(function);
-        LibraryFile ours = enter(function, open, request.file());
+        LibraryFile own = enter(function, open, request.file());
         try {
-            Guards.accessMode(function, ours, write, -1, -1);
-            open.streams().submit(ours, write, request);
+            Guards.accessMode(function, own, write, -1, -1);
+            open.streams().submit(own, write, request);
         } finally {
-            ours.exit();
+            own.exit();
         }
     }
 
@@ -259,7 +260,7 @@ final class LibCuFileBackend extends LibraryDriver {
         return transferVector("cuFileWritev", CuFileFunction.WRITEV, true, file, ranges, fileOffset, flags);
     }
 
-    /** Counted as one request, and as one of the GPU that has the first range. */
+    /** Counts the vector as one request, and for the GPU that holds the first range. */
     private long transferVector(
             String function,
             CuFileFunction needed,
@@ -273,16 +274,16 @@ final class LibCuFileBackend extends LibraryDriver {
         }
         MemoryRange first = ranges.getFirst();
         long begun = counters.begin(write, first);
-        boolean well = false;
+        boolean succeeded = false;
         long moved = 0;
         try {
             moved = moveVector(function, needed, write, file, ranges, fileOffset, flags);
-            well = true;
+            succeeded = true;
             return moved;
         } finally {
             if (begun != 0) {
                 long size = ranges.stream().mapToLong(MemoryRange::length).sum();
-                counters.end(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, 0, well, moved);
+                counters.end(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, 0, succeeded, moved);
             }
         }
     }
@@ -296,14 +297,14 @@ final class LibCuFileBackend extends LibraryDriver {
             long fileOffset,
             int flags) {
         LibCuFileSession open = current(function);
-        LibraryFile ours = enter(function, open, file);
+        LibraryFile own = enter(function, open, file);
         try {
             requireLater(needed);
-            Guards.vector(function, ours, ranges, fileOffset, flags);
-            Guards.accessMode(function, ours, write, -1, fileOffset);
-            return ranges.isEmpty() ? 0 : open.transferVector(ours, write, ranges, fileOffset, flags);
+            Guards.vector(function, own, ranges, fileOffset, flags);
+            Guards.accessMode(function, own, write, -1, fileOffset);
+            return ranges.isEmpty() ? 0 : open.transferVector(own, write, ranges, fileOffset, flags);
         } finally {
-            ours.exit();
+            own.exit();
         }
     }
 }

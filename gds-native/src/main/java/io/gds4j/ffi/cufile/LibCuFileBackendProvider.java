@@ -33,7 +33,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         return PRIORITY;
     }
 
-    /** Available where the library and a GPU are, whether or not they can do more than POSIX I/O. */
+    /** Available where the library and a GPU are present, even if the library can only do POSIX I/O. */
     @Override
     public Availability probe(CuFileConfig config) {
         if (!LibCuFileBackendProvider.class.getModule().isNativeAccessEnabled()) {
@@ -54,7 +54,9 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         };
     }
 
-    /** Available where it moves bytes directly between storage and GPU: elsewhere the POSIX engine is faster. */
+    /**
+     * Available where the library moves bytes directly between storage and GPU; elsewhere the compat backend is faster.
+     */
     @Override
     public Availability probeForAuto(CuFileConfig config) {
         if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
@@ -71,7 +73,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         return create(config, false);
     }
 
-    /** One that refuses what it cannot serve directly. */
+    /** Creates a backend that refuses what it cannot serve directly. */
     @Override
     public CuFileBackend createForAuto(CuFileConfig config) {
         return create(config, true);

@@ -23,8 +23,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 
 /**
- * What one session has while its driver is open: its files, buffers, batches and streams within the {@link Opening} that it
- * shares with all sessions of the process.
+ * The files, buffers, batches and streams of one open driver. All sessions of the process share one {@link Opening}.
  */
 final class LibCuFileSession implements LibraryUser {
     private static final int NO_DESCRIPTOR = -1;
@@ -49,7 +48,7 @@ final class LibCuFileSession implements LibraryUser {
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
 
-    /** Opens the library, or joins those that have it open. */
+    /** Opens the library, or joins the sessions that have it open. */
     LibCuFileSession(
             LibraryProcess process,
             LibrarySettings settings,
@@ -124,12 +123,13 @@ final class LibCuFileSession implements LibraryUser {
         } catch (CuFileException e) {
             throw refused(descriptor, e);
         }
-        LibraryFile file = new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
+        LibraryFile file =
+                new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
         files.add(file);
         return file;
     }
 
-    /** The library's code, and what is known about the reason. */
+    /** The library's failure with what is known about its reason. */
     private CuFileException refused(OwnedDescriptor descriptor, CuFileException e) {
         String why = storage.obstacleOf(descriptor.status()).map(found -> ": " + found).orElse("");
         CuFileException.Builder failure = CuFileException.builder(e.function())
@@ -158,23 +158,23 @@ final class LibCuFileSession implements LibraryUser {
         };
     }
 
-    /** @throws CuFileException HANDLE_NOT_REGISTERED for a file of anybody else */
+    /** @throws CuFileException HANDLE_NOT_REGISTERED for a file of another session or backend */
     LibraryFile own(String function, BackendFile file) {
-        if (file instanceof LibraryFile ours && ours.isOf(this)) {
-            return ours;
+        if (file instanceof LibraryFile own && own.isOf(this)) {
+            return own;
         }
         throw CuFileException.of(
                 CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this driver session: " + file);
     }
 
-    /** Ignores a file that is not registered. */
+    /** Deregisters a file; ignores one that is not registered. */
     void deregister(LibraryFile file) {
-        boolean mine;
+        boolean known;
         synchronized (this) {
-            mine = files.contains(file);
+            known = files.contains(file);
         }
-        if (mine) {
-            // Who closes the driver meanwhile waits for it, too.
+        if (known) {
+            // The file stays in the list meanwhile, so that close() waits for it, too.
             file.deregister();
             synchronized (this) {
                 files.remove(file);
@@ -182,24 +182,25 @@ final class LibCuFileSession implements LibraryUser {
         }
     }
 
+    /** Registers memory. The library learns of it at the first transfer. */
     void register(MemoryRange range, int flags) {
         Guards.withinAllocation(contexts.cuda(), range);
         checkOpen("cuFileBufRegister");
         buffers.register(range, flags);
     }
 
-    /** The same without waiting for a transfer. */
+    /** Registers memory with the library at once, so that a refusal reaches the caller. */
     void registerNow(MemoryRange range, int flags) {
         Guards.withinAllocation(contexts.cuda(), range);
         checkOpen("cuFileBufRegister");
         if (Thread.currentThread().isVirtual()) {
-            onPlatformThread(() -> shown(range, flags));
+            onPlatformThread(() -> pin(range, flags));
         } else {
-            shown(range, flags);
+            pin(range, flags);
         }
     }
 
-    private long shown(MemoryRange range, int flags) {
+    private long pin(MemoryRange range, int flags) {
         return CurrentContext.with(contexts.cuda(), transfers.contextOf(range), () -> {
             opening.runWhileAlive("cuFileBufRegister", () -> buffers.registerNow(range, flags));
             return range.length();
@@ -210,14 +211,14 @@ final class LibCuFileSession implements LibraryUser {
         buffers.deregister(range);
     }
 
-    /** A transfer whose arguments are checked and whose file is entered. */
+    /** Moves bytes. The arguments are checked and the caller has entered the file. */
     long transfer(
             LibraryFile file, boolean write, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Thread caller = Thread.currentThread();
         if (!caller.isVirtual()) {
             return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
         }
-        // A native call would keep the carrier of a virtual thread busy, and its CUDA context with it.
+        // A native call would pin the carrier of a virtual thread, and the CUDA context belongs to the carrier.
         return onPlatformThread(
                 () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
     }
@@ -235,7 +236,7 @@ final class LibCuFileSession implements LibraryUser {
                 try {
                     return task.get();
                 } catch (InterruptedException e) {
-                    // The transfer sees the flag between its pieces; nobody may leave while it uses the memory.
+                    // The transfer checks the flag between its pieces and uses the memory until it ends.
                     interrupted = true;
                 }
             }
@@ -252,7 +253,7 @@ final class LibCuFileSession implements LibraryUser {
         }
     }
 
-    /** The same of several ranges; one at least. */
+    /** Moves the bytes of at least one range. The arguments are checked and the caller has entered the file. */
     long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
         Thread caller = Thread.currentThread();
         return caller.isVirtual()
@@ -310,7 +311,10 @@ final class LibCuFileSession implements LibraryUser {
         }
     }
 
-    /** Waits for the I/O in flight, takes everything back from the library, and closes it if this was the last session. */
+    /**
+     * Waits for I/O in flight, takes everything back from the library, and closes the library if this was its last
+     * session.
+     */
     void close() {
         synchronized (this) {
             closed = true;

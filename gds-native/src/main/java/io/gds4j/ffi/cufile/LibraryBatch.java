@@ -27,24 +27,25 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch. The library's own gets those entries that it does not spoil the process with ({@link #isForTheLibrary}); the others
- * go as single transfers on threads of the session.
+ * A batch. Entries that the library handles without corrupting the process go to its own batch, see
+ * {@link #isForTheLibrary}. The others are served as single transfers on threads of the session.
  *
  * <p>
- * Entries for the library wait here until {@link SlabBudget} lets them in, first come first served; they are fed in when
- * somebody submits or asks for events. An entry that the library refuses then becomes a failed event.
+ * Entries for the library wait here, in order, until {@link SlabBudget} has slabs for them. They are passed on when the
+ * program submits entries or asks for events. An entry that the library refuses then becomes a failed event.
  */
 final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
-    /** The library is asked for events in slices, so that others get at the batch in between. */
+    /** Longest call that asks the library for events, so that other threads get the lock in between. */
     private static final Duration SLICE = Duration.ofMillis(1);
+    /** Pause of a batch whose entries all wait for slabs of other batches. */
     private static final Duration STARVED = Duration.ofNanos(100_000);
-    /** Entries that were not delivered in this time after the batch was destroyed never will be. */
+    /** Events that have not come in this time after the batch was destroyed never will. */
     private static final Duration LOST = Duration.ofSeconds(30);
     private static final long NO_TIMEOUT = Long.MAX_VALUE;
-    /** Bytes of a large file system's largest file, halved. */
+    /** Half of the largest file on a large file system, bytes. */
     private static final long FARTHEST_WRITE = 1L << 43;
 
     private final BatchSlots inside;
@@ -81,7 +82,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         return capacity;
     }
 
-    /** True while the library works for it. */
+    /** True while the library works for this batch. */
     synchronized boolean isBusy() {
         return inside.taken() + singleCount > 0;
     }
@@ -90,7 +91,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         return inside.taken() + singleCount + waiting.size() + ready.size();
     }
 
-    /** All or none. */
+    /** Submits all requests or none. */
     synchronized void submit(List<BatchRequest> requests, Function<BatchRequest, LibraryFile> owner) {
         checkAlive(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
         reap(0);
@@ -134,10 +135,11 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     /**
-     * Only what it moves directly. What it serves by POSIX I/O it gives to threads of its own, which go on with an entry after
-     * its event was taken: with freed memory of its own, so that the C heap is spoiled, and with slabs of a pool that closing
-     * the driver has taken down. That holds for files that it serves so, for host memory, and for blocks that are not whole.
-     * Nor is an entry that no slab holds, or a write that no file reaches: to refuse a submission frees what is in flight.
+     * True for an entry that the library moves directly. Its own threads serve the others by POSIX I/O and go on with
+     * an entry after its event was taken: they use freed memory of the library, which corrupts the C heap, and slabs of
+     * a pool that closing the driver has released. That happens to files that the library serves so, to host memory,
+     * and to parts of blocks. Also false if no slab holds the entry, or if no file reaches the write's end: a refused
+     * submission would free what is in flight.
      */
     private boolean isForTheLibrary(BatchEntry entry) {
         BatchRequest request = entry.request();
@@ -148,7 +150,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
                 && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size());
     }
 
-    /** Moves the bytes of a single entry; on a thread of the session. */
+    /** Moves the bytes of a single entry, on a thread of the session. */
     private void serve(BatchEntry entry) {
         BatchRequest request = entry.request();
         BatchStatus status = BatchStatus.FAILED;
@@ -178,7 +180,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         notifyAll();
     }
 
-    /** Whatever is wrong with an entry, it is the submission that fails. */
+    /** Checks one entry; whatever is wrong with it fails the whole submission. */
     private BatchEntry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner, long now) {
         try {
             return enter(request, owner.apply(request), now);
@@ -204,13 +206,13 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         return new BatchEntry(file, request, size, 0, slabs.classOf(size), context, now);
     }
 
-    /** Behind the end of the file the library changes memory, as it does in {@link Transfers#beforeTheEnd}. */
+    /** Ends a read at the end of the file: behind it the library changes memory, see {@link Transfers#beforeTheEnd}. */
     private static long beforeTheEnd(LibraryFile file, BatchRequest request) {
         long end = file.end();
         return end < 0 ? request.size() : Math.clamp(end - request.fileOffset(), 0, request.size());
     }
 
-    /** Feeds as many as there are slabs for; those that the library refuses become failed events. */
+    /** Passes on as many entries as there are slabs for. Entries that the library refuses become failed events. */
     private void feed() {
         @Nullable CuFileException refused;
         do {
@@ -231,7 +233,10 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         return true;
     }
 
-    /** Feeds one run of entries with the same CUDA context; what the library says if it refuses it, which changes nothing. */
+    /**
+     * Passes on consecutive entries of one CUDA context. Returns the library's refusal, after which nothing has
+     * changed, or null.
+     */
     private @Nullable CuFileException feedOnce() {
         List<BatchEntry> run = new ArrayList<>();
         while (true) {
@@ -292,7 +297,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         }
     }
 
-    /** Lets threads of the session in until one reports; the interrupt flag stays set. */
+    /** Waits, without the lock, until a single transfer ends. The interrupt flag stays set. */
     private void awaitSingle(long nanos) {
         try {
             TimeUnit.NANOSECONDS.timedWait(this, Math.max(nanos, 1));
@@ -337,7 +342,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         }
         entry.file().countMoved(moved);
         if (moved < entry.size()) {
-            // It ends early what does not fit into a slab.
+            // The library ends an entry early that does not fit into a slab.
             singleCount++;
             singles.add(List.of(entry.after(moved)));
         } else {
@@ -345,7 +350,10 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         }
     }
 
-    /** Its slab and its handle stay the library's: nobody knows whether it still uses them. */
+    /**
+     * Fails an entry whose event the library has lost. Its slab and its handle are given up: the library may still use
+     * them.
+     */
     private void lose(BatchEntry entry) {
         entry.file().abandon();
         finish(entry, BatchStatus.FAILED, -CuFileError.INTERNAL_ERROR.code());
@@ -366,8 +374,8 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     /**
-     * Cancels what waits here; every entry still gets its event. The library is not told: it would drop the events of what it
-     * has, and go on moving their bytes.
+     * Cancels entries that wait here; each still gets its event. The library is not known: it would drop the events of
+     * its entries and go on moving their bytes.
      */
     synchronized void cancel() {
         if (!destroyed) {
@@ -382,7 +390,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         singles.takeWaiting().forEach(entry -> endSingle(entry, BatchStatus.CANCELED, -Errno.ECANCELED));
     }
 
-    /** Cancels, waits for what has begun, and frees; only the first call does, others wait for it. */
+    /** Cancels what waits, waits for what has begun, and frees the batch. Later calls wait for the first one. */
     synchronized void destroy() {
         if (destroyed) {
             awaitWhile(() -> !freed);
@@ -422,9 +430,12 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         }
     }
 
-    /** The library never delivered some events: its memory and the files stay as they are, for ever. */
+    /** The library never delivered some events: its memory and the files stay as they are for ever. */
     private void giveUp() {
-        LOG.log(Level.WARNING, "libcufile lost {0} entries of a batch: what they use is never freed", inside.taken());
+        LOG.log(
+                Level.WARNING,
+                "libcufile lost {0} entries of a batch; their memory and files are never freed",
+                inside.taken());
         inside.inside().forEach(entry -> {
             entry.file().abandon();
             entry.file().exit();

@@ -31,8 +31,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions that concern neither file nor memory: opening and closing, limits, parameters, statistics and what the library
- * tells of itself.
+ * The functions that concern neither files nor memory: opening and closing, limits, parameters, statistics, and what
+ * the library reports about itself.
  */
 abstract class LibraryDriver implements CuFileBackend {
     private static final String OPEN = "cuFileDriverOpen";
@@ -69,7 +69,7 @@ abstract class LibraryDriver implements CuFileBackend {
         this.counters = new CuFileCounters(cuda);
     }
 
-    /** None while the driver is closed. */
+    /** Returns the session of the open driver, or null while the driver is closed. */
     final @Nullable LibCuFileSession session() {
         return session;
     }
@@ -113,7 +113,7 @@ abstract class LibraryDriver implements CuFileBackend {
         return users;
     }
 
-    /** The open driver's session; opens the driver if it is closed. */
+    /** Returns the session of the open driver; opens the driver if it is closed. */
     final LibCuFileSession openImplicitly() {
         LibCuFileSession open = session;
         if (open != null) {
@@ -127,7 +127,7 @@ abstract class LibraryDriver implements CuFileBackend {
         }
     }
 
-    /** A call of the open library that no transfer covers. */
+    /** Makes a call that needs the open library and belongs to no transfer. */
     private <T> T call(String function, Function<LibCuFileSession, T> call) {
         LibCuFileSession open = current(function);
         return open.opening().whileAlive(function, () -> call.apply(open));
@@ -138,7 +138,11 @@ abstract class LibraryDriver implements CuFileBackend {
         open.opening().runWhileAlive(function, () -> call.accept(open));
     }
 
-    /** The open driver's session. */
+    /**
+     * Returns the session of the open driver.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED while the driver is closed
+     */
     final LibCuFileSession current(String function) {
         LibCuFileSession open = session;
         if (open == null) {
@@ -147,7 +151,7 @@ abstract class LibraryDriver implements CuFileBackend {
         return open;
     }
 
-    /** What the next open takes. */
+    /** Settings of the next open. */
     private LibrarySettings settings() {
         Map<ConfigKey<?>, Object> over = new LinkedHashMap<>(staged);
         if (directOnly) {
@@ -228,7 +232,7 @@ abstract class LibraryDriver implements CuFileBackend {
     public String getParameterString(StringParameter parameter) {
         LibCuFileSession open = session;
         if (parameter == StringParameter.LOG_DIR && open != null) {
-            // The library has a folder of ours where nobody named one.
+            // Without a configured folder the library logs to gds4j's temporary one.
             return open.opening().settings().get(CuFileKeys.LOGGING_DIR);
         }
         String value =
@@ -240,7 +244,7 @@ abstract class LibraryDriver implements CuFileBackend {
         return value;
     }
 
-    /** The running value, or while closed what the next open will take. */
+    /** The value of the running library; while the driver is closed, the value that the next open will use. */
     private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
         LibCuFileSession open = session;
         if (open != null) {
@@ -271,7 +275,7 @@ abstract class LibraryDriver implements CuFileBackend {
             throw CuFileException.of(
                     CuFileError.DRIVER_ALREADY_OPEN, function, "the driver is open: close it to set " + key.name());
         }
-        // Refuses what is out of range; the library would take it and replace it silently when it opens.
+        // Refuses a value out of range; the library would accept it and replace it silently when it opens.
         CuFileConfig.builder().set(key, value);
         staged.put(key, value);
     }
@@ -324,7 +328,7 @@ abstract class LibraryDriver implements CuFileBackend {
         return loaded().getParameterGpuBounceBufferSlabArray(now.gpuSlabClasses());
     }
 
-    /** Refuses a function that the library lacks. */
+    /** Refuses a function that the installed library lacks. */
     final void requireLater(CuFileFunction function) {
         CuFileLibrary library = loaded();
         if (!library.has(function)) {
@@ -342,7 +346,7 @@ abstract class LibraryDriver implements CuFileBackend {
         return bytesByPath.snapshot();
     }
 
-    /** Unknown: the library does not tell what its pools hold. */
+    /** Returns 0: the library does not report the size of its pools. */
     @Override
     public long peakStagingBytes() {
         return 0;

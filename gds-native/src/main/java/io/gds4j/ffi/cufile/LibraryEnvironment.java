@@ -18,10 +18,10 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells libcufile its settings before its first function is called: by a file that CUFILE_ENV_PATH_JSON names, and by the
- * variables that would override that file. C's environment is changed, which Java's own ({@link System#getenv}) does not show
- * and child processes do not inherit. The file, and the log unless somebody wants it elsewhere, stand in a folder of their
- * own that goes when the JVM exits.
+ * Passes settings to libcufile before its first function is called: by a file that CUFILE_ENV_PATH_JSON names, and by
+ * the environment variables that would override that file. Only C's environment changes; {@link System#getenv} does not
+ * show it and child processes do not inherit it. The file, and the log unless the settings name a folder, stand in a
+ * temporary folder that is deleted when the JVM exits.
  */
 final class LibraryEnvironment {
     private static final String FUNCTION = "cuFileDriverOpen";
@@ -36,7 +36,7 @@ final class LibraryEnvironment {
 
     /**
      * @param environment variables of this process
-     * @param parent where temporary folders are made
+     * @param parent where the temporary folder is made
      */
     LibraryEnvironment(Posix posix, Map<String, String> environment, Path parent) {
         this.posix = posix;
@@ -105,7 +105,7 @@ final class LibraryEnvironment {
         }
     }
 
-    /** As far as it goes: at exit there is nobody to tell. */
+    /** Deletes as much as possible; at exit a failure is only logged. */
     private static void delete(Path made) {
         try {
             Files.walkFileTree(made, new SimpleFileVisitor<>() {

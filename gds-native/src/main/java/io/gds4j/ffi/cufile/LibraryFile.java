@@ -17,8 +17,8 @@ import java.util.OptionalInt;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * A file that is registered with the library. Whoever passes its handle on does so between {@link #enter} and
- * {@link #exit}: the library does not check handles, and one that is dead drops its count of users.
+ * A file that is registered with the library. Every use of its handle stands between {@link #enter} and {@link #exit}:
+ * the library does not check handles, and a dead one corrupts the library's count of users.
  */
 final class LibraryFile implements BackendFile {
     private static final int NO_DESCRIPTOR = -1;
@@ -31,7 +31,7 @@ final class LibraryFile implements BackendFile {
     private final int callersDescriptor;
     private final long handle;
     private final IoPathReport report;
-    /** What each request asks stands here: a further object costs it nanoseconds. */
+    /** Each request asks for it; reading it from the report would cost nanoseconds. */
     private final IoPath path;
     private final LongAdder moved;
     private final boolean direct;
@@ -40,7 +40,7 @@ final class LibraryFile implements BackendFile {
     private final InFlight users = new InFlight();
     private volatile boolean abandoned;
 
-    /** @param callersDescriptor number of the descriptor it was registered by, or -1 */
+    /** @param callersDescriptor number of the descriptor that the program passed, or -1 */
     LibraryFile(
             LibraryUser session,
             Opening opening,
@@ -64,6 +64,7 @@ final class LibraryFile implements BackendFile {
         this.writable = descriptor.isWritable();
     }
 
+    /** True for a file of this session. */
     boolean isOf(LibraryUser user) {
         return session == user;
     }
@@ -81,16 +82,17 @@ final class LibraryFile implements BackendFile {
         return path;
     }
 
-    /** Bytes that a transfer has moved. */
+    /** Counts bytes that a transfer has moved. */
     void countMoved(long bytes) {
         moved.add(bytes);
     }
 
-    /** What serves a file of any backend, as far as this one can tell. */
+    /** The path that serves a file of any backend, as far as this backend knows. */
     static IoPath pathOf(BackendFile file) {
-        return file instanceof LibraryFile ours ? ours.servedBy() : IoPath.LIBCUFILE_POSIX;
+        return file instanceof LibraryFile own ? own.servedBy() : IoPath.LIBCUFILE_POSIX;
     }
 
+    /** True if the program registered this file by this descriptor. */
     boolean isRegisteredBy(int fd, StatxResult file) {
         StatxResult own = descriptor.status();
         return callersDescriptor != NO_DESCRIPTOR
@@ -100,7 +102,7 @@ final class LibraryFile implements BackendFile {
                 && own.inode() == file.inode();
     }
 
-    /** Counts one use in; false if it is no longer registered, or the JVM exits. */
+    /** Adds a user; false if the file is no longer registered, or the JVM exits. */
     boolean enter() {
         if (!users.enter()) {
             return false;
@@ -124,24 +126,24 @@ final class LibraryFile implements BackendFile {
         return !users.isClosed();
     }
 
-    /** The library still uses it and nobody knows until when: it must never be deregistered. */
+    /** Never deregisters the file: the library may use it for ever. */
     void abandon() {
         abandoned = true;
     }
 
-    /** Waits for its users, then deregisters; only the first call does, others wait for it. */
+    /** Waits for its users, then deregisters. Later calls wait for the first one. */
     synchronized void deregister() {
         if (!users.close() || abandoned) {
             return;
         }
-        // A library that the JVM's exit closes might be using the descriptor until it has.
+        // After the JVM's exit closed the library the descriptor stays open: the library may still use it.
         opening.ifAlive(() -> {
             opening.library().handleDeregister(handle);
             posix.close(descriptor.fd());
         });
     }
 
-    /** Why {@link #enter} answered false. */
+    /** The reason why {@link #enter} returned false. */
     CuFileException refused(String function) {
         CuFileException.Builder failure = CuFileException.builder(function).path(path());
         if (isRegistered()) {
@@ -166,17 +168,17 @@ final class LibraryFile implements BackendFile {
     }
 
     /**
-     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing: {@code lseek} is the
-     * cheapest call that knows, but moves the position, which a shared descriptor has in common with the program.
+     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek} is
+     * the cheapest call, but it moves the position, which a shared descriptor has in common with the program.
      */
     long end() {
         return descriptor.isShared() ? sizeNow() : posix.lseek(descriptor.fd(), 0, PosixConstants.SEEK_END);
     }
 
-    /** Bytes to which the kernel wants host memory aligned for direct I/O on it. */
+    /** Alignment of host memory, in bytes, that the kernel wants for direct I/O on this file. */
     long directMemoryAlignment() {
-        int told = descriptor.status().directMemoryAlignment();
-        return told > 0 ? told : PAGE;
+        int known = descriptor.status().directMemoryAlignment();
+        return known > 0 ? known : PAGE;
     }
 
     private long sizeNow() {

@@ -5,8 +5,8 @@ import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
 
 /**
- * Limits of the running driver. The library goes on to show defaults in its properties, whatever it was opened with and told
- * since: so parameters and what was set here are shown in their place.
+ * Limits of the running driver. The library always reports defaults in its properties, whatever it was opened with or
+ * told since. So its parameters, and the limits set here, are reported instead.
  */
 final class LibraryLimits {
     private static final long UNSET = -1;
@@ -17,7 +17,7 @@ final class LibraryLimits {
 
     private final CuFileLibrary library;
     private final boolean streams;
-    /** Asked once: a running library opens itself again for the question, under its own transfers. */
+    /** Asked once: a running library reopens itself for this question, under its own transfers. */
     private final DriverProperties atOpening;
     private boolean poll;
     private long pollThresholdKb = UNSET;
@@ -34,8 +34,8 @@ final class LibraryLimits {
     }
 
     /**
-     * Kept and shown: it comes into force by the configuration, when the library is opened. A running one is never told, since
-     * transfers beside such a call divide by zero.
+     * Keeps the mode and reports it. It takes effect by the configuration, when the library is opened. The running
+     * library is never told: transfers beside that call crashed with a division by zero.
      */
     void setPollMode(boolean wanted, long thresholdKb) {
         Guards.pollThreshold(thresholdKb);
@@ -46,8 +46,8 @@ final class LibraryLimits {
     }
 
     /**
-     * Never told to the running library: its threads would divide by zero in a transfer, and it follows dangling pointers
-     * itself. {@link Transfers} cuts by it instead.
+     * Keeps the limit; {@link Transfers} cuts requests by it. The running library is never told: its threads would
+     * divide by zero in a transfer, and the call follows dangling pointers.
      */
     void setMaxDirectIoSize(long kb) {
         Guards.maxDirectIoSize(kb);
@@ -64,7 +64,7 @@ final class LibraryLimits {
         }
     }
 
-    /** Never told to the running library either, for the same reason: {@link SessionBuffers} counts. */
+    /** Keeps the limit; {@link SessionBuffers} counts by it. The running library is never told, for the same reason. */
     void setMaxPinnedMemSize(long kb) {
         Guards.maxPinnedMemSize(kb);
         synchronized (library) {
@@ -94,7 +94,7 @@ final class LibraryLimits {
         return wish != UNSET ? wish : before;
     }
 
-    /** Streams are ours, hence there whenever they may have threads. */
+    /** gds4j serves streams, so they are available whenever threads are allowed. */
     private int featureFlags(int told) {
         return streams ? told | STREAMS : told & ~STREAMS;
     }
@@ -103,25 +103,21 @@ final class LibraryLimits {
         return new DriverProperties(
                 told.nvfsMajorVersion(),
                 told.nvfsMinorVersion(),
-                value(pollThresholdKb, SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
-                value(maxDirectIoSizeKb, SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
+                value(SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
+                value(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
                 told.driverStatusFlags(),
                 told.driverControlFlags(),
                 featureFlags(told.featureFlags()),
-                value(maxCacheSizeKb, SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
-                value(UNSET, SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
                 value(
-                        maxPinnedMemSizeKb,
                         SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
                         told.maxDevicePinnedMemSizeKb()),
-                (int) value(UNSET, SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
-                (int) value(UNSET, SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
+                (int) value(SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
+                (int) value(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
     }
 
-    private long value(long set, SizeParameter parameter, long told) {
-        if (set != UNSET) {
-            return set;
-        }
+    private long value(SizeParameter parameter, long told) {
         return library.has(CuFileFunction.GET_PARAMETER_SIZE_T)
                 ? library.getParameterSizeT(parameter.index())
                 : told;

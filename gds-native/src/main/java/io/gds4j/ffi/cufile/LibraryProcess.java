@@ -25,8 +25,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * libcufile in this process: loaded once and never unloaded, opened by the first session that needs it and closed by the
- * last. Opening, closing and staging are serialised here, because the library answers at random when they race.
+ * libcufile in this process. It is loaded once and never unloaded; the first session opens it and the last one closes
+ * it. Opening, closing and staging parameters are serialised here, because the library's answers are unpredictable when
+ * they race.
  */
 final class LibraryProcess {
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
@@ -34,7 +35,7 @@ final class LibraryProcess {
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
-    /** The real one; nothing is loaded before it is needed. */
+    /** The instance for the real library, which is loaded when it is first needed. */
     private static final class Real {
         static final LibraryProcess INSTANCE = new LibraryProcess(
                 LibraryProcess::loadReal,
@@ -81,7 +82,9 @@ final class LibraryProcess {
         };
     }
 
-    /** The library without opening it; settings first, since loading it starts its log. */
+    /**
+     * Loads the library without opening it. The settings are applied first, because loading starts the library's log.
+     */
     synchronized CuFileLibrary load(LibrarySettings settings) {
         if (library == null) {
             environment.apply(withoutStatistics(settings));
@@ -91,7 +94,7 @@ final class LibraryProcess {
     }
 
     /**
-     * Opens the library for a session, or joins those that have it open.
+     * Opens the library for a session, or joins the sessions that have it open.
      *
      * @throws CuFileException DRIVER_ALREADY_OPEN if it is open with other settings
      */
@@ -102,7 +105,7 @@ final class LibraryProcess {
         }
         Opening open = opening;
         if (open == null) {
-            // Opening pins memory, which waits for all streams.
+            // Opening pins memory, and pinning waits for all streams.
             cuda.streamWaits().whileNone(() -> opening = openFirst(settings, cuda));
             open = Objects.requireNonNull(opening);
             contexts = cuda;
@@ -118,7 +121,10 @@ final class LibraryProcess {
         return open;
     }
 
-    /** The settings that the library sees. gds4j counts itself: the library crashed once while it set up its counters. */
+    /**
+     * The settings that the library sees. gds4j counts itself, because the library crashed once while it set up its
+     * counters.
+     */
     private static LibrarySettings withoutStatistics(LibrarySettings settings) {
         return settings.with(CuFileKeys.PROFILE_CUFILE_STATS, 0L);
     }
@@ -127,12 +133,12 @@ final class LibraryProcess {
         hookExit();
         environment.apply(settings);
         CuFileLibrary loaded = load(settings);
-        // Some versions misbehave unless CUDA is initialised; its internal streams live in the primary context.
+        // Some versions misbehave unless CUDA is initialised; the library's streams live in the primary context.
         long context = cuda.primary(0);
         if (loaded.has(CuFileFunction.USE_COUNT) && loaded.useCount() > 0) {
-            LOG.log(Level.WARNING, "libcufile is open already by other code of this process: its settings hold");
+            LOG.log(Level.WARNING, "other code of this process has opened libcufile: its settings apply");
         } else if (openedBefore) {
-            // What was staged is forgotten at each open. Not before the first one, where some versions die of it.
+            // Each open forgets staged parameters. Some versions crash if they are staged before the first open.
             forgetStatistics(loaded);
             stage(loaded, settings);
         }
@@ -163,7 +169,7 @@ final class LibraryProcess {
             try {
                 stage(library, key, value);
             } catch (CuFileException e) {
-                LOG.log(Level.WARNING, "libcufile does not take {0}={1}: {2}", key.name(), value, e.getMessage());
+                LOG.log(Level.WARNING, "libcufile rejects {0}={1}: {2}", key.name(), value, e.getMessage());
             }
         });
         if (library.has(CuFileFunction.SET_PARAMETER_POSIX_POOL_SLAB_ARRAY)) {
@@ -177,13 +183,13 @@ final class LibraryProcess {
             case SizeParameter size -> library.setParameterSizeT(size.index(), (Long) value);
             case BoolParameter bool -> library.setParameterBool(bool.index(), (Boolean) value);
             case StringParameter.LOGGING_LEVEL -> library.setParameterString(parameter.index(), (String) value);
-            // The log file is open already.
+            // The library has already opened its log.
             case StringParameter text -> {
             }
         }
     }
 
-    /** One session fewer; the last one closes the library. */
+    /** Removes a session; the last one closes the library. */
     synchronized void close(LibraryUser session) {
         Opening open = opening;
         if (!sessions.remove(session) || open == null || !sessions.isEmpty() || exiting) {
@@ -204,7 +210,7 @@ final class LibraryProcess {
         }
     }
 
-    /** True if closing would have to wait for a stream of anybody's. */
+    /** True if closing would have to wait for a stream, of gds4j or of the program. */
     private boolean aStreamWaits() {
         CudaContexts cuda = contexts;
         return cuda != null && cuda.streamWaits().any();
@@ -218,8 +224,9 @@ final class LibraryProcess {
     }
 
     /**
-     * The JVM exits: refuses new calls, waits a bounded time for those at work, and closes the library if nobody is inside.
-     * Left open with statistics on it crashes the process at exit; closed under a transfer it might.
+     * The JVM exits: refuses new calls, waits up to 5 s for running ones, and closes the library if none is left. A
+     * library that stays open with statistics on crashes the process at exit; closing it under a transfer might crash,
+     * too.
      */
     void exit() {
         List<LibraryUser> left;

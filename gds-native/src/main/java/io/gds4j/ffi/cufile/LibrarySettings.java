@@ -18,8 +18,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * What libcufile is to be opened with: a configuration, and over it what was staged by {@code cuFileSetParameter*}.
- * Immutable. The library has one set of settings for the whole process.
+ * The settings for opening libcufile: a configuration, overridden by parameters that {@code cuFileSetParameter*}
+ * staged. Immutable. The library has one set of settings for the whole process.
  */
 final class LibrarySettings {
     private static final String KNOWN_TO_ALL = "1.15";
@@ -35,7 +35,7 @@ final class LibrarySettings {
         this.unknown = unknown;
     }
 
-    /** @param staged values that win over the configuration */
+    /** @param staged values that override the configuration */
     static LibrarySettings of(CuFileConfig config, Map<ConfigKey<?>, Object> staged) {
         Map<ConfigKey<?>, Object> values = new LinkedHashMap<>();
         List<ConfigKey<?>> explicit = new ArrayList<>();
@@ -49,7 +49,7 @@ final class LibrarySettings {
         return new LibrarySettings(values, explicit, config.unknownKeys());
     }
 
-    /** The same but for one value. */
+    /** Returns a copy with one value changed. */
     <T> LibrarySettings with(ConfigKey<T> key, T value) {
         Map<ConfigKey<?>, Object> changed = new LinkedHashMap<>(values);
         changed.put(key, value);
@@ -66,7 +66,7 @@ final class LibrarySettings {
         return new SlabArray(longs(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB), longs(CuFileKeys.POSIX_POOL_SLAB_COUNT));
     }
 
-    /** Sizes in the GPU's bounce-buffer slab array; 0 where it is not used. */
+    /** Number of sizes in the GPU's bounce-buffer slab array; 0 if it is not used. */
     int gpuSlabClasses() {
         return longs(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB).size();
     }
@@ -76,17 +76,17 @@ final class LibrarySettings {
         return (List<Long>) values.get(key);
     }
 
-    /** True if POSIX I/O inside the library may or must serve. */
+    /** True if the library may serve by POSIX I/O, or must. */
     boolean allowsPosix() {
         return get(CuFileKeys.FORCE_COMPAT_MODE) || get(CuFileKeys.ALLOW_COMPAT_MODE);
     }
 
-    /** True if streams may have threads that serve them. */
+    /** True if the settings allow threads, which serve streams. */
     boolean allowsStreams() {
         return get(CuFileKeys.PARALLEL_IO) && get(CuFileKeys.MAX_IO_THREADS) > 0;
     }
 
-    /** The first thing in which other settings differ, for messages; empty if they are the same. */
+    /** Describes the first difference from the settings of the open library; empty if there is none. */
     Optional<String> differenceFrom(LibrarySettings open) {
         return values.keySet()
                 .stream()
@@ -105,11 +105,10 @@ final class LibrarySettings {
     }
 
     /**
-     * What the variables of the environment have to say so that they agree with the settings: the library takes them over
-     * its file.
+     * The environment variables that agree with these settings: the library prefers them to its file.
      *
-     * @param environment those that are set
-     * @param changed those that an earlier opening has set
+     * @param environment variables of the process
+     * @param changed variables that an earlier opening has set
      */
     Map<String, String> variables(Map<String, String> environment, Set<String> changed) {
         Map<String, String> variables = new LinkedHashMap<>();
@@ -126,15 +125,16 @@ final class LibrarySettings {
     }
 
     private static String text(String variable, Object value) {
-        // A switch that stands for one of two words.
+        // This variable is a switch, its key is one of two words.
         return variable.equals("CUFILE_DMABUF_ENABLE") ? String.valueOf(value.equals("dmabuf")) : value.toString();
     }
 
     /**
-     * The cufile.json that says so: all that has a parameter, since the library's own defaults are not those of the file that
-     * comes with it, and everything else that somebody set. Keys that gds4j does not know pass through: the library may.
+     * The cufile.json for these settings. It names every key that has a parameter, because the library's defaults
+     * differ from those of the file that NVIDIA ships, and every key that was set explicitly. Keys unknown to gds4j
+     * pass through: the library may know them.
      *
-     * @param logFolder where cufile.log goes if nobody says otherwise
+     * @param logFolder folder of cufile.log if the settings name none
      */
     String json(Path logFolder) {
         Section root = new Section();
@@ -180,7 +180,7 @@ final class LibrarySettings {
         return out.append('"').toString();
     }
 
-    /** An object of the file: members are texts of JSON or sections. */
+    /** An object of the file; members are JSON texts or sections. */
     private static final class Section {
         private final Map<String, Object> members = new LinkedHashMap<>();
 

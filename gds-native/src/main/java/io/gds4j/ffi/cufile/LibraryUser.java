@@ -1,6 +1,9 @@
 package io.gds4j.ffi.cufile;
 
-/** A session as the library's process sees it: one user of the open library, which must end before the library is closed. */
+/**
+ * A session as {@link LibraryProcess} sees it. At exit the process waits for its users and ends their batches and
+ * streams before it closes the library.
+ */
 interface LibraryUser {
     /** True while the library works for this session. */
     boolean isBusy();

@@ -8,8 +8,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
 
 /**
- * The library between one cuFileDriverOpen and its cuFileDriverClose, with what is known in it process-wide. Handles,
- * registrations and batches belong to one opening and are never shown to the library after it.
+ * The library between one cuFileDriverOpen and its cuFileDriverClose, with its state for the whole process. Handles,
+ * registrations and batches belong to one opening and never reach the library after it.
  */
 final class Opening {
     private final CuFileLibrary library;
@@ -38,7 +38,7 @@ final class Opening {
         return settings;
     }
 
-    /** What the driver said of itself when it was opened. */
+    /** Driver properties as the library reported them when it was opened. */
     DriverProperties properties() {
         return properties;
     }
@@ -51,7 +51,7 @@ final class Opening {
         return slabs;
     }
 
-    /** Nothing of it is shown to the library from now on; waits for who is inside {@link #whileAlive}. */
+    /** Keeps all further calls from the library, and waits for calls inside {@link #whileAlive}. */
     void end() {
         life.writeLock().lock();
         try {
@@ -62,10 +62,11 @@ final class Opening {
     }
 
     /**
-     * Makes a call that no transfer covers. Made after the library was closed some open it again, under the hands of whoever
-     * opens it next.
+     * Makes a call that belongs to no transfer. Some functions implicitly reopen a closed library and race with the
+     * next open, so none is called after the close.
      *
-     * @throws CuFileException DRIVER_NOT_INITIALIZED if it is closed, DRIVER_CLOSING if it was when the JVM began to exit
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if the library is closed, DRIVER_CLOSING if the JVM's exit closed
+     *         it
      */
     <T> T whileAlive(String function, Supplier<T> call) {
         life.readLock().lock();
@@ -86,7 +87,7 @@ final class Opening {
         return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
     }
 
-    /** The same for a call without a value. */
+    /** As {@link #whileAlive}, for a call without a value. */
     void runWhileAlive(String function, Runnable call) {
         whileAlive(function, () -> {
             call.run();
@@ -94,7 +95,7 @@ final class Opening {
         });
     }
 
-    /** Takes something back from the library, unless it was closed, which has taken all back. */
+    /** Takes something back from the library. Does nothing after the close, which takes back everything. */
     void ifAlive(Runnable call) {
         life.readLock().lock();
         try {
@@ -106,7 +107,7 @@ final class Opening {
         }
     }
 
-    /** True once the JVM exits: nothing new may begin. */
+    /** True once the JVM exits; no new call may begin then. */
     boolean isExiting() {
         return exiting;
     }

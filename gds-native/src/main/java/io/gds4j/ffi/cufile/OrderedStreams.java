@@ -38,11 +38,11 @@ final class OrderedStreams {
                 Optional.of(contexts), new Lanes(staged), opening.settings().allowsStreams());
     }
 
-    /** All threads work with the same; what they need while streams wait is made before. */
+    /** All threads share one value: what they need while streams wait is made before. */
     private record Lanes(StagedTransfers staged) implements StreamLanes<StagedTransfers> {
         @Override
         public void prepareForWaits() {
-            // By the stream's context.
+            // StagedTransfers.prepare does, by the memory's context.
         }
 
         @Override
@@ -62,11 +62,11 @@ final class OrderedStreams {
 
         @Override
         public void giveBack(StagedTransfers lane) {
-            // Nobody's alone.
+            // It is shared.
         }
     }
 
-    /** An operation of this session on one of its files, which it is inside of until it is over. */
+    /** An operation of this session. It has entered its file from its beginning to its end. */
     private record Operation(LibraryFile file, String function, boolean direct)
             implements
                 StreamTransfer<StagedTransfers> {
@@ -82,7 +82,7 @@ final class OrderedStreams {
             return lane.move(file, request, function);
         }
 
-        /** Memory that a direct transfer may reach is left to one, and managed memory to processors. */
+        /** Memory that a direct transfer may reach is left to such a transfer, and managed memory to the processors. */
         @Override
         public boolean isStaged(MemoryRange memory) {
             return !direct && !StagedTransfers.isOfProcessors(memory.kind());
@@ -144,7 +144,7 @@ final class OrderedStreams {
         streams.submit(function, request, write, operation);
     }
 
-    /** True for a stream of this context; the special ones are of any. */
+    /** True if the stream belongs to this context. The special streams belong to any. */
     private boolean isOf(long context, long stream) {
         long[] own = new long[1];
         return stream > RegisteredStreams.LAST_SPECIAL_STREAM
@@ -152,7 +152,7 @@ final class OrderedStreams {
                 && own[0] == context;
     }
 
-    /** Whether its bytes are aligned is known when the stream comes to it. */
+    /** Whether the bytes are aligned is known only when the stream reaches the operation. */
     private boolean mayGoDirectly(LibraryFile file, MemoryRange memory) {
         return file.servedBy() != IoPath.LIBCUFILE_POSIX && registrations.find(memory.address()) != null;
     }

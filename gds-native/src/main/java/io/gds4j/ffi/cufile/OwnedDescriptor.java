@@ -15,13 +15,13 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * A descriptor that is ours: the library needs one that stays open as long as its handle, and the program may close or reuse
- * its own at any time.
+ * A descriptor that belongs to gds4j. The library needs one that stays open as long as its handle, and the program may
+ * close or reuse its own at any time.
  *
  * @param fd its number
  * @param flags access mode and status flags
- * @param status what statx said when it was opened
- * @param path the file's name, where the kernel knows one
+ * @param status result of statx when it was opened
+ * @param path the file's name, if the kernel knows one
  * @param isShared the program has the same open file, with its position
  */
 record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Path> path, boolean isShared) {

@@ -9,8 +9,8 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that is registered with the open library, by base address and counted over all sessions: the library knows each
- * base once for the whole process. Looking one up takes no lock and allocates nothing.
+ * Memory that is registered with the open library, by base address and counted over all sessions: the library knows
+ * each base once for the whole process. A lookup takes no lock and allocates nothing.
  */
 final class Registrations {
     private static final Registration[] NONE = {};
@@ -19,13 +19,13 @@ final class Registrations {
     private final StreamWaits waits;
     private volatile Registration[] byBase = NONE;
 
-    /** @param waits streams that wait for us: what unpins memory waits for all streams */
+    /** @param waits streams that wait for gds4j; unpinning memory waits for all streams */
     Registrations(CuFileLibrary library, StreamWaits waits) {
         this.library = library;
         this.waits = waits;
     }
 
-    /** One base address. Transfers from it run between {@link #enter} and {@link #exit}. */
+    /** One base address. A transfer from it stands between {@link #enter} and {@link #exit}. */
     static final class Registration {
         private final long base;
         private final long length;
@@ -52,7 +52,7 @@ final class Registrations {
         }
     }
 
-    /** What is registered at this base. */
+    /** Returns the registration at this base. */
     @Nullable
     Registration find(long base) {
         Registration[] now = byBase;
@@ -60,24 +60,25 @@ final class Registrations {
         return at < 0 ? null : now[at];
     }
 
-    /** Enters what is registered at this base, if anything is; waits while it is being taken back. */
+    /** Enters the registration at this base, if there is one; waits while it is being released. */
     @Nullable
     Registration enter(long base) {
         Registration known = find(base);
         return known == null || known.enter() ? known : enterSettled(base);
     }
 
-    /** Waits until nobody changes anything, then enters what is registered at this base, if anything is. */
+    /** Waits until no thread changes registrations, then enters the one at this base, if there is one. */
     private synchronized @Nullable Registration enterSettled(long base) {
         Registration known = find(base);
         return known != null && known.enter() ? known : null;
     }
 
     /**
-     * Registers a range, or counts one more owner of what is registered at its base. The memory's CUDA context is current, and
-     * the caller sees to it that no stream waits for us: memory is pinned.
+     * Registers a range, or adds an owner to the registration at its base. The memory's CUDA context is current. No
+     * stream waits for gds4j, because the library pins the memory.
      *
-     * @throws CuFileException as the library refuses; MEMORY_ALREADY_REGISTERED if it knows a shorter range at this base
+     * @throws CuFileException as the library refuses; MEMORY_ALREADY_REGISTERED if it knows a shorter range at this
+     *         base
      */
     synchronized Registration acquire(long base, long length, int flags) {
         Registration known = find(base);
@@ -97,7 +98,7 @@ final class Registrations {
         return made;
     }
 
-    /** The same; null if the memory has to be used unregistered. */
+    /** As {@link #acquire}; null if the library refuses, and the memory must be used unregistered. */
     @Nullable
     Registration tryAcquire(long base, long length, int flags) {
         try {
@@ -110,7 +111,10 @@ final class Registrations {
         }
     }
 
-    /** One owner fewer; the last one waits for the transfers and takes it back, at a time when no stream waits for us. */
+    /**
+     * Removes an owner. For the last one, waits for transfers and for a time without waiting streams, then takes the
+     * memory back.
+     */
     void release(Registration registration) {
         if (isOwnedAfterRelease(registration)) {
             return;
@@ -123,7 +127,7 @@ final class Registrations {
         return registration.owners > 0;
     }
 
-    /** Unless it has a new owner, or had one and was taken back for that one. */
+    /** Does nothing if the registration has a new owner, or was already taken back. */
     private synchronized void takeBack(Registration registration) {
         if (registration.owners == 0 && find(registration.base) == registration) {
             registration.transfers.close();

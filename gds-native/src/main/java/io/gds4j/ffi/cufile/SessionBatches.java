@@ -16,7 +16,10 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 
-/** The batches of one session: {@code cuFileBatchIO*}, each function a few lines over a {@link LibraryBatch}. */
+/**
+ * The batches of one session. Each function of {@code cuFileBatchIO*} counts the call and passes it to its
+ * {@link LibraryBatch}.
+ */
 final class SessionBatches {
     private static final String SET_UP = "cuFileBatchIOSetUp";
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -33,7 +36,7 @@ final class SessionBatches {
 
     /**
      * @param threads run single transfers
-     * @param owner the file of a request, if it is one of the session
+     * @param owner returns the file of a request; throws if it is not of this session
      */
     SessionBatches(
             Opening opening,
@@ -51,14 +54,14 @@ final class SessionBatches {
     }
 
     LibraryBatch setUp(int capacity) {
-        boolean well = false;
+        boolean succeeded = false;
         try {
             Guards.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
             LibraryBatch batch = add(new LibraryBatch(opening, transfers, statistics, cuda, threads, capacity));
-            well = true;
+            succeeded = true;
             return batch;
         } finally {
-            statistics.batchSetUp(well);
+            statistics.batchSetUp(succeeded);
         }
     }
 
@@ -75,18 +78,18 @@ final class SessionBatches {
 
     void submit(BackendBatch batch, List<BatchRequest> requests, int flags) {
         long begun = System.nanoTime();
-        boolean well = false;
+        boolean succeeded = false;
         try {
             Guards.batchFlags(flags);
             own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT).submit(requests, owner);
-            well = true;
+            succeeded = true;
         } finally {
-            statistics.batchSubmitted(well, requests, request -> LibraryFile.pathOf(request.file()), begun);
+            statistics.batchSubmitted(succeeded, requests, request -> LibraryFile.pathOf(request.file()), begun);
         }
     }
 
     List<BatchEvent> await(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
-        boolean well = false;
+        boolean succeeded = false;
         try {
             if (minimum < 0 || maximum < minimum) {
                 throw CuFileException.of(
@@ -96,29 +99,29 @@ final class SessionBatches {
             }
             List<BatchEvent> events =
                     own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS).await(minimum, maximum, timeout);
-            well = true;
+            succeeded = true;
             return events;
         } finally {
-            statistics.batchAsked(well);
+            statistics.batchAsked(succeeded);
         }
     }
 
-    /** Ignores a batch that is not one of this session, as the library does. */
+    /** Cancels a batch; ignores one of another session, as the library does. */
     void cancel(BackendBatch batch) {
-        if (batch instanceof LibraryBatch ours && has(ours)) {
-            ours.cancel();
+        if (batch instanceof LibraryBatch own && has(own)) {
+            own.cancel();
         }
         statistics.batchCancelled();
     }
 
-    /** Ignores a batch that is not one of this session, or was destroyed. */
+    /** Destroys a batch; ignores one of another session, and one that is already destroyed. */
     void destroy(BackendBatch batch) {
-        if (batch instanceof LibraryBatch ours && has(ours)) {
-            // Who closes the driver meanwhile waits for it, too.
-            ours.destroy();
+        if (batch instanceof LibraryBatch own && has(own)) {
+            // The batch stays in the set meanwhile, so that close() waits for it, too.
+            own.destroy();
             boolean removed;
             synchronized (this) {
-                removed = batches.remove(ours);
+                removed = batches.remove(own);
             }
             if (removed) {
                 statistics.batchDestroyed();
@@ -127,8 +130,8 @@ final class SessionBatches {
     }
 
     private LibraryBatch own(BackendBatch batch, CuFileError error, String function) {
-        if (batch instanceof LibraryBatch ours && has(ours)) {
-            return ours;
+        if (batch instanceof LibraryBatch own && has(own)) {
+            return own;
         }
         throw CuFileException.of(error, function, "not a batch of this driver session");
     }
@@ -137,12 +140,12 @@ final class SessionBatches {
         return batches.contains(batch);
     }
 
-    /** True while the library works for one of them. */
+    /** True while the library works for one of the batches. */
     synchronized boolean isBusy() {
         return batches.stream().anyMatch(LibraryBatch::isBusy);
     }
 
-    /** Cancels what has not begun in any of them: the JVM exits. */
+    /** Cancels in all batches what has not begun: the JVM exits. */
     void cancelAll() {
         List<LibraryBatch> open;
         synchronized (this) {
@@ -151,7 +154,7 @@ final class SessionBatches {
         open.forEach(LibraryBatch::cancel);
     }
 
-    /** Destroys all; there will be no more. */
+    /** Destroys all batches; no new one can be set up. */
     void close() {
         List<LibraryBatch> open;
         synchronized (this) {

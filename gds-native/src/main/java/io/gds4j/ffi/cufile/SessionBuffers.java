@@ -9,9 +9,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that a session has registered. The library hears of it at the first transfer: a registration costs it host memory of
- * the same size, which would be wasted on files that it does not serve. What it refuses is used unregistered, unless somebody
- * wants to hear of it: then the library is asked at once.
+ * Memory that a session has registered. The library learns of it at the first transfer: a registration costs host
+ * memory of the same size, which is wasted for files that the library does not serve. Memory that the library refuses
+ * is used unregistered, unless the caller wants to know: then the library is asked at once.
  */
 final class SessionBuffers {
     private static final String REGISTER = "cuFileBufRegister";
@@ -25,8 +25,8 @@ final class SessionBuffers {
     private long deviceBytes;
 
     /**
-     * @param waits streams that wait for us: a registration pins memory, which waits for all streams
-     * @param maxDeviceKb GPU memory that may be registered, KiB
+     * @param waits streams that wait for gds4j; a registration pins memory, and pinning waits for all streams
+     * @param maxDeviceKb limit of registered GPU memory, KiB
      */
     SessionBuffers(Registrations registrations, StreamWaits waits, long maxDeviceKb) {
         this.registrations = registrations;
@@ -34,7 +34,7 @@ final class SessionBuffers {
         limit(maxDeviceKb);
     }
 
-    /** GPU memory that may be registered from now on, KiB. */
+    /** Sets the limit of registered GPU memory, KiB. */
     synchronized void limit(long maxDeviceKb) {
         maxDeviceBytes = maxDeviceKb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : maxDeviceKb * KIB;
     }
@@ -76,9 +76,9 @@ final class SessionBuffers {
     }
 
     /**
-     * The same, and the library hears of it now; its context is current.
+     * Registers memory with the library at once. Its CUDA context is current.
      *
-     * @throws CuFileException also as the library refuses; then it is not registered
+     * @throws CuFileException also as the library refuses; then the memory is not registered
      */
     void registerNow(MemoryRange range, int flags) {
         Buffer buffer = new Buffer(range, flags);
@@ -87,7 +87,7 @@ final class SessionBuffers {
         waits.whileNone(() -> pin(buffer));
     }
 
-    /** Unless it was taken back meanwhile. */
+    /** Does nothing if the buffer was deregistered meanwhile. */
     private synchronized void pin(Buffer buffer) {
         MemoryRange range = buffer.range;
         if (byBase.get(range.address()) != buffer) {
@@ -133,8 +133,9 @@ final class SessionBuffers {
     }
 
     /**
-     * Tells the library of the buffer at this base, if there is one that it has not heard of. Its context is current. While a
-     * stream waits for us the buffer is used unregistered, and shown some other time.
+     * Registers the buffer at this base with the library, if the library does not know it yet. The buffer's CUDA
+     * context is current. While a stream waits for gds4j the buffer is used unregistered, and registered at a later
+     * transfer.
      */
     void showToLibrary(long base) {
         if (waiting) {
@@ -156,7 +157,7 @@ final class SessionBuffers {
         }
     }
 
-    /** Forgets all of them. */
+    /** Forgets all buffers. */
     void clear() {
         Map<Long, Buffer> all;
         synchronized (this) {

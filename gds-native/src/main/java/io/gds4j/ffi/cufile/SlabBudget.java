@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * How many entries of batches may be inside the library at a time. In its POSIX mode each holds a host slab until its event
- * is taken, and submitting one more than there are slabs of its size waits for ever; so they are counted here, over all
- * batches of the process. Half of the slabs stay free for other transfers.
+ * Limits how many batch entries are inside the library at a time. In its POSIX mode each entry holds a host slab until
+ * its event is taken, and submitting one entry more than there are slabs of its size hangs forever. So entries are
+ * counted over all batches of the process. Half of the slabs stay free for other transfers.
  */
 final class SlabBudget {
     /** Takes slabs, and can give back those of entries that have completed. */
@@ -43,7 +43,7 @@ final class SlabBudget {
         return new SlabBudget(new long[1], new int[1], false);
     }
 
-    /** The class that an entry of so many bytes takes its slab from: the smallest that fits, else the largest. */
+    /** The class of the slab that an entry of this size takes: the smallest that fits, else the largest. */
     int classOf(long size) {
         int best = 0;
         for (int i = 1; i < sizes.length; i++) {
@@ -56,12 +56,12 @@ final class SlabBudget {
         return best;
     }
 
-    /** False for an entry that no slab holds: the library fails it, or ends it early. */
+    /** False for an entry that is larger than every slab: the library fails it, or ends it early. */
     boolean holds(long size) {
         return !limited || Arrays.stream(sizes).anyMatch(slab -> slab >= size);
     }
 
-    /** Takes one slab of a class if there is one. */
+    /** Takes a slab of a class; false if none is free. */
     synchronized boolean tryTake(int slabClass) {
         if (limited && free[slabClass] == 0) {
             return false;
@@ -82,7 +82,7 @@ final class SlabBudget {
         holders.remove(holder);
     }
 
-    /** Lets the other holders give back slabs: the owner of another batch may not ask for events for a long time. */
+    /** Lets the other holders release slabs: the owner of another batch may not ask for events for a long time. */
     void reapOthers(Holder starved) {
         List<Holder> others;
         synchronized (this) {

@@ -12,9 +12,10 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves the bytes of stream operations, by the library and in such ways that nothing waits for other streams, since those may
- * wait for us: the library's own copies between its slabs and a GPU do, when they are small. So it moves bytes between a file
- * and GPU memory only where it needs no such copy; else between a file and pinned memory of ours, which our own streams copy.
+ * Moves the bytes of stream operations by the library, in such ways that nothing waits for other streams, because those
+ * may wait for gds4j. The library's own small copies between its slabs and a GPU do wait. So the library moves bytes
+ * between a file and GPU memory only if it needs no such copy. Otherwise it moves them between a file and pinned memory
+ * of gds4j, whose own streams copy them.
  */
 final class StagedTransfers {
     private final Transfers transfers;
@@ -33,21 +34,24 @@ final class StagedTransfers {
     }
 
     /**
-     * Makes what transfers to memory of a context need that their stream does not copy itself, at a time when no stream waits for us;
-     * {@link CurrentContext#NONE} for managed memory.
+     * Makes what transfers to memory of a context need beyond the copies of their own stream. Pass
+     * {@link CurrentContext#NONE} for managed memory. Runs while no stream waits for gds4j.
      */
     void prepare(long context) {
         pool.prepare(context);
     }
 
-    /** Whether arguments as they came out of the cells are in order. */
+    /** Checks the arguments that the operation's cells held. */
     static void check(LibraryFile file, BatchRequest request, String function) {
         Guards.transfer(
                 function, file, request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
         Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
     }
 
-    /** Moves a part of what was checked between a file and pinned memory of ours, in such pieces that the stream need not wait for all. */
+    /**
+     * Moves a checked part between a file and pinned memory of gds4j, in pieces, so that the stream can copy each as it
+     * arrives.
+     */
     long movePart(LibraryFile file, BatchRequest part, LongConsumer arrived) {
         long done = 0;
         boolean ended = false;
@@ -62,14 +66,14 @@ final class StagedTransfers {
         return done;
     }
 
-    /** Moves bytes; the file is entered, the arguments are as they came out of the cells. */
+    /** Moves bytes. The caller has entered the file; the arguments are those that the cells held. */
     long move(LibraryFile file, BatchRequest request, String function) {
         check(file, request, function);
         MemoryRange memory = request.memory();
         if (request.size() == 0) {
             return 0;
         }
-        // While a stream waits for us, none is being taken back.
+        // No registration is taken back while a stream waits for gds4j.
         Registrations.Registration registration = registrations.enter(memory.address());
         try {
             if (needsNoCopy(file, request, registration)) {
@@ -88,7 +92,7 @@ final class StagedTransfers {
         }
     }
 
-    /** The library copies what is unaligned, not registered, or of a file that it serves by POSIX I/O. */
+    /** The library copies what is unaligned or not registered, and all of a file that it serves by POSIX I/O. */
     private static boolean needsNoCopy(
             LibraryFile file, BatchRequest request, Registrations.@Nullable Registration registration) {
         if (request.memory().kind().isHost()) {

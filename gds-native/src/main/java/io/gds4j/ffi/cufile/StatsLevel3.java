@@ -21,7 +21,7 @@ final class StatsLevel3 {
             MemoryLayout.paddingLayout(4),
             MemoryLayout.sequenceLayout(MAX_GPUS, PerGpuStats.LAYOUT).withName("per_gpu_stats"));
 
-    /** What to allocate: later versions of the library may write more. */
+    /** Bytes to allocate: later versions of the library may write more. */
     static final long BUFFER_BYTES = 4 * 4096;
 
     private static final long COUNT = LAYOUT.byteOffset(PathElement.groupElement("num_gpus"));

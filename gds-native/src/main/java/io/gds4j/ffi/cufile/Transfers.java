@@ -12,15 +12,18 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code cuFileRead} and {@code cuFileWrite} of one session: one downcall for a request in the usual case, more where the
- * library stops short. Allocates nothing.
+ * {@code cuFileRead} and {@code cuFileWrite} of one session. A request is one downcall in the usual case, and more
+ * where the library stops short. Allocates nothing.
  */
 final class Transfers {
-    /** Between pieces of this size the interrupt flag is looked at; the library cannot be interrupted. */
+    /** Largest piece, bytes. The library cannot be interrupted, so the interrupt flag is checked between pieces. */
     private static final long PIECE = 1L << 30;
     private static final long KIB = 1024;
     private static final long PAGE = 4096;
-    /** GPU memory at odd offsets in larger pieces than the library's largest slab fails with INVALID_MAPPING_RANGE. */
+    /**
+     * Largest piece of GPU memory at an odd offset, bytes. Pieces above the library's largest slab fail with
+     * INVALID_MAPPING_RANGE.
+     */
     private static final long ODD_PIECE = 4L << 20;
 
     private final CuFileLibrary library;
@@ -43,23 +46,25 @@ final class Transfers {
     }
 
     /**
-     * By POSIX I/O the library moves GPU memory through a slab for each max_direct_io_size, and fails with ENOMEM if none is that
-     * large. Where one is, it is left to cut by itself, which it does on several threads.
+     * Largest piece of GPU memory where the library does POSIX I/O. It moves max_direct_io_size bytes at a time through
+     * a slab, and fails with ENOMEM if no slab is that large. If one is, the library cuts the request itself, on
+     * several threads.
      */
     private static long slabPiece(LibrarySettings settings) {
         long largestKb = settings.posixPoolSlabs().sizesKb().stream().mapToLong(Long::longValue).max().orElse(0);
         return largestKb > 0 && largestKb < settings.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB) ? largestKb * KIB : PIECE;
     }
 
-    /** No piece is larger than so many bytes from now on. */
+    /** Sets the largest piece, bytes. */
     void cutAt(long bytes) {
         largestPiece = bytes;
     }
 
     /**
-     * Moves bytes; the file is entered, the arguments are checked. Not for virtual threads: see {@link CurrentContext}.
+     * Moves bytes. The arguments are checked and the caller has entered the file. Not for virtual threads, see
+     * {@link CurrentContext}.
      *
-     * @param caller whose interrupt ends it
+     * @param caller an interrupt of this thread ends the transfer
      * @return bytes moved; fewer than {@code size} only at the end of the file
      */
     long run(
@@ -89,7 +94,8 @@ final class Transfers {
     }
 
     /**
-     * Moves bytes between a file and memory of our own, which nobody registers. Waits for nobody who registers other memory.
+     * Moves bytes between a file and memory of gds4j, which is never registered. Does not wait for registrations of
+     * other memory.
      */
     long runOwn(
             MemoryRange own, LibraryFile file, boolean write, long size, long fileOffset, long bufferOffset) {
@@ -103,7 +109,10 @@ final class Transfers {
         }
     }
 
-    /** As {@link #run}, by a registration that the caller is inside of, or none. Waits for nobody who registers other memory. */
+    /**
+     * As {@link #run}, with a registration that the caller has entered, or null. Does not wait for registrations of
+     * other memory.
+     */
     long runRegistered(Registrations.@Nullable Registration registration, LibraryFile file, BatchRequest request) {
         boolean pushed = CurrentContext.push(cuda, contextOf(request.memory()));
         try {
@@ -127,7 +136,7 @@ final class Transfers {
     long contextOf(MemoryRange memory) {
         return switch (memory.kind()) {
             case HOST, HOST_HUGEPAGE -> CurrentContext.NONE;
-            // Any will do.
+            // Any context serves.
             case HOST_PINNED, HOST_REGISTERED -> contexts.primary(0);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> known.contextOf(memory);
         };
@@ -139,8 +148,8 @@ final class Transfers {
     }
 
     /**
-     * One method, too long to be inlined: in smaller ones the JIT compiler made a single one of all that a read does, and then no
-     * longer left out a segment that FFM makes for each call, 40 bytes a read.
+     * Shaped for the JIT: this method is too long to be inlined. When it was split, the compiler inlined a whole read
+     * into one method and no longer removed a segment that FFM makes for each call, 40 bytes a read.
      */
     private long pieces(
             Thread caller,
@@ -174,7 +183,7 @@ final class Transfers {
                 piece = beforeTheEnd(file, fileOffset + done, piece);
             }
             if (alignsAddress) {
-                piece = whichTheAddressAllows(file, base.address() + bufferOffset + done, fileOffset + done, piece);
+                piece = alignedForDirect(file, base.address() + bufferOffset + done, fileOffset + done, piece);
             }
             long moved = piece == 0
                     ? 0
@@ -210,10 +219,10 @@ final class Transfers {
     }
 
     /**
-     * A read across the end of the file changes memory behind the end: into host memory a direct one sets 0 up to the end of
-     * the block, and into a GPU the library copies all of its slab, with whatever an earlier transfer left in it. So a read
-     * stops at the end. A direct one stops at the last whole page first, and the odd rest is read as what it is: unaligned,
-     * through the page cache.
+     * Ends a piece of a read at the end of the file, because a read across it changes memory behind the end. A direct
+     * read into host memory zeroes the rest of the block. Into a GPU the library copies its whole slab, with data of an
+     * earlier transfer. A direct read first stops at the last whole page; the rest is unaligned and goes through the
+     * page cache.
      */
     static long beforeTheEnd(LibraryFile file, long offset, long piece) {
         long end = file.end();
@@ -225,15 +234,20 @@ final class Transfers {
     }
 
     /**
-     * The library chooses its direct descriptor by file offset and size alone, and the kernel refuses host memory that is not
-     * aligned with EINVAL. So one byte goes first, and the rest is at an odd offset: both through the page cache.
+     * Shortens a direct piece of misaligned host memory to one byte. The library chooses its direct descriptor by file
+     * offset and size alone, and the kernel refuses misaligned memory with EINVAL. After the first byte the offset is
+     * odd, so all goes through the page cache.
      */
-    private static long whichTheAddressAllows(LibraryFile file, long address, long offset, long piece) {
+    private static long alignedForDirect(LibraryFile file, long address, long offset, long piece) {
         return isPageAligned(offset | piece) && address % file.directMemoryAlignment() != 0 ? Math.min(1, piece)
                 : piece;
     }
 
-    /** True if the library takes its direct descriptor for a file offset and a size, here both at once. */
+    /**
+     * True if the library uses its direct descriptor.
+     *
+     * @param bits file offset and size, combined by bitwise or
+     */
     static boolean isPageAligned(long bits) {
         return (bits & (PAGE - 1)) == 0;
     }
@@ -250,8 +264,8 @@ final class Transfers {
         long offset = bufferOffset;
         long shift = 0;
         if (registration != null && offset + size > registration.length()) {
-            // Somebody registered less at this base, and the library would refuse all of it: what is behind goes by its
-            // own address, at which nothing is registered.
+            // A shorter range is registered at this base, and the library would refuse the whole transfer. The part
+            // behind that range goes by its own address, at which nothing is registered.
             if (offset < registration.length()) {
                 size = registration.length() - offset;
             } else {
@@ -261,8 +275,8 @@ final class Transfers {
         }
         MemorySegment segment = base.segment().orElse(null);
         if (segment == null || !segment.isAccessibleBy(Thread.currentThread())) {
-            // Without a segment the caller vouches for the address. One that is confined to a virtual thread is safe, too:
-            // that thread waits for this one.
+            // Without a segment the caller vouches for the address. A segment that is confined to a virtual thread is
+            // safe, too: that thread waits for this one.
             long address = base.address() + shift;
             return write
                     ? library.write(file.handle(), address, size, fileOffset, offset)

@@ -9,8 +9,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Reads and writes of several ranges by one call of the library, as far as it goes: what it leaves, what reaches to the end of the
- * file, and ranges of several CUDA contexts go one by one, since those {@link Transfers} have all guards.
+ * Reads and writes several ranges by one call of the library, as far as it goes. Ranges that reach the end of the file,
+ * that belong to another CUDA context, or that the call leaves, go one by one through {@link Transfers} with all its
+ * guards.
  */
 final class VectorTransfers {
     private final CuFileLibrary library;
@@ -24,9 +25,10 @@ final class VectorTransfers {
     }
 
     /**
-     * Moves bytes; the file is entered, the arguments are checked. Not for virtual threads: see {@link CurrentContext}.
+     * Moves bytes. The arguments are checked and the caller has entered the file. Not for virtual threads, see
+     * {@link CurrentContext}.
      *
-     * @param caller whose interrupt ends it
+     * @param caller an interrupt of this thread ends the transfer
      * @return bytes moved; fewer than the ranges hold only at the end of the file
      */
     long run(Thread caller, LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
@@ -52,7 +54,7 @@ final class VectorTransfers {
         return ranges.stream().mapToLong(MemoryRange::length).sum();
     }
 
-    /** The first ranges that the library may have at once. */
+    /** The first ranges, which the library may get in one call. */
     private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
         long context = transfers.contextOf(ranges.getFirst());
         long end = write ? Long.MAX_VALUE : file.end();
@@ -93,7 +95,7 @@ final class VectorTransfers {
         return write ? "cuFileWritev" : "cuFileReadv";
     }
 
-    /** The rest of one range; a failure is that of the whole. */
+    /** Moves the rest of one range; its failure becomes that of the whole vector. */
     private long single(
             Thread caller,
             LibraryFile file,

@@ -15,8 +15,8 @@ final class AnswerTable {
     /**
      * The rest of a row.
      *
-     * @param answer what is answered
-     * @param why word for the reason, where the answer is another than elsewhere; else empty
+     * @param answer the expected answer
+     * @param why reason for an answer that differs from the usual one; else empty
      */
     record Row(String answer, String why) {
     }

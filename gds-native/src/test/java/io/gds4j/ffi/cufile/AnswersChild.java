@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
-/** A JVM that answers one group of cases, as a row each; some groups end it. */
+/** A JVM that prints a row for each case of a group. Some groups end it. */
 final class AnswersChild {
     private static final int SECONDS = 60;
 
@@ -79,7 +79,7 @@ final class AnswersChild {
         }
     }
 
-    /** Holds one case to its row; a case {@code says} is a line of the library's own. */
+    /** Compares a case with its row; a case {@code says} is a line that the library prints. */
     void check(String name, AnswerTable.Row expected) {
         if (name.startsWith("says ")) {
             assertThat(output.lines().map(line -> line.replaceAll("/\\S*/", "").strip())).contains(expected.answer());

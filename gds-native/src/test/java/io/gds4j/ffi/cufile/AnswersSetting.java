@@ -8,11 +8,11 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Under what a group of cases is run.
+ * The environment of a group of cases.
  *
- * @param group whose cases these are
+ * @param group name of the group
  * @param fileName of a cufile.json, or empty for none
- * @param json what stands in it; empty for a file that is not there
+ * @param json its content; empty for a missing file
  * @param variables more of the environment
  */
 record AnswersSetting(String group, String fileName, String json, Map<String, String> variables) {
@@ -40,7 +40,7 @@ record AnswersSetting(String group, String fileName, String json, Map<String, St
         return new AnswersSetting("opening", fileName, json, Map.of());
     }
 
-    /** Writes the file, and says what the environment has to hold. */
+    /** Writes the file and returns the variables. */
     Map<String, String> environment(Path folder) {
         Map<String, String> environment = new LinkedHashMap<>(variables);
         if (!fileName.isEmpty()) {

@@ -17,7 +17,7 @@ import java.util.function.Function;
 
 /**
  * Main class of a JVM of its own: asks the public API, over libcufile, what {@link RawAnswers} asks the library, and prints a
- * row for each case that a Java program can bring about.
+ * row for each case that a Java program can cause.
  */
 final class ApiAnswers {
     static final List<String> GROUPS = List.copyOf(AnswerTable.read("gds4j-answers.txt").groups().keySet());

@@ -24,7 +24,7 @@ class ApiAnswersTest {
     private static final Pattern EVENT = Pattern.compile("err 0 nr (\\d) st [0-9a-f]+ ret (-?\\d+)");
     private static final Pattern FAILED = Pattern.compile("-1 errno (\\w+)");
 
-    /** What only a real GPU and library have: memory at multiples of pages, memory for 3 GiB, an answer to memfd_create. */
+    /** Only a real GPU and library have these: memory at multiples of pages, memory for 3 GiB, an answer to memfd_create. */
     private static final Set<String> OF_THE_REAL_LIBRARY =
             Set.of("stats: counts", "io: read 3 GiB sparse", "handle: memfd");
 
@@ -78,7 +78,7 @@ class ApiAnswersTest {
         assertThat(ours.why().isEmpty()).as("%s means %s, ours is %s", library, meant, ours).isEqualTo(same);
     }
 
-    /** What an answer of the library would be in Java. */
+    /** The Java form of an answer of the library. */
     private static String meaning(String library) {
         Matcher event = EVENT.matcher(library);
         if (event.matches()) {

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
 
-/** Batches and streams, as a Java program has them. */
+/** Batches and streams of a Java program. */
 final class ApiBatchCases {
     private static final long MIB = RawLibrary.MIB;
     private static final Duration SECOND = Duration.ofSeconds(1);

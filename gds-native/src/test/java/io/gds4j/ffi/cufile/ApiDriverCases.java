@@ -19,7 +19,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.stream.Collectors;
 
-/** Driver, parameters and statistics, as a Java program asks for them. */
+/** Driver, parameters and statistics of a Java program. */
 final class ApiDriverCases {
     private final ApiAnswers answers;
 
@@ -27,7 +27,7 @@ final class ApiDriverCases {
         this.answers = answers;
     }
 
-    /** Before it opens a driver, a Java program has none: what the library is asked before, a closed one is asked. */
+    /** Before a Java program opens a driver it has none, so a closed driver is asked instead. */
     void openAndClosed() {
         CuFileDriver closed = answers.open();
         MemoryAllocation memory = closed.allocator().allocate(MemoryKind.CUDA_DEVICE, RawLibrary.BYTES);

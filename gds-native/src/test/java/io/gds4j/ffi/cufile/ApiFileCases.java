@@ -15,7 +15,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 
-/** What is registered, as a Java program registers it. */
+/** Files and memory that a Java program registers. */
 final class ApiFileCases {
     private static final long MIB = RawLibrary.MIB;
 
@@ -113,7 +113,7 @@ final class ApiFileCases {
         MemoryAllocation pool = driver.allocator().allocate(MemoryKind.CUDA_POOL, MIB);
         answers.does("register malloc host", () -> driver.registerBuffer(host.range()).close());
         answers.does("register pinned host", () -> driver.registerBuffer(pinned.range()).close());
-        // The library hears of memory at its first transfer: it refuses this kind, and serves it unregistered.
+        // The library learns of memory at its first transfer. It refuses this kind and serves it unregistered.
         answers.does("register managed", () -> {
             try (CuFileBuffer buffer = driver.registerBuffer(managed.range())) {
                 handle.read(buffer, 4096, 0, 0);

@@ -19,7 +19,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads and writes, as a Java program makes them. */
+/** Reads and writes of a Java program. */
 final class ApiTransferCases {
     private static final long MIB = RawLibrary.MIB;
 

@@ -28,8 +28,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches on direct storage, where the library has its own: all or none, each event once, and never more inside than it has
- * slabs for.
+ * Batches on direct storage, which use the library's own: a submission takes all entries or none, each event comes once, and the
+ * library never has more entries than slabs.
  */
 class BatchRulesTest extends SessionRig {
     private static final int PAGE = 4096;
@@ -38,7 +38,7 @@ class BatchRulesTest extends SessionRig {
     private static final int SLABS_OF_A_MEBIBYTE = 64;
 
     @Override
-    FakeMachine machine() {
+    protected FakeMachine machine() {
         return new FakeMachine().withDirectStorage();
     }
 
@@ -57,7 +57,7 @@ class BatchRulesTest extends SessionRig {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
-    void entriesMoveTheirBytesAndComeBackOnce(MemoryKind kind) {
+    void eachEntryMovesItsBytesAndHasOneEvent(MemoryKind kind) {
         MemoryAllocation memory = allocate(kind, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
@@ -97,7 +97,7 @@ class BatchRulesTest extends SessionRig {
 
     @ParameterizedTest
     @ValueSource(longs = {4096, 65536, 1 << 20})
-    void neverMoreEntriesAreInsideThanTheLibraryHasSlabsOverAllBatches(long size) {
+    void entriesOfAllBatchesNeverExceedTheSlabs(long size) {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch first = backend.batchIoSetUp(128);
@@ -111,7 +111,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void starvedBatchGoesOnWhileNobodyAsksForTheEventsOfTheOther() {
+    void starvedBatchGoesOnWhileAnotherKeepsItsEvents() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch hog = backend.batchIoSetUp(64);
@@ -135,7 +135,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entriesThatAreNotFetchedCountAgainstTheCapacity() {
+    void unfetchedEntriesCountAgainstTheCapacity() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -151,7 +151,7 @@ class BatchRulesTest extends SessionRig {
 
     @ParameterizedTest
     @ValueSource(ints = {0, -1, 129, Integer.MAX_VALUE})
-    void capacityOutsideTheLibrarysNeverReachesIt(int capacity) {
+    void capacityOutOfRangeNeverReachesTheLibrary(int capacity) {
         CuFileException failure = failure(() -> backend.batchIoSetUp(capacity));
         assertThat(failure.error()).isEqualTo(CuFileError.INVALID_VALUE);
         assertThat(failure.detail()).contains("1 to 128");
@@ -159,7 +159,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void readOfAnEntryLeavesTheBytesBehindTheEndAlone() {
+    void entryLeavesMemoryBehindTheEndOfFileUntouched() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 16384);
         backend.allocator().fill(memory.range(), (byte) 7);
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -229,7 +229,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entriesThatWaitedAndAreRefusedThenBecomeFailedEvents() {
+    void waitingEntryThatIsRefusedBecomesAFailedEvent() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
@@ -279,7 +279,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entriesThatARefusedSubmissionLosesBecomeFailedEvents() {
+    void entryThatARefusedSubmissionLosesFails() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
@@ -298,7 +298,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void failedEntryTellsItsErrno() {
+    void failedEntryHasItsErrno() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -309,7 +309,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entryThatTheLibraryEndsEarlyIsFinished() {
+    void entryThatTheLibraryEndsEarlyIsCompleted() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -324,7 +324,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void entryThatNoSlabHoldsIsKeptFromTheLibrarysBatches() {
+    void entryThatNoSlabHoldsGoesAsASingleTransfer() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
         CuFileBackend narrow = machine.backend(CuFileConfig.builder()
@@ -344,7 +344,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void hostMemoryPartsOfBlocksAndWritesThatNoFileReachesAreKeptFromTheLibrarysBatches() {
+    void entriesThatTheLibraryWouldSpoilGoAsSingleTransfers() {
         MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
         MemoryAllocation gpu = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
@@ -384,7 +384,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void destroyedBatchIsGoneAndDestroyingAgainIsIgnored() {
+    void destroyingABatchAgainIsIgnored() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -419,7 +419,7 @@ class BatchRulesTest extends SessionRig {
     }
 
     @Test
-    void closingTheDriverWaitsForEntriesInFlightAndDestroysTheirBatch() throws InterruptedException {
+    void closingTheDriverWaitsForEntriesInFlight() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);

@@ -27,7 +27,7 @@ class BatchSlotsTest extends SessionRig {
     private MemoryAllocation memory;
 
     @Override
-    FakeMachine machine() {
+    protected FakeMachine machine() {
         return new FakeMachine().withDirectStorage();
     }
 

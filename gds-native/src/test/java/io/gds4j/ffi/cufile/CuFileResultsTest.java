@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every way in which libcufile says that something failed. */
+/** Every form in which libcufile reports a failure. */
 class CuFileResultsTest {
     private static final CuFileFunction FUNCTION = CuFileFunction.BUF_REGISTER;
 
@@ -133,7 +133,7 @@ class CuFileResultsTest {
 
         assertThat(failure.error()).isEqualTo(CuFileError.IO_ERROR);
         assertThat(failure.errno()).hasValue(errno);
-        assertThat(failure.detail()).contains("whatever the kernel said");
+        assertThat(failure.detail()).contains("whatever the kernel's error was");
     }
 
     @Test

@@ -61,13 +61,13 @@ final class FakeBatches {
         refuseSubmits = code;
     }
 
-    /** The same, and a refusal loses the events of what is in flight, as it does in the library. */
+    /** As {@link #refuseSubmits}; a refusal also loses the events of entries in flight, as in the library. */
     synchronized void refuseAndLose(int code) {
         refuseSubmits = code;
         refusalLoses = true;
     }
 
-    /** For a test that asks for events once, when all is done, and closes nothing before. */
+    /** For a test that asks for events once, after all entries have ended, and closes nothing before. */
     synchronized void takePosixEntries() {
         posixIsFine = true;
     }
@@ -77,7 +77,7 @@ final class FakeBatches {
         failEntries = errno;
     }
 
-    /** Every entry moves so many bytes at most, and says that it is complete. */
+    /** Every entry moves at most this number of bytes, and claims to be complete. */
     synchronized void stopEntriesAfter(long bytes) {
         stopEntriesAfter = bytes;
     }

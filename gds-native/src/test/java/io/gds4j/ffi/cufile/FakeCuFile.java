@@ -23,12 +23,12 @@ import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * A libcufile without NVIDIA: the symbols of the real one, each a native stub that calls back into Java, typed by the header
- * and not by what is under test. It serves real descriptors and memory by POSIX calls, answers misuse as cuFile 1.15.1 does,
- * faults included, and writes down what it was asked and what would have crashed, hung or corrupted something.
+ * A double of libcufile. It has the symbols of the real library, each a native stub that calls back into Java. Their types
+ * follow the header, not the code under test. It serves real descriptors and memory by POSIX calls and answers misuse as cuFile
+ * 1.15.1 does, faults included. It records its calls, and those that would have crashed, hung or corrupted the process.
  *
  * <p>
- * {@code CUfileError_t} is returned as the structure that it is, so that taking it for a long is proved by every call.
+ * It returns {@code CUfileError_t} as a structure, so every call proves that the binding may take it for a long.
  */
 final class FakeCuFile implements SymbolLookup {
     private static final MemoryLayout STATUS = CuFileResults.STATUS;
@@ -179,7 +179,7 @@ final class FakeCuFile implements SymbolLookup {
         calls.add("cuFile" + call + "(" + String.join(", ", texts) + ")");
     }
 
-    /** What the real library would not have survived, one line each. */
+    /** Calls that the real library would not have survived, one line each. */
     List<String> violations() {
         return List.copyOf(violations);
     }
@@ -196,7 +196,7 @@ final class FakeCuFile implements SymbolLookup {
         }
     }
 
-    /** A pointer that came from outside, as memory of so many bytes. */
+    /** Memory of this number of bytes at a pointer. */
     static MemorySegment at(MemorySegment pointer, long bytes) {
         return pointer.reinterpret(bytes);
     }

@@ -65,12 +65,12 @@ final class FakeDriver {
         failNextOpen = status;
     }
 
-    /** Other code of the process has it open so many times. */
+    /** Number of times that other code of the process has opened it. */
     synchronized void openElsewhere(long times) {
         users += times;
     }
 
-    /** Runs inside of what sets a limit of the running library. */
+    /** Runs inside each function that sets a limit of the running library. */
     void onLimit(Runnable action) {
         onLimit = action;
     }
@@ -153,7 +153,7 @@ final class FakeDriver {
         return 0;
     }
 
-    /** With which it was opened last; above 0 it counts from there on. */
+    /** Level at the last opening; above 0 the library counts from there on. */
     int statsLevelAtOpen() {
         return statsLevelAtOpen;
     }
@@ -181,7 +181,7 @@ final class FakeDriver {
                     fake.transfers().closed();
                     fake.batches().closed();
                     p2p.clear();
-                    // The level stays, as the library's does.
+                    // The level stays, as in the library.
                     counted = false;
                     onClose.run();
                 }
@@ -376,7 +376,7 @@ final class FakeDriver {
         return status;
     }
 
-    /** Each number tells its place: 1, 2, 3 and so on. */
+    /** Each number is its position: 1, 2, 3 and so on. */
     private long statistics(MemorySegment out, int level, int numbers) {
         if (out.address() == 0 || statsLevel < level) {
             return 5022;

@@ -8,7 +8,7 @@ import io.gds4j.ffi.exit.Traffic;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The libcufile backend over the double of the library, which tells what it would not have survived when it is closed. */
+/** Ends of the process with libcufile, over the double, which prints violations when it is closed. */
 class FakeEndTest extends JvmEndTest {
     @Override
     protected ChildJvm.End run(Path folder, Path file, String how) {
@@ -20,7 +20,7 @@ class FakeEndTest extends JvmEndTest {
         return List.of("closed, broken: []");
     }
 
-    /** What ends. */
+    /** The process that ends. */
     static final class Child {
         public static void main(String[] args) throws InterruptedException {
             FakeMachine machine = new FakeMachine();

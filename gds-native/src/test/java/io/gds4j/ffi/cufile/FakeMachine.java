@@ -11,24 +11,24 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 
-/** A machine with one GPU and libcufile, both doubles, and without direct storage: a process of its own for the library, and backends on it. */
-final class FakeMachine {
-    final FakeCuda cuda;
-    final FakeCuFile fake;
-    final LibraryProcess process;
+/** A machine with doubles of one GPU and of libcufile, without direct storage, and backends on it. */
+public final class FakeMachine {
+    public final FakeCuda cuda;
+    public final FakeCuFile fake;
+    public final LibraryProcess process;
     private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
 
-    FakeMachine() {
+    public FakeMachine() {
         this(new FakeCuda(), false);
     }
 
     /** @param later with the functions that came after cuFile 1.15 */
-    FakeMachine(boolean later) {
+    public FakeMachine(boolean later) {
         this(new FakeCuda(), later);
     }
 
     /** One with two GPUs. */
-    static FakeMachine withTwoGpus() {
+    public static FakeMachine withTwoGpus() {
         return new FakeMachine(new FakeCuda(2, 64L << 20), false);
     }
 
@@ -42,7 +42,7 @@ final class FakeMachine {
     }
 
     /** From now on it moves bytes directly between the GPU and every file. */
-    FakeMachine withDirectStorage() {
+    public FakeMachine withDirectStorage() {
         storage = new DirectStorage(Path.of("/nothing")) {
             @Override
             Verdict machine(CuFileConfig config) {
@@ -58,21 +58,21 @@ final class FakeMachine {
         return this;
     }
 
-    CuFileBackend backend() {
+    public CuFileBackend backend() {
         return backend(CuFileConfig.defaults());
     }
 
-    CuFileBackend backend(CuFileConfig config) {
+    public CuFileBackend backend(CuFileConfig config) {
         return backend(config, false);
     }
 
     /** @param directOnly one that refuses what it cannot serve directly */
-    CuFileBackend backend(CuFileConfig config, boolean directOnly) {
+    public CuFileBackend backend(CuFileConfig config, boolean directOnly) {
         return backend(config, directOnly, cuda.available());
     }
 
     /** One that finds this driver instead of the machine's. */
-    CuFileBackend backend(CudaAvailability driver) {
+    public CuFileBackend backend(CudaAvailability driver) {
         return backend(CuFileConfig.defaults(), false, driver);
     }
 

@@ -27,7 +27,7 @@ import java.util.function.LongConsumer;
 final class FakeTransfers {
     private static final long PAGE = 4096;
     private static final byte STALE = 0x5a;
-    /** Its copies to a GPU are plain ones; smaller ones go through the queue of commands. */
+    /** Copies to a GPU from this size on are plain; smaller ones go through the queue of commands. */
     private static final long PLAIN_COPY = 64 << 10;
     /** CU_MEMORYTYPE_DEVICE. */
     private static final long MEMORY_OF_A_GPU = 2;
@@ -67,14 +67,14 @@ final class FakeTransfers {
         this.cuda = cuda;
     }
 
-    // ---- what a test wants
+    // ---- behaviour that a test asks for
 
-    /** The next transfer that nothing is planned for yet moves nothing and answers this. */
+    /** The next transfer without a planned result moves nothing and returns this. */
     void answerNext(long result, int errno) {
         planned.add(new Planned(result, errno, 0));
     }
 
-    /** The next transfer moves so many bytes at most and answers how many. */
+    /** The next transfer moves at most this number of bytes. */
     void stopNextAfter(long bytes) {
         planned.add(new Planned(0, 0, bytes));
     }
@@ -103,7 +103,7 @@ final class FakeTransfers {
         noRoom = status;
     }
 
-    /** Hears of the base of every transfer from now on. */
+    /** Receives the base of every transfer from now on. */
     void observe(LongConsumer bases) {
         observer = bases;
     }
@@ -310,7 +310,7 @@ final class FakeTransfers {
         return move(file, write, base + bufferOffset, limit, fileOffset);
     }
 
-    /** Bytes that a transfer through slabs may have: it is cut at the size of direct I/O, and nowhere else. */
+    /** Bytes that a transfer through slabs may have; it is cut at the size of direct I/O only. */
     private long largestSlab() {
         CuFileConfig running = fake.driver().running();
         long kb = running.posixPoolSlabs().sizesKb().stream().mapToLong(Long::longValue).max().orElseThrow();
@@ -330,11 +330,11 @@ final class FakeTransfers {
         }
     }
 
-    /** Bytes, or -1 with the errno that the real library answers instead of the kernel's. */
+    /** Bytes, or -1 with the errno that the real library sets instead of the kernel's. */
     long move(File file, boolean write, long address, long size, long fileOffset) {
-        // GPU memory goes through host slabs: what a direct read writes behind the end of the file stays there.
+        // GPU memory goes through host slabs. What a direct read writes behind the end of the file stays in them.
         boolean host = isHost(address);
-        // Not looking at the address, as the library does; the kernel does.
+        // The library ignores the address here; the kernel does not.
         int fd = file.direct && host && ((size | fileOffset) & (PAGE - 1)) == 0 ? file.fd : file.buffered;
         long done = 0;
         while (done < size) {
@@ -355,7 +355,7 @@ final class FakeTransfers {
         }
         moved.addAndGet(done);
         if (!host && !write && done < size) {
-            // All of the slab is copied, with what an earlier transfer left in it.
+            // The whole slab is copied, with data of an earlier transfer.
             MemorySegment.ofAddress(address + done).reinterpret(size - done).fill(STALE);
         }
         return done;

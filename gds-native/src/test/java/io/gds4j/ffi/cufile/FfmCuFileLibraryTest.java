@@ -43,7 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every function through native stubs: its arguments, its structure by value, its out-parameters. */
+/** Every function through native stubs: arguments, structures by value, out-parameters. */
 class FfmCuFileLibraryTest {
     private static final int SIZE = 10_000;
 
@@ -231,7 +231,7 @@ class FfmCuFileLibraryTest {
     void streamOperationsTakeTheirCells() {
         long handle = library.handleRegister(fd);
         library.streamRegister(77, 15);
-        // Only of registered memory does the library take a buffer offset.
+        // The library accepts a buffer offset for registered memory only.
         library.bufRegister(memory.address(), memory.byteSize(), 0);
         MemorySegment cells = arena.allocate(JAVA_LONG, 4);
         cells.setAtIndex(JAVA_LONG, 0, 300);
@@ -437,7 +437,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void libraryWithoutAFunctionOfTheFirstVersionIsRefusedWithAllItsNames() {
+    void libraryThatLacksFunctionsIsRefusedWithTheirNames() {
         FakeCuFile broken = new FakeCuFile(cuda).without("cuFileRead").without("cuFileDriverOpen");
         assertThatThrownBy(() -> new FfmCuFileLibrary(broken, "/opt/libcufile.so.0"))
                 .isInstanceOf(CuFileException.class)

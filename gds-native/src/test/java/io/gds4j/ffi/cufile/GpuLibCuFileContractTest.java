@@ -50,7 +50,7 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
                 MemoryKind.HOST);
     }
 
-    /** As the compat backend's, so that both have the same cases. */
+    /** The same as the compat backend's, so that both have the same cases. */
     @Override
     public int pieceBytes() {
         return 4 << 20;

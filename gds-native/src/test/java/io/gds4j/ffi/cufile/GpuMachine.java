@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 
-/** Where tests on a machine with a GPU put their files. */
+/** The folder for files of tests on a machine with a GPU. */
 public final class GpuMachine {
     private GpuMachine() {
     }

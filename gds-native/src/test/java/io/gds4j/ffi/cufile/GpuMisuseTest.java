@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The same storm over NVIDIA's library: what reaches it must never crash or hang it. */
+/** The misuse storm over NVIDIA's library; no call that reaches it may crash or hang it. */
 @Tag("gpu")
 class GpuMisuseTest {
     @Test

@@ -19,12 +19,12 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Asks the C compiler what it makes of {@code cufile.h}: a program that prints size and offset of every field that has a
- * layout here, and the value of every constant. What it shall answer is what this code believes.
+ * Asks the C compiler about {@code cufile.h} by a program that prints size and offset of every field that has a layout here,
+ * and the value of every constant. The expected answers come from this code.
  */
 final class HeaderProbe {
     private static final Map<String, MemoryLayout> STRUCTURES = structures();
-    /** Where the fields of a structure stand in C, if not at its top. */
+    /** The C path to the fields of a structure, if they are not at its top. */
     private static final Map<String, String> INSIDE = Map.of(
             "CUfileIOParams_t.devPtr_base", "u.batch.devPtr_base",
             "CUfileIOParams_t.file_offset", "u.batch.file_offset",
@@ -111,7 +111,7 @@ final class HeaderProbe {
         believed.put(expression, value);
     }
 
-    /** What this code believes, by C expression. */
+    /** Expected values by C expression. */
     Map<String, Long> believed() {
         return believed;
     }
@@ -124,7 +124,7 @@ final class HeaderProbe {
         return c.append("  return 0;\n}\n").toString();
     }
 
-    /** What the compiler says, by C expression. */
+    /** The compiler's values by C expression. */
     Map<String, Long> compiled(Path folder, Path include) throws IOException, InterruptedException {
         Path source = Files.writeString(folder.resolve("header.c"), source());
         Path program = folder.resolve("header");

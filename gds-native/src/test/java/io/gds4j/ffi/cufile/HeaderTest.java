@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The machine's own {@code cufile.h}, as its C compiler reads it. CUDA names where CUDA is, else /usr/local/cuda. */
+/** Layouts and constants against the machine's {@code cufile.h}. The variable CUDA names CUDA's folder, else /usr/local/cuda. */
 @Tag("gpu")
 class HeaderTest {
     private static final Path INCLUDE = Path.of(System.getenv().getOrDefault("CUDA", "/usr/local/cuda"), "include");
@@ -17,7 +17,7 @@ class HeaderTest {
     private Path folder;
 
     @Test
-    void everyStructureAndFieldStandsWhereTheCompilerPutsIt() throws IOException, InterruptedException {
+    void structuresMatchTheMachinesHeader() throws IOException, InterruptedException {
         HeaderProbe probe = HeaderProbe.ofLayouts();
         assertThat(probe.compiled(folder, INCLUDE)).containsExactlyEntriesOf(probe.believed()).hasSizeGreaterThan(250);
     }

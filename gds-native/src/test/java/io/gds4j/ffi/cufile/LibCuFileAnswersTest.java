@@ -16,9 +16,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * libcufile answers what it answered to C programs when it is asked by the binding alone, without a guard: the binding passes
- * every argument and result as it is. A newer library may differ; then its answers are worth a look, and the guards with them.
- * And the public API over it answers as it is documented.
+ * libcufile gives the binding, without preconditions, the same answers as C programs: the binding passes every argument and
+ * result unchanged. If a newer library differs, check its answers and the preconditions. The public API over it answers as
+ * documented.
  */
 @Tag("gpu")
 class LibCuFileAnswersTest {

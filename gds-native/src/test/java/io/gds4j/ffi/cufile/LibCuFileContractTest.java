@@ -16,7 +16,7 @@ import org.junit.jupiter.api.AfterAll;
 
 /** The libcufile backend over the double of the library and of CUDA. */
 class LibCuFileContractTest extends BackendContractSuite {
-    /** What cuFile 1.15 does not have. */
+    /** Functions that cuFile 1.15 lacks. */
     static final Set<String> LATER_FUNCTIONS = Set.of(
             "cuFileDriverSetP2PFlags",
             "cuFileDriverGetP2PFlags",

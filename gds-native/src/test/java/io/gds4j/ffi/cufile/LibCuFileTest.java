@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the library is looked for, over a root of its own. */
+/** Where the library is looked for, below a temporary root. */
 class LibCuFileTest {
     @TempDir
     private Path root;
@@ -52,7 +52,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void kernelWithoutModulesIsAnObstacleSinceOpeningWouldNeverEnd() throws IOException {
+    void unreadableProcModulesIsAnObstacle() throws IOException {
         assertThat(LibCuFile.obstacle(root)).hasValueSatisfying(why -> assertThat(why).contains("/proc/modules"));
         Files.createFile(Files.createDirectories(root.resolve("proc")).resolve("modules"));
         assertThat(LibCuFile.obstacle(root)).isEmpty();
@@ -98,7 +98,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void propertyNamesTheLibraryOrItsFolderAndNothingElseIsTried() throws IOException {
+    void onlyThePathOfThePropertyIsTried() throws IOException {
         install("/usr/lib64", "1.15.1");
         Path library = install("/opt/own", "1.16.0");
 

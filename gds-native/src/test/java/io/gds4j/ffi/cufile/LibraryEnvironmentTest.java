@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The file and the variables by which libcufile learns its settings. */
+/** The file and the variables that pass settings to libcufile. */
 class LibraryEnvironmentTest {
     @TempDir
     private Path folder;
@@ -66,7 +66,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void compatModeAndParametersAreSaidEvenWhereNobodySetThem() throws IOException {
+    void fileNamesCompatModeAndParametersAlways() throws IOException {
         environment(Map.of()).apply(settings(CuFileConfig.defaults()));
 
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());
@@ -161,7 +161,7 @@ class LibraryEnvironmentTest {
                 .contains("properties.io_batchsize is 64, but the open library has 128");
     }
 
-    /** In a JVM of its own: the folder goes when that ends, and the working directory stays clean. */
+    /** In a child JVM: its end deletes the folder and leaves the working directory clean. */
     @Test
     void nothingIsLeftWhenTheJvmEnds() throws Exception {
         Path work = Files.createDirectory(folder.resolve("work"));

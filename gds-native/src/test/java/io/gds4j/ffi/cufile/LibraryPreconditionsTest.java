@@ -37,7 +37,7 @@ class LibraryPreconditionsTest extends SessionRig {
     private BackendFile writeOnly;
 
     @Override
-    FakeMachine machine() {
+    protected FakeMachine machine() {
         return new FakeMachine(true);
     }
 

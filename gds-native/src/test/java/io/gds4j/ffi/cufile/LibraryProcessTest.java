@@ -56,7 +56,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void sessionWithOtherSettingsIsRefusedAndNamesTheFirstDifference() {
+    void sessionWithOtherSettingsIsRefused() {
         CuFileBackend other = machine.backend(config(64));
         CuFileException failure = failure(other::driverOpen);
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_ALREADY_OPEN);
@@ -128,7 +128,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void whatBelongsToAnEarlierOpeningNeverReachesTheLibrary() {
+    void handlesOfAnEarlierOpeningNeverReachTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile old = file();
         backend.bufRegister(memory.range(), 0);
@@ -210,7 +210,7 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.driver().users()).isZero();
     }
 
-    /** Both pin memory, which waits for all streams. */
+    /** Both change pinned memory, which waits for all streams. */
     @Test
     void libraryIsOpenedAndClosedOnceNoStreamWaits() {
         backend.driverClose();
@@ -244,7 +244,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void limitsThatTheRunningLibraryDoesNotSurviveAreKeptAndShown() {
+    void limitsThatWouldCrashTheLibraryAreKeptAndShown() {
         backend.driverSetPollMode(true, 8);
         backend.driverSetMaxDirectIoSize(128);
         backend.driverSetMaxPinnedMemSize(64);
@@ -264,7 +264,7 @@ class LibraryProcessTest extends SessionRig {
         }
     }
 
-    /** Programs close what they have, and begin something new, while the JVM exits. */
+    /** Programs close objects, and begin new calls, while the JVM exits. */
     @Test
     void afterTheExitNothingReachesTheLibrary() {
         backend.driverClose();

@@ -45,9 +45,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that call everything of the public API with any arguments, on objects that others close under their hands, and on a
- * driver that is closed in the middle. Each call has to end in time: with a value, or with an exception that the API
- * documents.
+ * Threads that call the whole public API with random arguments, on objects that other threads close meanwhile, and on a driver
+ * that is closed in the middle. Each call must end in time, with a value or with a documented exception.
  */
 final class MisuseStorm {
     private static final Duration LIMIT = Duration.ofMinutes(1);
@@ -55,7 +54,7 @@ final class MisuseStorm {
     private static final int THREADS = 6;
     private static final int KINDS = 24;
     private static final int MIB = 1 << 20;
-    /** Kinds of calls to leave out, to find the one that spoils all. */
+    /** Kinds of calls to leave out while looking for the one that breaks the process. */
     private static final Set<Integer> WITHOUT = Stream.of(System.getProperty("gds4j.misuse.without", "").split(","))
             .filter(kind -> !kind.isEmpty())
             .map(Integer::valueOf)
@@ -70,7 +69,7 @@ final class MisuseStorm {
     private final long seed;
     private final List<String> wrong = new CopyOnWriteArrayList<>();
 
-    /** @param seed says what all threads do, though not in which order they do it */
+    /** @param seed determines the calls of each thread, but not the order between threads */
     MisuseStorm(Supplier<CuFileBackend> backends, List<MemoryKind> kinds, Path folder, long seed) {
         this.backends = backends;
         this.kinds = kinds;
@@ -78,7 +77,7 @@ final class MisuseStorm {
         this.seed = seed;
     }
 
-    /** What is open in a round; others may close it at any time. */
+    /** The objects of a round; any thread may close them at any time. */
     private static final class Scene {
         private final CuFileDriver driver;
         private final List<MemoryAllocation> memory = new ArrayList<>();
@@ -98,7 +97,7 @@ final class MisuseStorm {
         Object run() throws Exception;
     }
 
-    /** Storms for so long, then says what was wrong. */
+    /** Runs for this time, then returns what was wrong. */
     void run(Duration time) throws IOException, InterruptedException {
         Path file = Files.write(folder.resolve("storm"), new byte[2 * MIB]);
         long end = System.nanoTime() + time.toNanos();
@@ -117,7 +116,7 @@ final class MisuseStorm {
             callers.add(new Caller(scene, file, seed + 1000L * round + i, over));
         }
         callers.forEach(Thread::start);
-        // Closed in the middle: for the rest of the round everybody calls a closed driver.
+        // For the rest of the round all threads call a closed driver.
         TimeUnit.NANOSECONDS.timedJoin(callers.getFirst(), ROUND.toNanos() / 2);
         Caller closer = new Caller(scene, file, 0, 0) {
             @Override
@@ -134,7 +133,7 @@ final class MisuseStorm {
             caller.awaitEnd();
         }
         if (wrong.isEmpty()) {
-            // Else somebody may use it still, and closing it would only hide what is wrong.
+            // Otherwise a thread may still use it, and closing it would hide the fault.
             scene.memory.forEach(MemoryAllocation::close);
             scene.hosts.forEach(HostStream::close);
         }
@@ -329,7 +328,7 @@ final class MisuseStorm {
             return null;
         }
 
-        /** One of the program's, or what is none; a garbage pointer to a CUDA stream nobody survives. */
+        /** A stream of the program, or a value that is no stream. A wrong pointer to a CUDA stream would crash the process. */
         private @Nullable Object stream() {
             if (random.nextInt(20) == 0) {
                 any(scene.hosts).close();

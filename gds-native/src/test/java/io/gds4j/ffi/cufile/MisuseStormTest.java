@@ -11,7 +11,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Any call with any arguments, from several threads and after close; {@code gds4j.misuse.seed} chooses which. */
+/** Random calls with random arguments, from several threads and after close; {@code gds4j.misuse.seed} is the seed. */
 class MisuseStormTest {
     @TempDir
     private Path folder;

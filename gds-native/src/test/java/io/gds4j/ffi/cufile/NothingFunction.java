@@ -7,8 +7,8 @@ import io.gds4j.ffi.posix.PosixConstants;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A native function that does nothing: of any number of arguments it returns the third. What calling it takes is what a call
- * costs; no C compiler is needed to have it.
+ * A native function that only returns its third argument. Calling it measures the cost of a call. It is machine code, so no C
+ * compiler is needed.
  */
 final class NothingFunction {
     private static final int PROT_EXEC = 4;

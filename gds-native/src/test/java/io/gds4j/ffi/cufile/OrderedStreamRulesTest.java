@@ -13,6 +13,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,15 +27,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Transfers by the library in the order of CUDA streams, where that order is kept by us. */
+/** Transfers by the library in the order of CUDA streams, which gds4j keeps. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class OrderedStreamRulesTest extends StreamRules {
+class OrderedStreamRulesTest extends StreamRig {
     private static final long POLL_NANOS = 100_000;
     private static final int HALF = (int) (StagingSlab.BYTES / 2);
 
     private final MemorySegment gate = arena.allocate(JAVA_INT);
 
-    /** The stream waits for the test. */
+    /** Lets the stream wait until {@link #openGate}. */
     private void closeGate(long stream) {
         inContext(() -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ));
     }
@@ -45,6 +46,47 @@ class OrderedStreamRulesTest extends StreamRules {
 
     private void await(long stream) {
         inContext(() -> assertThat(machine.cuda.streamSynchronize(stream)).isZero());
+    }
+
+    @Test
+    void streamsAreRegisteredOnceAndDeregisteredOnce() {
+        long stream = stream();
+        backend.streamRegister(stream, 0);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 0));
+        backend.streamDeregister(stream);
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamDeregister(stream));
+        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 16));
+    }
+
+    @Test
+    void unusableCellIsRefusedAtSubmission() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        Operation good = new Operation(1, 0, 0);
+        for (MemorySegment bad : new MemorySegment[]{
+                MemorySegment.NULL,
+                MemorySegment.ofArray(new long[1]),
+                arena.allocate(4),
+                arena.allocate(16, 8).asSlice(4, 8),
+                arena.allocate(8, 8).asReadOnly()
+        }) {
+            StreamRequest request = new StreamRequest(
+                    file, memory.range(), good.size, good.fileOffset, good.bufferOffset, bad, stream);
+            expect(CuFileError.INVALID_VALUE, () -> backend.readAsync(request));
+        }
+        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
+    }
+
+    @Test
+    void deadHandleIsRefused() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        BackendFile file = file();
+        long stream = stream();
+        backend.handleDeregister(file);
+        expect(
+                CuFileError.HANDLE_NOT_REGISTERED,
+                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
     }
 
     @Test
@@ -72,7 +114,7 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void cellsAreReadWhenTheStreamComesToThem() {
+    void cellsAreReadWhenTheStreamReachesThem() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -88,7 +130,7 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void whatIsFixedIsReadAtSubmission() {
+    void fixedCellsAreReadAtSubmission() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -105,7 +147,7 @@ class OrderedStreamRulesTest extends StreamRules {
 
     @ParameterizedTest
     @CsvSource({"4097,0,0", "-1,0,0", "1,-1,0", "1,0,-1", "1,0,65536"})
-    void whatCannotBeDoneStandsInTheResult(long size, long fileOffset, long bufferOffset) {
+    void failureOfAnOperationStandsInItsResultCell(long size, long fileOffset, long bufferOffset) {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -122,7 +164,7 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void failureOfTheLibraryStandsInTheResult() {
+    void failureOfTheLibraryStandsInTheResultCell() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -135,7 +177,7 @@ class OrderedStreamRulesTest extends StreamRules {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "HOST"})
-    void readAcrossTheEndIsShortAndLeavesTheRestAlone(MemoryKind kind) {
+    void readAcrossTheEndIsShortAndLeavesTheRestUntouched(MemoryKind kind) {
         MemoryAllocation memory = allocate(kind, 65536);
         backend.allocator().fill(memory.range(), (byte) 7);
         BackendFile file = file();
@@ -153,7 +195,7 @@ class OrderedStreamRulesTest extends StreamRules {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 511, 65535, 65536, HALF - 1, HALF, HALF + 1, 2 * HALF + 77, 5 * HALF})
-    void anySizeArrivesAndGoes(int size) {
+    void operationsOfAnySizeMoveTheirBytes(int size) {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size + 3);
         MemoryAllocation back = allocate(MemoryKind.CUDA_DEVICE, size + 3);
         BackendFile file = file();
@@ -174,7 +216,7 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void manyStreamsThatWaitDoNotStopSmallPieces() {
+    void waitingStreamsDoNotStopSmallPieces() {
         int count = 64;
         machine.cuda.limitChannels(8);
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, count * 512L);
@@ -251,7 +293,7 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void fileIsDeregisteredOnlyAfterTheStreamHasPassedItsTransfers() throws InterruptedException {
+    void deregisteringAFileWaitsForItsStreamOperations() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -288,12 +330,12 @@ class OrderedStreamRulesTest extends StreamRules {
     }
 
     @Test
-    void hostStreamsAreNotTheLibrarys() {
+    void unknownHostStreamIsRefused() {
         expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(Long.MIN_VALUE, 0));
     }
 
     @Test
-    void whereAFileIsServedDirectlyOnlyWhatNeedsNoCopyGoesWithoutASlab() {
+    void alignedRegisteredMemoryOfADirectFileNeedsNoSlab() {
         FakeMachine direct = new FakeMachine().withDirectStorage();
         CuFileBackend there = direct.backend();
         there.driverOpen();

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A library that has no room to pin more: the cache makes some, and what finds none is moved unregistered. */
+/** A library that cannot pin more memory: the cache makes room, and memory without room is used unregistered. */
 class PinningRefusalTest extends SessionRig {
     private static final int LENGTH = 256 << 10;
     private static final long CUDA_OUT_OF_MEMORY = 5011 | (long) Cuda.ERROR_OUT_OF_MEMORY << Integer.SIZE;
@@ -96,7 +96,7 @@ class PinningRefusalTest extends SessionRig {
     }
 
     @Test
-    void whatTheLibraryDoesNotTakeAtAllCostsNobodyElseItsPlace() {
+    void refusedMemoryEvictsNoOtherRegistration() {
         List<MemoryAllocation> memory = allocate(2);
         try (CuFileDriver driver = caching(backend); CuFileHandle handle = driver.openFile(path)) {
             read(handle, memory.getFirst(), 0);
@@ -125,7 +125,7 @@ class PinningRefusalTest extends SessionRig {
     }
 
     @Test
-    void refusalsComeThroughTwoBackendsAsOneAndFromVirtualThreads() throws InterruptedException {
+    void refusalComesThroughRoutingAndVirtualThreads() throws InterruptedException {
         fake.transfers().refuseBuffersBeyond(LENGTH, 5036);
         List<MemoryAllocation> memory = allocate(2);
         CuFileBackend routed = new RoutingBackend(machine.backend(), machine::backend);
@@ -143,7 +143,7 @@ class PinningRefusalTest extends SessionRig {
 
     @Test
     @Timeout(60)
-    void aCrowdInALibraryThatIsFullMovesTheRightBytesAndLeavesNothing() throws Exception {
+    void threadsWithAFullLibraryMoveTheRightBytes() throws Exception {
         fake.transfers().refuseBuffersBeyond(3 * LENGTH, 5036);
         CuFileBackend routed = new RoutingBackend(machine.backend(), machine::backend);
         List<MemoryAllocation> memory = allocate(8);
@@ -184,7 +184,7 @@ class PinningRefusalTest extends SessionRig {
     }
 
     @Test
-    void registeringNowAnswersWhatTheLibraryAnswersAndLeavesNothing() {
+    void registeringNowReportsTheRefusalAndKeepsNothing() {
         MemoryAllocation memory = allocate(1).getFirst();
         fake.transfers().refuseBuffersBeyond(0, 5036);
         expect(CuFileError.GPU_MEMORY_PINNING_FAILED, () -> backend.bufRegisterNow(memory.range(), 0));

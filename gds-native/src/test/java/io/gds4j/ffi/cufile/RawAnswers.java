@@ -3,8 +3,7 @@ package io.gds4j.ffi.cufile;
 import java.nio.file.Path;
 
 /**
- * Main class of a JVM of its own: asks libcufile one group of cases and prints a row for each. Some of them end the process,
- * hence the JVM of its own.
+ * Main class of a child JVM: asks libcufile one group of cases and prints a row for each. Some cases end the process.
  */
 final class RawAnswers {
     private RawAnswers() {
@@ -28,7 +27,7 @@ final class RawAnswers {
             case "stream" -> new RawBatchCases(library).streams();
             default -> throw new IllegalArgumentException(args[0]);
         }
-        // As the C program ended: without the JVM's shutdown, which has nothing to do here.
+        // Ends as the C program did, without the JVM's shutdown.
         library.row("end", "reached");
         Runtime.getRuntime().halt(0);
     }

@@ -43,7 +43,7 @@ final class RawBatchCases {
         library.status(name, calls.status(CuFileFunction.BATCH_IO_SUBMIT, batch, entries, given, flags));
     }
 
-    /** Asks for one event, for a second at most: as the row says it where there is none, its fields are 0. */
+    /** Asks for one event, for a second at most. Without an event the fields of the row are 0. */
     private void await(String name) {
         events.fill((byte) 0);
         MemorySegment number = library.count(1);

@@ -5,7 +5,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/** What is registered: descriptors of every sort, memory of every sort. */
+/** Registration of descriptors and memory of every kind. */
 final class RawFileCases {
     private static final int WIN32 = 2;
     private static final int USERSPACE_FS = 3;

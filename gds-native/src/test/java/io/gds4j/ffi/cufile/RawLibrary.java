@@ -20,9 +20,9 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
 /**
- * libcufile without a guard, as a C program meets it, and what such a program needs beside it: a GPU's primary context, 8 MiB
- * of its memory, and a file of 8 MiB, open with and without O_DIRECT. Each answer becomes a row on standard output: the case,
- * and what the library said, with tabs between.
+ * libcufile without preconditions, as a C program uses it, and what such a program needs: a GPU's primary context, 8 MiB of its
+ * memory, and a file of 8 MiB, open with and without O_DIRECT. Each answer becomes a row on standard output: the case and the
+ * library's answer, separated by tabs.
  */
 final class RawLibrary {
     static final long MIB = 1L << 20;
@@ -53,7 +53,7 @@ final class RawLibrary {
         this.direct = open(PosixConstants.O_RDWR | PosixConstants.O_DIRECT);
     }
 
-    /** The one of this machine. */
+    /** The library of this machine. */
     static RawLibrary ofThisMachine(Path file) {
         if (!(LibCuFile.locate() instanceof LibCuFile.Found found)
                 || !(LibCuFile.load(found) instanceof DynamicLoader.Loaded loaded)) {
@@ -105,7 +105,7 @@ final class RawLibrary {
     /** A {@code CUfileError_t}, and the library's count of users after it. */
     int status(String name, long status) {
         int error = CuFileResults.error(status);
-        // Beside another code than this it holds whatever stood in the register.
+        // With any other code it holds an old value of the register.
         int cudaResult = error == 5011 ? CuFileResults.cudaResult(status) : 0;
         row(name, "%d/%d use %d".formatted(error, cudaResult, calls.useCount()));
         return error;

@@ -96,7 +96,7 @@ final class RawTransferCases {
         delete();
     }
 
-    /** The same number for another file. */
+    /** Gives another file the same descriptor number. */
     private int reuse(int fd) {
         int other = library.open(PosixConstants.O_RDONLY);
         int number = other == fd ? fd : library.posix.fcntl(other, PosixConstants.F_DUPFD_CLOEXEC, fd);

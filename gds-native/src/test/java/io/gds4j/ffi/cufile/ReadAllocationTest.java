@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A read leaves nothing for the garbage collector, from the public API down to the native call. */
+/** A read allocates nothing on the heap, from the public API down to the native call. */
 class ReadAllocationTest {
     private static final int CALLS = 1_000_000;
     /** The JIT compiler may take its time on a busy machine. */

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When the library hears of files and memory, and what becomes of what it refuses. */
+/** When the library learns of files and memory, and how refused memory is used. */
 class RegistrationRulesTest extends SessionRig {
     @Test
     void memoryIsShownToTheLibraryAtItsFirstTransfer() {
@@ -62,7 +62,7 @@ class RegistrationRulesTest extends SessionRig {
     }
 
     @Test
-    void sessionsShareARegistrationAndTheLastOneTakesItBack() {
+    void sessionsShareARegistrationUntilTheLastReleasesIt() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         CuFileBackend other = machine.backend();
         other.driverOpen();
@@ -81,7 +81,7 @@ class RegistrationRulesTest extends SessionRig {
     }
 
     @Test
-    void transferPastAShorterRegistrationOfTheSameBaseIsServed() {
+    void transferPastAShorterRegistrationIsServed() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         backend.bufRegister(memory.range().slice(0, 4096), 0);
@@ -93,7 +93,7 @@ class RegistrationRulesTest extends SessionRig {
     }
 
     @Test
-    void deregisteringWaitsForTransfersThatUseTheBaseUnderAnotherName() throws InterruptedException {
+    void deregisteringWaitsForTransfersFromTheSameBase() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         backend.bufRegister(memory.range(), 0);

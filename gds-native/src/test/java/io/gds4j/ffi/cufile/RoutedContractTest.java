@@ -23,8 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 
 /**
- * Two backends as one keep the contract, too: the first one refuses half of the files, and every third transfer of those that
- * it takes.
+ * The contract over two backends: the first one refuses half of the files, and every third transfer of the files that it takes.
  */
 class RoutedContractTest extends BackendContractSuite {
     private final FakeMachine machine = new FakeMachine();
@@ -43,7 +42,7 @@ class RoutedContractTest extends BackendContractSuite {
             if (file.path().hashCode() % 2 == 0) {
                 return file;
             }
-            // As libcufile does: by now the driver is open, and a new file made.
+            // Like libcufile, after the driver was opened and a new file created.
             delegate().handleDeregister(file);
             throw CuFileException.of(CuFileError.INTERNAL_ERROR, "cuFileHandleRegister", "not on this disk");
         }

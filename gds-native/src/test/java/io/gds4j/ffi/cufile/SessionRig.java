@@ -25,26 +25,26 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** One open session on the doubles, with a file of known content; nothing may be broken or left at the end. */
-abstract class SessionRig {
-    static final int SIZE = 1 << 20;
+/** An open session on the doubles, with a file of known content. At the end nothing may be violated or left open. */
+public abstract class SessionRig {
+    protected static final int SIZE = 1 << 20;
 
     @TempDir
-    Path folder;
+    protected Path folder;
 
-    final FakeMachine machine = machine();
-    final FakeCuFile fake = machine.fake;
-    final CuFileBackend backend = machine.backend();
+    protected final FakeMachine machine = machine();
+    protected final FakeCuFile fake = machine.fake;
+    protected final CuFileBackend backend = machine.backend();
     private final List<MemoryAllocation> allocations = new ArrayList<>();
-    Path path;
+    protected Path path;
 
-    /** What it runs on. */
-    FakeMachine machine() {
+    /** The machine of the session. */
+    protected FakeMachine machine() {
         return new FakeMachine();
     }
 
     @BeforeEach
-    final void open() throws IOException {
+    protected final void open() throws IOException {
         byte[] content = new byte[SIZE];
         for (int i = 0; i < SIZE; i++) {
             content[i] = content(i);
@@ -54,7 +54,7 @@ abstract class SessionRig {
     }
 
     @AfterEach
-    final void nothingIsBrokenOrLeft() {
+    protected final void nothingIsBrokenOrLeft() {
         while (backend.useCount() > 0) {
             backend.driverClose();
         }
@@ -65,35 +65,35 @@ abstract class SessionRig {
         assertThat(fake.transfers().registeredBuffers()).as("registered memory").isEmpty();
         assertThat(fake.batches().open()).as("batches").isZero();
         assertThat(machine.cuda.violations()).isEmpty();
-        // The allocator keeps its streams.
+        // The allocator keeps its streams open.
         assertThat(machine.cuda.leaks()).allMatch(leak -> leak.startsWith("stream"));
     }
 
-    static byte content(long offset) {
+    protected static byte content(long offset) {
         return (byte) (offset % 251);
     }
 
-    final BackendFile file() {
+    protected final BackendFile file() {
         return backend.handleRegister(source(path));
     }
 
-    static FileSource source(Path path) {
+    protected static FileSource source(Path path) {
         return new FileSource.Named(path, true, true, false, false, false, false, false, false);
     }
 
-    final MemoryAllocation allocate(MemoryKind kind, long size) {
+    protected final MemoryAllocation allocate(MemoryKind kind, long size) {
         MemoryAllocation memory = backend.allocator().allocate(kind, size);
         allocations.add(memory);
         return memory;
     }
 
-    final byte[] bytes(MemoryAllocation memory, long offset, int length) {
+    protected final byte[] bytes(MemoryAllocation memory, long offset, int length) {
         byte[] bytes = new byte[length];
         backend.allocator().copyToHost(memory.range().slice(offset, length), MemorySegment.ofArray(bytes));
         return bytes;
     }
 
-    static byte[] expected(long fileOffset, int length) {
+    protected static byte[] expected(long fileOffset, int length) {
         byte[] bytes = new byte[length];
         for (int i = 0; i < length; i++) {
             bytes[i] = content(fileOffset + i);
@@ -101,19 +101,19 @@ abstract class SessionRig {
         return bytes;
     }
 
-    static CuFileException failure(ThrowingCallable call) {
+    protected static CuFileException failure(ThrowingCallable call) {
         CuFileException failure = catchThrowableOfType(CuFileException.class, call);
         assertThat(failure).as("a failure").isNotNull();
         return failure;
     }
 
-    static void expect(CuFileError error, ThrowingCallable call) {
+    protected static void expect(CuFileError error, ThrowingCallable call) {
         CuFileException failure = failure(call);
         assertThat(failure.error()).as("code of: %s", failure).isEqualTo(error);
     }
 
-    /** A wait for all of a batch's entries, none of which ends, is over when its thread is interrupted, and the flag stays. */
-    final void assertInterruptEndsTheWait(BackendBatch batch, int entries) throws InterruptedException {
+    /** An interrupt ends a wait for entries that never end, and the flag stays set. */
+    protected final void assertInterruptEndsTheWait(BackendBatch batch, int entries) throws InterruptedException {
         AtomicReference<CuFileException> failure = new AtomicReference<>();
         Thread waiter = Thread.ofPlatform().start(() -> {
             failure.set(failure(() -> backend.batchIoGetStatus(batch, entries, entries, Optional.empty())));

@@ -26,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Entries that the library would serve by POSIX I/O, here all, are single transfers: its batches never hear of them, because
- * its threads go on with an entry after its event was taken.
+ * Entries that the library would serve by POSIX I/O, which are all entries here, go as single transfers. Its batches never get
+ * them, because its threads go on with an entry after its event was taken.
  */
 class SingleEntryRulesTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
@@ -63,7 +63,7 @@ class SingleEntryRulesTest extends SessionRig {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED"})
-    void entriesMoveTheirBytesAndComeBackOnce(MemoryKind kind) {
+    void eachEntryMovesItsBytesAndHasOneEvent(MemoryKind kind) {
         MemoryAllocation memory = allocate(kind, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(128);
@@ -79,7 +79,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void entryOfMisalignedHostMemoryOnADirectHandleIsServed() {
+    void misalignedHostMemoryOnADirectHandleIsServed() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, true, false, false, false, true, false, false));
@@ -98,7 +98,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void afewMoveAtATime() {
+    void eightEntriesMoveAtATime() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         AtomicInteger now = new AtomicInteger();
@@ -117,7 +117,7 @@ class SingleEntryRulesTest extends SessionRig {
     }
 
     @Test
-    void submittingDoesNotWaitAndUnfetchedEntriesCountAgainstTheCapacity() {
+    void submittingDoesNotWaitForTransfers() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);

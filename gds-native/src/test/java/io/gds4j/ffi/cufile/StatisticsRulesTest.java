@@ -20,7 +20,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** gds4j counts itself: the library never hears of a level, since it died of setting its counters up. */
+/** gds4j counts itself. The library never learns of a level, because it crashed while it set up its counters. */
 class StatisticsRulesTest extends SessionRig {
     private static CuFileConfig counting(long level) {
         return CuFileConfig.builder().set(CuFileKeys.PROFILE_CUFILE_STATS, level).build();
@@ -46,7 +46,7 @@ class StatisticsRulesTest extends SessionRig {
     }
 
     @Test
-    void configuredLevelIsKeptFromTheLibraryAndCountsFromTheStart() {
+    void configuredLevelCountsFromTheStart() {
         backend.driverClose();
         CuFileBackend counting = machine.backend(counting(3));
         assertThat(counting.getVersion()).isPositive();
@@ -62,7 +62,7 @@ class StatisticsRulesTest extends SessionRig {
     }
 
     @Test
-    void stagedLevelIsKeptFromTheLibraryToo() {
+    void stagedLevelNeverReachesTheLibrary() {
         backend.driverClose();
         backend.setParameterSizeT(SizeParameter.PROFILE_STATS, 2);
         backend.driverOpen();
@@ -72,9 +72,9 @@ class StatisticsRulesTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
-    /** The library keeps its level over a close: 42 of 42 openings of a process set counters up that nobody had asked for. */
+    /** The library keeps its level over a close: 42 of 42 later openings of a process set up counters. */
     @Test
-    void levelThatOtherCodeRaisedIsResetBeforeTheNextOpening() {
+    void levelRaisedByOtherCodeIsResetBeforeOpening() {
         backend.driverClose();
         fake.library().setStatsLevel(3);
         backend.driverOpen();
@@ -106,7 +106,7 @@ class StatisticsRulesTest extends SessionRig {
     }
 
     @Test
-    void whileClosedThereIsALevelAndNothingElse() {
+    void closedDriverHasALevelButNoCounters() {
         backend.driverClose();
         backend.setStatsLevel(2);
         assertThat(backend.getStatsLevel()).isEqualTo(2);
@@ -118,7 +118,7 @@ class StatisticsRulesTest extends SessionRig {
     }
 
     @Test
-    void requestsAndEntriesAreThoseOfThePathThatServesTheirFile() {
+    void requestsCountForThePathThatServesTheirFile() {
         backend.driverClose();
         CuFileBackend direct = machine.withDirectStorage().backend();
         direct.driverOpen();
@@ -170,7 +170,7 @@ class StatisticsRulesTest extends SessionRig {
     }
 
     @Test
-    void whatIsRefusedIsCountedAsAnError() {
+    void refusedCallIsCountedAsAnError() {
         BackendFile file = file();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendBatch batch = backend.batchIoSetUp(1);

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a transfer asks of the library, and what it makes of the answers. */
+/** How a transfer calls the library, and how it handles the results. */
 class TransferRulesTest extends SessionRig {
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
@@ -50,7 +50,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void gpuMemoryIsCutWhereNoSlabHoldsWhatTheLibraryWouldMoveAtOnce() {
+    void gpuTransferIsCutToTheLargestSlab() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
         CuFileBackend narrow = machine.backend(CuFileConfig.builder()
@@ -133,7 +133,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void transferAgainstTheAccessModeNeverReachesTheLibrary() {
+    void transferAgainstTheAccessModeIsRefused() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile reader = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, false, false, false));
@@ -147,7 +147,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void directReadOfHostMemoryLeavesTheBytesBehindTheEndAlone() throws Exception {
+    void directHostReadLeavesMemoryBehindTheEndUntouched() throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, true, false, false));
@@ -163,7 +163,7 @@ class TransferRulesTest extends SessionRig {
 
     @ParameterizedTest(name = "{0}")
     @ValueSource(booleans = {false, true})
-    void readIntoAGpuLeavesTheBytesBehindTheEndAlone(boolean direct) throws Exception {
+    void gpuReadLeavesMemoryBehindTheEndUntouched(boolean direct) throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, direct, false, false));
@@ -176,7 +176,7 @@ class TransferRulesTest extends SessionRig {
         assertThat(bytes(memory, 9192, 65536 - 9192)).containsOnly(7);
         assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
         assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
-        // And what somebody appends is read.
+        // Appended bytes are read, too.
         Files.write(path, expected(9192, 4096), StandardOpenOption.APPEND);
         assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192 + 4096);
         assertThat(bytes(memory, 9192, 4096)).isEqualTo(expected(9192, 4096));
@@ -226,7 +226,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void largeTransferAtAnOddOffsetGoesInPiecesThatTheLibraryTakes() {
+    void largeTransferAtAnOddOffsetGoesInPieces() {
         int size = 20 << 20;
         BackendFile file = file();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size);
@@ -237,7 +237,7 @@ class TransferRulesTest extends SessionRig {
     }
 
     @Test
-    void largestDirectTransferCutsRequestsAndIsNeverToldToTheRunningLibrary() {
+    void maxDirectIoSizeCutsRequestsWithoutTellingTheLibrary() {
         BackendFile file = file();
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536 * 4);
         AtomicInteger calls = new AtomicInteger();

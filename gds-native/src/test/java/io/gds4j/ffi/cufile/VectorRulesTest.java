@@ -20,7 +20,7 @@ class VectorRulesTest extends SessionRig {
     private static final int PAGE = 4096;
 
     @Override
-    FakeMachine machine() {
+    protected FakeMachine machine() {
         return new FakeMachine(true);
     }
 

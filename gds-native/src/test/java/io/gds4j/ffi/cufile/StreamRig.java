@@ -1,12 +1,8 @@
 package io.gds4j.ffi.cufile;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
-import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.memory.MemoryAllocation;
-import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.StreamRequest;
@@ -16,10 +12,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
 
-/** Transfers in the order of CUDA streams: what is the same whoever keeps that order. */
-abstract class StreamRules extends SessionRig {
+/** CUDA streams of a session, and the cells of operations that are queued on them. */
+abstract class StreamRig extends SessionRig {
     static final long UNTOUCHED = -77;
 
     final Arena arena = Arena.ofShared();
@@ -42,7 +37,7 @@ abstract class StreamRules extends SessionRig {
         arena.close();
     }
 
-    /** The thread of a test may not be that of the methods around it. */
+    /** JUnit may run a test on another thread than the methods around it. */
     final void inContext(Runnable work) {
         machine.cuda.ctxPushCurrent(context);
         work.run();
@@ -81,46 +76,5 @@ abstract class StreamRules extends SessionRig {
         long moved() {
             return bytes.get(JAVA_LONG, 0);
         }
-    }
-
-    @Test
-    void streamsAreRegisteredOnceAndDeregisteredOnce() {
-        long stream = stream();
-        backend.streamRegister(stream, 0);
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 0));
-        backend.streamDeregister(stream);
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamDeregister(stream));
-        expect(CuFileError.INVALID_VALUE, () -> backend.streamRegister(stream, 16));
-    }
-
-    @Test
-    void whatIsNoCellIsRefusedAtSubmission() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        BackendFile file = file();
-        long stream = stream();
-        Operation good = new Operation(1, 0, 0);
-        for (MemorySegment bad : new MemorySegment[]{
-                MemorySegment.NULL,
-                MemorySegment.ofArray(new long[1]),
-                arena.allocate(4),
-                arena.allocate(16, 8).asSlice(4, 8),
-                arena.allocate(8, 8).asReadOnly()
-        }) {
-            StreamRequest request = new StreamRequest(
-                    file, memory.range(), good.size, good.fileOffset, good.bufferOffset, bad, stream);
-            expect(CuFileError.INVALID_VALUE, () -> backend.readAsync(request));
-        }
-        assertThat(fake.callsOf("cuFileReadAsync")).isEmpty();
-    }
-
-    @Test
-    void deadHandleIsRefused() {
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
-        BackendFile file = file();
-        long stream = stream();
-        backend.handleDeregister(file);
-        expect(
-                CuFileError.HANDLE_NOT_REGISTERED,
-                () -> backend.readAsync(new Operation(1, 0, 0).of(file, memory.range(), stream)));
     }
 }
