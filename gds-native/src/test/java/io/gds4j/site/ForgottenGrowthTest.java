@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.Logged;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.cuda.FakeCuda;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocator;

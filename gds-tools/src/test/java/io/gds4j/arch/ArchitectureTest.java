@@ -144,7 +144,7 @@ class ArchitectureTest {
     void theRulesSeeEveryModule() {
         assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
                 .contains(Rooms.API)
-                .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.memory", "io.gds4j.compat")
+                .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.samples", "io.gds4j.tools");
     }
 }

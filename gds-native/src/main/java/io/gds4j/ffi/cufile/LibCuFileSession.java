@@ -2,13 +2,13 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.DriverStatistics;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.DriverStatistics;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;

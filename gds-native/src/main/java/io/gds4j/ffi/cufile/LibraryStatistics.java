@@ -1,8 +1,8 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.statistics.DriverStatistics;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.statistics.DriverStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;

@@ -1,11 +1,11 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.stream.RegisteredStreams;
+import io.gds4j.engine.stream.StreamLanes;
+import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.stream.RegisteredStreams;
-import io.gds4j.ffi.stream.StreamLanes;
-import io.gds4j.ffi.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;

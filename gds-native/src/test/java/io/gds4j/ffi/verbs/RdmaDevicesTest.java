@@ -2,11 +2,11 @@ package io.gds4j.ffi.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;

@@ -1,0 +1,66 @@
+package io.gds4j.engine.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.HostStream;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+
+/** Which streams a session takes; what becomes of operations is tried through the backends. */
+class RegisteredStreamsTest {
+    private final RegisteredStreams<Object> streams = new RegisteredStreams<>(Optional.empty(), new StreamLanes<>() {
+        @Override
+        public void prepareForWaits() {
+            // no CUDA stream comes
+        }
+
+        @Override
+        public Object borrow() {
+            return this;
+        }
+
+        @Override
+        public Object borrow(long context) {
+            return this;
+        }
+
+        @Override
+        public void giveBack(Object lane) {
+            // there is only one
+        }
+    }, true);
+
+    private static void expect(CuFileError error, Runnable call) {
+        assertThat(catchThrowableOfType(CuFileException.class, call::run).error()).isEqualTo(error);
+    }
+
+    @Test
+    void aStreamIsTakenOnceUntilItIsGivenUp() {
+        try (HostStream stream = HostStream.create()) {
+            streams.register(stream.address(), 0);
+            expect(CuFileError.INVALID_VALUE, () -> streams.register(stream.address(), 0));
+            streams.deregister(stream.address());
+            streams.register(stream.address(), 15);
+            streams.close();
+        }
+    }
+
+    @Test
+    void whatIsNoStreamIsRefused() {
+        expect(CuFileError.INVALID_VALUE, () -> streams.register(Long.MIN_VALUE, 0));
+        expect(CuFileError.INVALID_VALUE, () -> streams.register(0x1000, 0));
+        expect(CuFileError.INVALID_VALUE, () -> streams.register(0, 16));
+        expect(CuFileError.INVALID_VALUE, () -> streams.deregister(0));
+    }
+
+    @Test
+    void noStreamIsTakenOnceTheSessionCloses() {
+        try (HostStream stream = HostStream.create()) {
+            streams.close();
+            expect(CuFileError.DRIVER_NOT_INITIALIZED, () -> streams.register(stream.address(), 0));
+        }
+    }
+}
