@@ -12,6 +12,8 @@ module io.gds4j.ffi {
     exports io.gds4j.engine.memory to
             io.gds4j.compat,
             io.gds4j.tools;
+    exports io.gds4j.engine.staging to
+            io.gds4j.compat;
     exports io.gds4j.engine.stream to
             io.gds4j.compat;
     exports io.gds4j.engine.statistics to

@@ -1,12 +1,12 @@
 package io.gds4j.compat;
 
 import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.staging.EngineCopies;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.EngineCopies;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 

@@ -2,6 +2,7 @@ package io.gds4j.engine.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAttributes;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -30,6 +31,7 @@ final class CudaMemory {
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final CudaStreams streams;
+    private final StreamWaits waits;
     private final int deviceCount;
 
     CudaMemory(Posix posix, CudaAvailability.Available available, CudaStreams streams) {
@@ -37,6 +39,7 @@ final class CudaMemory {
         this.contexts = available.contexts();
         this.cuda = available.driver();
         this.streams = streams;
+        this.waits = StreamWaits.of(contexts);
         this.deviceCount = available.deviceCount();
     }
 
@@ -153,8 +156,8 @@ final class CudaMemory {
     private MemoryAllocation pinned(MemoryKind kind, long size, long context) {
         HostMapping mapping = HostMapping.map(posix, size);
         long address = mapping.address();
-        int result = contexts.inWhileNoStreamWaits(
-                context, () -> cuda.memHostRegister(address, mapping.mapped(), Cuda.MEM_HOST_PORTABLE));
+        int result = waits.whileNone(
+                contexts, context, () -> cuda.memHostRegister(address, mapping.mapped(), Cuda.MEM_HOST_PORTABLE));
         if (result == Cuda.SUCCESS) {
             Runnable unregister = freeing(context, "cuMemHostUnregister", () -> cuda.memHostUnregister(address));
             return host(kind, address, size, () -> {
@@ -191,7 +194,7 @@ final class CudaMemory {
 
     private long make(long context, String call, long size, ToIntFunction<long[]> allocate) {
         long[] out = new long[1];
-        int result = contexts.inWhileNoStreamWaits(context, () -> allocate.applyAsInt(out));
+        int result = waits.whileNone(contexts, context, () -> allocate.applyAsInt(out));
         if (result != Cuda.SUCCESS) {
             throw CudaErrors.failure(cuda, call, result).range(-1, size).build();
         }
@@ -199,7 +202,7 @@ final class CudaMemory {
     }
 
     private Runnable freeing(long context, String call, IntSupplier free) {
-        return () -> CudaErrors.checkFreed(cuda, call, contexts.inWhileNoStreamWaits(context, free));
+        return () -> CudaErrors.checkFreed(cuda, call, waits.whileNone(contexts, context, free));
     }
 
     private Runnable freeing(long context, long address) {
@@ -213,7 +216,7 @@ final class CudaMemory {
     private static MemoryAllocation host(MemoryKind kind, long address, long size, Runnable free) {
         // A segment that outlives the memory must throw, not touch what is no longer there.
         Arena lifetime = Arena.ofShared();
-        MemorySegment view = HostMemoryViews.ofAddress(address, size).reinterpret(lifetime, null);
+        MemorySegment view = NativeSegments.of(address, size, lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
             lifetime.close();
             free.run();

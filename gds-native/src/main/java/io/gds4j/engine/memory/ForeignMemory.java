@@ -67,8 +67,9 @@ final class ForeignMemory {
         Cuda cuda = contexts.cuda();
         long context = contexts.primary(0);
         long address = range.address();
-        int result = contexts.inWhileNoStreamWaits(
-                context, () -> cuda.memHostRegister(address, range.length(), Cuda.MEM_HOST_PORTABLE));
+        StreamWaits waits = StreamWaits.of(contexts);
+        int result = waits.whileNone(
+                contexts, context, () -> cuda.memHostRegister(address, range.length(), Cuda.MEM_HOST_PORTABLE));
         if (result == Cuda.ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
             throw CuFileException.of(
                     CuFileError.MEMORY_ALREADY_REGISTERED, PIN, "pages of the segment are pinned already");
@@ -77,7 +78,7 @@ final class ForeignMemory {
             throw CudaErrors.failure(cuda, "cuMemHostRegister", result).range(-1, range.length()).build();
         }
         return MemoryAllocation.of(range, () -> {
-            int freed = contexts.inWhileNoStreamWaits(context, () -> cuda.memHostUnregister(address));
+            int freed = waits.whileNone(contexts, context, () -> cuda.memHostUnregister(address));
             CudaErrors.checkFreed(cuda, "cuMemHostUnregister", freed);
             Reference.reachabilityFence(segment); // an automatic arena lives until here
         });

@@ -1,5 +1,6 @@
 package io.gds4j.engine.memory;
 
+import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
@@ -28,7 +29,7 @@ final class HostMemory {
         Map<Long, HostMapping> known = mappings;
         // A segment that outlives the memory must throw, not touch what is no longer there.
         Arena lifetime = Arena.ofShared();
-        MemorySegment view = mapping.view().reinterpret(lifetime, null);
+        MemorySegment view = NativeSegments.of(mapping.address(), mapping.length(), lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
             lifetime.close();
             known.remove(mapping.address());

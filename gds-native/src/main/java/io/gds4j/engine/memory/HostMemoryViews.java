@@ -2,6 +2,7 @@ package io.gds4j.engine.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.NativeSegments;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
@@ -28,6 +29,6 @@ public final class HostMemoryViews {
 
     /** {@code length} bytes of host memory at {@code address}, which the caller keeps alive. */
     public static MemorySegment ofAddress(long address, long length) {
-        return MemorySegment.ofAddress(address).reinterpret(length);
+        return NativeSegments.of(address, length);
     }
 }

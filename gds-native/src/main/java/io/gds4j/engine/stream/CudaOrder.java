@@ -1,13 +1,11 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.cuda.CopyCell;
-import io.gds4j.ffi.cuda.CopyKernel;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -133,11 +131,11 @@ final class CudaOrder<L> implements StreamOrder<L> {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.events = new IdleEvents(cuda);
-        this.streamWaits = contexts.streamWaits();
+        this.streamWaits = StreamWaits.of(contexts);
         this.lanes = lanes;
         this.words = words;
         this.slabs = slabs;
-        this.kernel = contexts.copyKernel(context);
+        this.kernel = CopyKernels.of(contexts, context);
         this.word = words.take();
         StagingSlabs.Place taken = null;
         try {

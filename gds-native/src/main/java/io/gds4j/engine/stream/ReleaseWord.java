@@ -1,7 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.memory.HostMemoryViews;
-import io.gds4j.ffi.cuda.CopyCell;
+import io.gds4j.ffi.posix.ExitHandlers;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;

@@ -1,9 +1,10 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.StreamWaits;
+import io.gds4j.ffi.posix.ExitHandlers;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -30,7 +31,7 @@ final class ReleaseWords {
     ReleaseWords(CudaContexts contexts, ExitHandlers exit) {
         this.contexts = contexts;
         this.exit = exit;
-        this.waits = contexts.streamWaits();
+        this.waits = StreamWaits.of(contexts);
     }
 
     /**

@@ -1,6 +1,5 @@
 package io.gds4j.engine.stream;
 
-import io.gds4j.ffi.cuda.CopyCell;
 import io.gds4j.memory.MemoryRange;
 import java.util.List;
 import java.util.Objects;

@@ -1,6 +1,6 @@
 package io.gds4j.engine.stream;
 
-import io.gds4j.ffi.cuda.CopyCell;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -69,7 +69,7 @@ final class StagingSlabs {
     Place takePlace() {
         Place idle = pollPlace();
         while (idle == null) {
-            contexts.streamWaits().whileNone(this::grow);
+            StreamWaits.of(contexts).whileNone(this::grow);
             idle = pollPlace();
         }
         return idle;
@@ -191,7 +191,7 @@ final class StagingSlabs {
 
     /** Frees all; every stream has passed or is gone. */
     void close() {
-        contexts.streamWaits().whileNone(this::free);
+        StreamWaits.of(contexts).whileNone(this::free);
     }
 
     private synchronized void free() {

@@ -1,6 +1,5 @@
 package io.gds4j.engine.stream;
 
-import io.gds4j.ffi.cuda.CopyCell;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -19,8 +19,6 @@ public final class CudaContexts {
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
-    private final StreamWaits streamWaits = new StreamWaits();
-    private final ConcurrentMap<Long, CopyKernel> copyKernels = new ConcurrentHashMap<>();
 
     /** Over an initialised driver. */
     public CudaContexts(Cuda cuda) {
@@ -30,11 +28,6 @@ public final class CudaContexts {
     /** The driver. */
     public Cuda cuda() {
         return cuda;
-    }
-
-    /** Which streams wait for us, of all sessions over this driver. */
-    public StreamWaits streamWaits() {
-        return streamWaits;
     }
 
     /**
@@ -103,30 +96,6 @@ public final class CudaContexts {
                 && value[0] == 1;
     }
 
-    /**
-     * The kernel that copies within streams of a context, loaded when it is first asked for and no stream waits for us.
-     *
-     * @throws CuFileException if the driver refuses
-     */
-    public CopyKernel copyKernel(long context) {
-        long id = idOf(context);
-        CopyKernel known = copyKernels.get(id);
-        if (known == null) {
-            streamWaits.whileNone(() -> copyKernels.computeIfAbsent(id, missing -> loadCopyKernel(context)));
-            known = copyKernels.get(id);
-        }
-        return known;
-    }
-
-    private CopyKernel loadCopyKernel(long context) {
-        CudaErrors.check(cuda, "cuCtxPushCurrent", enter(context));
-        try {
-            return CopyKernel.load(cuda);
-        } finally {
-            leave();
-        }
-    }
-
     /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */
     public long idOf(long context) {
         if (!cuda.has(CudaFunction.CTX_GET_ID)) {
@@ -150,16 +119,6 @@ public final class CudaContexts {
     /** Ends what {@link #enter} began, on the same thread. */
     public void leave() {
         cuda.ctxPopCurrent(CallState.current().answer());
-    }
-
-    /**
-     * As {@link #in} for a call that waits for all streams of the context, at a time when none of them waits for us: it would hold
-     * the driver's locks until then, and what a stream waits for might need them.
-     */
-    public int inWhileNoStreamWaits(long context, IntSupplier call) {
-        int[] result = new int[1];
-        streamWaits.whileNone(() -> result[0] = in(context, call));
-        return result[0];
     }
 
     /**

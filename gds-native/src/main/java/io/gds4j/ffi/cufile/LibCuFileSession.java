@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.DriverStatistics;
 import io.gds4j.engine.statistics.PathCounters;
@@ -71,7 +72,7 @@ final class LibCuFileSession {
         this.opening = process.open(this, settings, contexts);
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
-        this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
+        this.buffers = new SessionBuffers(opening.registrations(), StreamWaits.of(contexts), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers);
         this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
         this.streams = process.duties().streams()

@@ -7,6 +7,7 @@ import io.gds4j.config.CuFileParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
 import io.gds4j.engine.lifecycle.ExitTask;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.DynamicLoader;
@@ -114,7 +115,7 @@ final class LibraryProcess {
         Opening open = opening;
         if (open == null) {
             // Opening pins memory, which waits for all streams.
-            cuda.streamWaits().whileNone(() -> opening = openFirst(settings, cuda));
+            StreamWaits.of(cuda).whileNone(() -> opening = openFirst(settings, cuda));
             open = Objects.requireNonNull(opening);
             contexts = cuda;
         } else {
@@ -154,7 +155,7 @@ final class LibraryProcess {
             loaded.driverOpen();
             openedBefore = true;
             try {
-                return new Opening(loaded, settings, loaded.driverGetProperties(), cuda.streamWaits());
+                return new Opening(loaded, settings, loaded.driverGetProperties(), StreamWaits.of(cuda));
             } catch (CuFileException e) {
                 loaded.driverClose();
                 throw e;
@@ -211,7 +212,7 @@ final class LibraryProcess {
         open.end();
         CudaContexts cuda = contexts;
         if (cuda != null) {
-            cuda.streamWaits().whileNone(() -> CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
+            StreamWaits.of(cuda).whileNone(() -> CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
                 open.library().driverClose();
                 return true;
             }));
@@ -221,7 +222,7 @@ final class LibraryProcess {
     /** True if closing would have to wait for a stream of anybody's. */
     private boolean aStreamWaits() {
         CudaContexts cuda = contexts;
-        return cuda != null && cuda.streamWaits().any();
+        return cuda != null && StreamWaits.of(cuda).any();
     }
 
     private void hookExit() {

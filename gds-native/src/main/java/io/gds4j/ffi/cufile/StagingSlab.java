@@ -1,9 +1,9 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.staging.EngineCopies;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.EngineCopies;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.ConcurrentHashMap;

@@ -8,6 +8,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.engine.lifecycle.Traffic;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -223,11 +224,11 @@ class LibraryProcessTest extends SessionRig {
                 machine.process, CuFileConfig.defaults(), false, DirectStorage.ofThisMachine(), posix, gpu);
         for (Runnable step : List.<Runnable>of(own::driverOpen, own::driverClose)) {
             int calls = fake.calls().size();
-            gpu.contexts().streamWaits().begin(true);
+            StreamWaits.of(gpu.contexts()).begin(true);
             Thread thread = Thread.ofPlatform().start(step);
             awaitState(thread, Thread.State.WAITING);
             assertThat(fake.calls()).hasSize(calls);
-            gpu.contexts().streamWaits().end(true);
+            StreamWaits.of(gpu.contexts()).end(true);
             join(thread);
         }
         assertThat(fake.calls()).endsWith("cuFileDriverClose()");

@@ -1,4 +1,4 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.stream;
 
 /**
  * The program of {@link CopyKernel}. Three threads of each block read its line of the cell. Sixteen bytes are written at a time, but

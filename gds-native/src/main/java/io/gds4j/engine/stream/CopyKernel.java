@@ -1,10 +1,13 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.stream;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaErrors;
 
 /**
  * A kernel that copies what a {@link CopyCell} says when its stream has come to it. It needs neither a copy engine nor another
  * stream: it follows in the stream itself, where nothing of other streams can come between.
  */
-public final class CopyKernel {
+final class CopyKernel {
     private static final int THREADS = 512;
 
     /** A vector for each thread, and as many blocks as keep the bus busy. */
@@ -59,7 +62,7 @@ public final class CopyKernel {
      * @param largest bytes that the cell will say at most
      * @return a {@code CUresult}
      */
-    public int launch(CopyCell cell, long largest, long stream) {
+    int launch(CopyCell cell, long largest, long stream) {
         long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, MOST_BLOCKS);
         return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), stream);
     }

@@ -1,8 +1,12 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.memory;
 
+import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.IntSupplier;
 
 /**
  * The streams of a process that wait for words which threads of ours will set. CUDA's scheduler does not see that they wait, and
@@ -11,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * whichever session of the process it is of.
  *
  * <p>
- * Thread-safe; one for all users of a driver, see {@link CudaContexts#streamWaits()}.
+ * Thread-safe. All sessions over a driver share one ({@link #of}).
  */
 public final class StreamWaits {
     /** Half of the channels that CUDA gives a process by default. */
@@ -23,6 +27,8 @@ public final class StreamWaits {
     /** So long a step waits for others; CUDA may keep one of them waiting for the program. */
     private static final long STEP_MILLIS = 50;
 
+    private static final Map<CudaContexts, StreamWaits> BY_DRIVER = new WeakHashMap<>();
+
     private final ReentrantLock lock = new ReentrantLock();
     private final ReentrantLock steps = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -31,8 +37,15 @@ public final class StreamWaits {
     private int calls;
     private int callers;
 
-    /** Nothing waits. */
+    /** Of a session without a driver: nothing waits. */
     public StreamWaits() {
+    }
+
+    /** Returns the one that all sessions over this driver share. */
+    public static StreamWaits of(CudaContexts contexts) {
+        synchronized (BY_DRIVER) {
+            return BY_DRIVER.computeIfAbsent(contexts, missing -> new StreamWaits());
+        }
     }
 
     /**
@@ -183,6 +196,16 @@ public final class StreamWaits {
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * As {@link CudaContexts#in} for a call that waits for all streams of the context. Such a call holds locks of the driver, which
+     * the work that a stream waits for may need.
+     */
+    public int whileNone(CudaContexts contexts, long context, IntSupplier call) {
+        int[] result = new int[1];
+        whileNone(() -> result[0] = contexts.in(context, call));
+        return result[0];
     }
 
     /** Does what waits for all streams at a time when none waits for us; until then it waits itself. */

@@ -1,4 +1,4 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.ffi.posix;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
@@ -12,7 +12,7 @@ import java.lang.invoke.MethodHandle;
  * sets all bits but those of two or three signals that libc keeps for itself, of which the lowest is the word's highest bit. glibc
  * and musl do so in the first 8 bytes or in all of a {@code sigset_t}. The {@code __cxa_finalize} of musl does nothing.
  */
-final class LibcExitHandlers implements ExitHandlers {
+public final class LibcExitHandlers implements ExitHandlers {
     private static final Linkage LIBC = Linkage.ofLibc();
     private static final MethodHandle CXA_ATEXIT =
             LIBC.function("__cxa_atexit", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));

@@ -1,4 +1,6 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.staging;
+
+import io.gds4j.ffi.cuda.Cuda;
 
 /** Copies that a copy engine makes however small they are, so that they pass streams that wait in the channels of kernels. */
 public final class EngineCopies {

@@ -1,7 +1,11 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaDriver;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
@@ -53,7 +57,7 @@ class GpuCopyKernelTest {
 
     private void copy(CopyCell cell, long source, long target, long bytes) {
         cell.set(source, target, bytes);
-        assertThat(contexts.copyKernel(context).launch(cell, bytes, stream)).isZero();
+        assertThat(CopyKernels.of(contexts, context).launch(cell, bytes, stream)).isZero();
         assertThat(cuda.streamSynchronize(stream)).isZero();
     }
 

@@ -1,5 +1,6 @@
-package io.gds4j.ffi.cuda;
+package io.gds4j.engine.stream;
 
+import io.gds4j.ffi.NativeSegments;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
@@ -11,14 +12,14 @@ import java.lang.invoke.VarHandle;
  * What a launch of {@link CopyKernel} reads, in pinned memory: filled by a processor before the stream may come to the launch. The
  * same stands in a cache line for each block: reads of one line over the bus would come one after the other.
  */
-public final class CopyCell {
+final class CopyCell {
     /** Blocks of a launch at most. */
     static final int LINES = 16;
 
     private static final long LINE_BYTES = 64;
 
     /** Bytes of a cell; it stands at a multiple of 64. */
-    public static final long BYTES = LINES * LINE_BYTES;
+    static final long BYTES = LINES * LINE_BYTES;
 
     private static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("source"),
@@ -39,12 +40,12 @@ public final class CopyCell {
     }
 
     /** The cell at an address, whose memory must stay. */
-    public static CopyCell at(long address) {
-        return new CopyCell(MemorySegment.ofAddress(address).reinterpret(BYTES));
+    static CopyCell at(long address) {
+        return new CopyCell(NativeSegments.of(address, BYTES));
     }
 
     /** Address of the cell: the launch's argument. */
-    public long address() {
+    long address() {
         return memory.address();
     }
 
@@ -55,7 +56,7 @@ public final class CopyCell {
      * @param target pinned memory, or the GPU's
      * @param bytes 0 for nothing
      */
-    public void set(long source, long target, long bytes) {
+    void set(long source, long target, long bytes) {
         for (long line = 0; line < BYTES; line += LINE_BYTES) {
             SOURCE.set(memory, line, source);
             TARGET.set(memory, line, target);
@@ -64,19 +65,7 @@ public final class CopyCell {
     }
 
     /** The launch that comes next copies nothing. */
-    public void clear() {
+    void clear() {
         set(0, 0, 0);
-    }
-
-    long source() {
-        return (long) SOURCE.get(memory, 0L);
-    }
-
-    long target() {
-        return (long) TARGET.get(memory, 0L);
-    }
-
-    long bytes() {
-        return (long) COUNT.getAcquire(memory, 0L);
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.ffi.posix;
 
 /**
  * Lets streams pass the words that they wait for when the process ends, however it does: at {@code Runtime.halt} no hook and no
@@ -6,7 +6,7 @@ package io.gds4j.engine.stream;
  * streams, and without us for ever. The last handler that was added runs first: a word is to be added once those libraries are
  * open.
  */
-interface ExitHandlers {
+public interface ExitHandlers {
     /** What a word is then, as a number of 32 bits. */
     int PASSED = 0x7fff_ffff;
 

@@ -1,4 +1,4 @@
-package io.gds4j.engine.memory;
+package io.gds4j.ffi.posix;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
