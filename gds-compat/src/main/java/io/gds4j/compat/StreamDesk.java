@@ -2,7 +2,8 @@ package io.gds4j.compat;
 
 import io.gds4j.compat.SessionLog.Severity;
 import io.gds4j.engine.stream.RegisteredStreams;
-import io.gds4j.engine.stream.StreamLanes;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
@@ -15,7 +16,7 @@ import java.util.function.LongConsumer;
 /** The registered streams of a driver session: their order is kept elsewhere, what they ask for is moved by the engine. */
 final class StreamDesk {
     private final CompatSession session;
-    private final RegisteredStreams<Lane> streams;
+    private final RegisteredStreams streams;
 
     /**
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
@@ -27,11 +28,15 @@ final class StreamDesk {
             BouncePool pool,
             boolean parallel) {
         this.session = session;
-        this.streams = new RegisteredStreams<>(contexts, new Lanes(engine, pool), parallel);
+        this.streams = new RegisteredStreams(contexts, new Movers(session, engine, pool), parallel);
     }
 
-    /** Lanes of the engine for which no caller waits. */
-    private record Lanes(TransferEngine engine, BouncePool pool) implements StreamLanes<Lane> {
+    private static String function(boolean write) {
+        return write ? "cuFileWriteAsync" : "cuFileReadAsync";
+    }
+
+    /** Lends movers with a lane of their own, for which no caller waits. */
+    private record Movers(CompatSession session, TransferEngine engine, BouncePool pool) implements StreamMovers {
         @Override
         public void prepareForWaits() {
             pool.fillForParking();
@@ -43,41 +48,49 @@ final class StreamDesk {
         }
 
         @Override
-        public Lane borrow() {
-            return engine.borrowUnattendedLane();
+        public StreamMover borrow() {
+            return new Mover(session, engine, engine.borrowUnattendedLane());
         }
 
         @Override
-        public Lane borrow(long context) {
+        public StreamMover borrow(long context) {
             Lane lane = engine.borrowUnattendedLane();
             boolean prepared = false;
             try {
                 lane.prepare(context, pool);
                 prepared = true;
-                return lane;
+                return new Mover(session, engine, lane);
             } finally {
                 if (!prepared) {
                     engine.giveBackUnattended(lane);
                 }
             }
         }
+    }
+
+    /** Moves bytes with its lane. */
+    private record Mover(CompatSession session, TransferEngine engine, Lane lane) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return session.perform(lane, request, function(request.write()));
+        }
 
         @Override
-        public void giveBack(Lane lane) {
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return session.performPart(lane, part, function(part.write()), operation, arrived);
+        }
+
+        @Override
+        public void giveBack() {
             engine.giveBackUnattended(lane);
         }
     }
 
     /** An operation of this session on one of its files. */
-    private record Transfer(CompatSession session, CompatFile file, String function) implements StreamTransfer<Lane> {
+    private record Transfer(CompatSession session, CompatFile file, String function) implements StreamTransfer {
         @Override
         public void begin() {
             file.beginOperation();
-        }
-
-        @Override
-        public long move(Lane lane, BatchRequest request) {
-            return session.perform(lane, request, function);
         }
 
         /** Managed memory is moved by processors. */
@@ -89,11 +102,6 @@ final class StreamDesk {
         @Override
         public void check(BatchRequest request) {
             session.check(request, function);
-        }
-
-        @Override
-        public long movePart(Lane lane, BatchRequest part, long operation, LongConsumer arrived) {
-            return session.performPart(lane, part, function, operation, arrived);
         }
 
         @Override
@@ -118,7 +126,7 @@ final class StreamDesk {
 
     /** Queues an operation; a stream that is not registered is registered without flags. */
     void submit(StreamRequest request, boolean write) {
-        String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
+        String function = function(write);
         streams.checkSupported(function, request);
         CompatFile file = CompatFile.own(session, request.file(), function);
         streams.submit(function, request, write, new Transfer(session, file, function));

@@ -15,11 +15,9 @@ final class CopyKernel {
 
     private static final int MOST_BLOCKS = CopyCell.LINES;
 
-    private final Cuda cuda;
     private final long function;
 
-    private CopyKernel(Cuda cuda, long function) {
-        this.cuda = cuda;
+    private CopyKernel(long function) {
         this.function = function;
     }
 
@@ -33,23 +31,23 @@ final class CopyKernel {
         long[] out = new long[1];
         CudaErrors.check(cuda, "cuModuleLoadData", cuda.moduleLoad(out, CopyPtx.TEXT));
         CudaErrors.check(cuda, "cuModuleGetFunction", cuda.moduleGetFunction(out, out[0], CopyPtx.NAME));
-        CopyKernel kernel = new CopyKernel(cuda, out[0]);
+        CopyKernel kernel = new CopyKernel(out[0]);
         CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, CopyCell.BYTES, Cuda.MEM_HOST_DEVICEMAP));
         long memory = out[0];
         try {
-            kernel.launchOnce(CopyCell.at(memory));
+            kernel.launchOnce(cuda, CopyCell.at(memory));
         } finally {
             cuda.memFreeHost(memory);
         }
         return kernel;
     }
 
-    private void launchOnce(CopyCell cell) {
+    private void launchOnce(Cuda cuda, CopyCell cell) {
         cell.clear();
         long[] stream = new long[1];
         CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
         try {
-            CudaErrors.check(cuda, "cuLaunchKernel", launch(cell, 0, stream[0]));
+            CudaErrors.check(cuda, "cuLaunchKernel", launch(cuda, cell, 0, stream[0]));
             CudaErrors.check(cuda, "cuStreamSynchronize", cuda.streamSynchronize(stream[0]));
         } finally {
             cuda.streamDestroy(stream[0]);
@@ -62,7 +60,7 @@ final class CopyKernel {
      * @param largest bytes that the cell will say at most
      * @return a {@code CUresult}
      */
-    int launch(CopyCell cell, long largest, long stream) {
+    int launch(Cuda cuda, CopyCell cell, long largest, long stream) {
         long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, MOST_BLOCKS);
         return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), stream);
     }

@@ -30,10 +30,8 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * A stream waits in the channel that it last worked in. A kernel before the wait sees to it that this is never that of a copy
  * engine, where the copies of everybody would wait for it.
- *
- * @param <L> what the thread works with
  */
-final class CudaOrder<L> implements StreamOrder<L> {
+final class CudaOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long SPIN_NANOS = 50_000;
 
@@ -50,10 +48,10 @@ final class CudaOrder<L> implements StreamOrder<L> {
     private final long context;
     private final boolean anyContext;
     private final StreamWaits streamWaits;
-    private final StreamLanes<L> lanes;
+    private final StreamMovers movers;
     private final ReleaseWords words;
     private final ReleaseWord word;
-    private final L lane;
+    private final StreamMover mover;
     private final CopyKernel kernel;
     private final @Nullable StagingSlabs slabs;
     private final StagingSlabs.@Nullable Place place;
@@ -66,7 +64,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final Deque<ParkedOperation<L>> queue = new ArrayDeque<>();
+    private final Deque<ParkedOperation> queue = new ArrayDeque<>();
     private final IdleEvents events;
     private @Nullable Thread worker;
     private long pending;
@@ -121,7 +119,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
             long context,
             int flags,
             CudaContexts contexts,
-            StreamLanes<L> lanes,
+            StreamMovers movers,
             ReleaseWords words,
             @Nullable StagingSlabs slabs) {
         this.stream = stream;
@@ -132,7 +130,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         this.cuda = contexts.cuda();
         this.events = new IdleEvents(cuda);
         this.streamWaits = StreamWaits.of(contexts);
-        this.lanes = lanes;
+        this.movers = movers;
         this.words = words;
         this.slabs = slabs;
         this.kernel = CopyKernels.of(contexts, context);
@@ -140,7 +138,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         StagingSlabs.Place taken = null;
         try {
             taken = slabs == null ? null : slabs.takePlace();
-            this.lane = lanes.borrow(context);
+            this.mover = movers.borrow(context);
         } catch (RuntimeException e) {
             words.giveBack(word);
             giveBack(taken);
@@ -161,7 +159,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
     }
 
     @Override
-    public void submit(StreamOperation<L> operation) {
+    public void submit(StreamOperation operation) {
         submission.lock();
         try {
             awaitRoom();
@@ -205,14 +203,14 @@ final class CudaOrder<L> implements StreamOrder<L> {
         }
     }
 
-    private void park(StreamOperation<L> operation) {
+    private void park(StreamOperation operation) {
         int[] capturing = new int[1];
         int asked = cuda.streamIsCapturing(stream, capturing);
         if (asked != Cuda.SUCCESS || capturing[0] != 0) {
             throw CuFileException.of(
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
-        ParkedOperation<L> parked = new ParkedOperation<>(operation, copies(operation));
+        ParkedOperation parked = new ParkedOperation(operation, copies(operation));
         streamWaits.begin(countWait());
         try {
             putStep(parked, 0);
@@ -228,7 +226,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
     }
 
     /** How many copies of its own the stream makes for an operation; 0 where the backend does it all. */
-    private int copies(StreamOperation<L> operation) {
+    private int copies(StreamOperation operation) {
         if (place == null || !operation.isStaged()) {
             return 0;
         }
@@ -242,7 +240,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         }
     }
 
-    private void putStep(ParkedOperation<L> parked, int index) {
+    private void putStep(ParkedOperation parked, int index) {
         long reached = 0;
         long copied = 0;
         boolean together = streamWaits.beginStep();
@@ -253,7 +251,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
             reached = events.take();
             copied = cell == null ? 0 : events.take();
             if (index == 0) {
-                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(word.emptyCell(), 0, stream));
+                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, word.emptyCell(), 0, stream));
             }
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
             int turn = word.next();
@@ -266,7 +264,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
             handed = true;
             if (cell != null) {
                 long most = parked.operation().largest();
-                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cell, most, stream));
+                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, cell, most, stream));
                 CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(copied, stream));
             }
             complete = true;
@@ -291,7 +289,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         return cell;
     }
 
-    private void hand(ParkedOperation<L> parked, Step step) {
+    private void hand(ParkedOperation parked, Step step) {
         parked.hand(step);
         lock.lock();
         try {
@@ -349,17 +347,17 @@ final class CudaOrder<L> implements StreamOrder<L> {
     }
 
     private void serve() {
-        ParkedOperation<L> parked = take();
+        ParkedOperation parked = take();
         while (parked != null) {
             serve(parked);
             parked = take();
         }
     }
 
-    private void serve(ParkedOperation<L> parked) {
+    private void serve(ParkedOperation parked) {
         try {
             if (parked.isStaged() && slabs != null && place != null) {
-                new StagedRun<>(parked, turns, lane, slabs, place).run();
+                new StagedRun(parked, turns, mover, slabs, place).run();
             } else {
                 servePlain(parked);
             }
@@ -375,12 +373,12 @@ final class CudaOrder<L> implements StreamOrder<L> {
         }
     }
 
-    private void servePlain(ParkedOperation<L> parked) {
+    private void servePlain(ParkedOperation parked) {
         Step step = Objects.requireNonNull(parked.next(), "an operation is queued with its first step");
         try {
             int reached = turns.await(step.reached());
             if (reached == Cuda.SUCCESS) {
-                parked.operation().run(lane);
+                parked.operation().run(mover);
             } else {
                 parked.operation().fail(turns.failure(reached));
             }
@@ -401,7 +399,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
     }
 
-    private @Nullable ParkedOperation<L> take() {
+    private @Nullable ParkedOperation take() {
         lock.lock();
         try {
             while (queue.isEmpty() && !closed) {
@@ -455,7 +453,7 @@ final class CudaOrder<L> implements StreamOrder<L> {
         });
         words.giveBack(word);
         giveBack(place);
-        lanes.giveBack(lane);
+        mover.giveBack();
         if (interrupted) {
             Thread.currentThread().interrupt();
         }

@@ -4,23 +4,19 @@ import io.gds4j.HostStream;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/**
- * The order of a {@link HostStream}: its own thread does the work.
- *
- * @param <L> what it works with
- */
-final class HostOrder<L> implements StreamOrder<L> {
+/** The order of a {@link HostStream}: its own thread does the work. */
+final class HostOrder implements StreamOrder {
     private static final long POLL_NANOS = 50_000;
 
     private final HostStream stream;
     private final int flags;
-    private final StreamLanes<L> lanes;
+    private final StreamMovers movers;
     private final AtomicLong pending = new AtomicLong();
 
-    HostOrder(HostStream stream, int flags, StreamLanes<L> lanes) {
+    HostOrder(HostStream stream, int flags, StreamMovers movers) {
         this.stream = stream;
         this.flags = flags;
-        this.lanes = lanes;
+        this.movers = movers;
     }
 
     @Override
@@ -29,7 +25,7 @@ final class HostOrder<L> implements StreamOrder<L> {
     }
 
     @Override
-    public void submit(StreamOperation<L> operation) {
+    public void submit(StreamOperation operation) {
         pending.incrementAndGet();
         boolean queued = false;
         try {
@@ -44,12 +40,12 @@ final class HostOrder<L> implements StreamOrder<L> {
         }
     }
 
-    private void run(StreamOperation<L> operation) {
-        L lane = lanes.borrow();
+    private void run(StreamOperation operation) {
+        StreamMover mover = movers.borrow();
         try {
-            operation.run(lane);
+            operation.run(mover);
         } finally {
-            lanes.giveBack(lane);
+            mover.giveBack();
             pending.decrementAndGet();
         }
     }

@@ -9,11 +9,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * An operation on its way from the thread that puts it into a stream to the one that serves it. A step is handed over once the
  * stream waits, before anything more is put behind it: a call that comes after may have to wait for the stream.
- *
- * @param <L> what the serving thread works with
  */
-final class ParkedOperation<L> {
-    private final StreamOperation<L> operation;
+final class ParkedOperation {
+    private final StreamOperation operation;
     private final int copies;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -24,12 +22,12 @@ final class ParkedOperation<L> {
     /**
      * @param copies steps with which the stream copies itself; 0 for an operation that is served by the backend alone
      */
-    ParkedOperation(StreamOperation<L> operation, int copies) {
+    ParkedOperation(StreamOperation operation, int copies) {
         this.operation = operation;
         this.copies = copies;
     }
 
-    StreamOperation<L> operation() {
+    StreamOperation operation() {
         return operation;
     }
 

@@ -16,12 +16,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/**
- * The registered streams of a driver session.
- *
- * @param <L> what the threads that serve them work with
- */
-public final class RegisteredStreams<L> {
+/** The registered streams of a driver session. */
+public final class RegisteredStreams {
     private static final String REGISTER = "cuFileStreamRegister";
 
     /** CUDA's own: the NULL stream by its three names. */
@@ -30,11 +26,11 @@ public final class RegisteredStreams<L> {
     private static final long CELL_BYTES = 8;
 
     private final Optional<CudaContexts> contexts;
-    private final StreamLanes<L> lanes;
+    private final StreamMovers movers;
     private final Optional<ReleaseWords> words;
     private final Optional<StagingSlabs> slabs;
     private final boolean parallel;
-    private final Map<Long, StreamOrder<L>> orders = new HashMap<>();
+    private final Map<Long, StreamOrder> orders = new HashMap<>();
     private boolean closed;
     private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
     });
@@ -43,15 +39,15 @@ public final class RegisteredStreams<L> {
      * No stream yet.
      *
      * @param contexts where there is a CUDA driver
-     * @param lanes of the backend
+     * @param movers of the backend
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
      */
-    public RegisteredStreams(Optional<CudaContexts> contexts, StreamLanes<L> lanes, boolean parallel) {
+    public RegisteredStreams(Optional<CudaContexts> contexts, StreamMovers movers, boolean parallel) {
         this.contexts = contexts;
-        this.lanes = lanes;
+        this.movers = movers;
         this.parallel = parallel;
         this.words = contexts.map(known -> new ReleaseWords(known, new LibcExitHandlers()));
-        this.slabs = contexts.filter(known -> lanes.stages()).map(known -> new StagingSlabs(known));
+        this.slabs = contexts.filter(known -> movers.stages()).map(known -> new StagingSlabs(known));
     }
 
     /**
@@ -71,10 +67,10 @@ public final class RegisteredStreams<L> {
         orders.put(stream, order(stream, flags));
     }
 
-    private StreamOrder<L> order(long stream, int flags) {
+    private StreamOrder order(long stream, int flags) {
         Optional<HostStream> host = HostStream.find(stream);
         if (host.isPresent()) {
-            return new HostOrder<>(host.get(), flags, lanes);
+            return new HostOrder(host.get(), flags, movers);
         }
         CudaContexts known = contexts.orElseThrow(() -> invalid(
                 REGISTER, "there is no CUDA driver, and 0x%x is no open HostStream".formatted(stream)));
@@ -88,14 +84,14 @@ public final class RegisteredStreams<L> {
         } else {
             CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
         }
-        lanes.prepareForWaits();
-        return new CudaOrder<>(stream, special, context[0], flags, known, lanes, words.orElseThrow(),
+        movers.prepareForWaits();
+        return new CudaOrder(stream, special, context[0], flags, known, movers, words.orElseThrow(),
                 slabs.orElse(null));
     }
 
     /** Forgets a stream, once it has passed all operations. */
     public void deregister(long stream) {
-        StreamOrder<L> order;
+        StreamOrder order;
         synchronized (this) {
             order = orders.remove(stream);
         }
@@ -137,9 +133,9 @@ public final class RegisteredStreams<L> {
      * @param transfer its file is the request's
      * @throws CuFileException if it could not be queued; nothing has changed then
      */
-    public void submit(String function, StreamRequest request, boolean write, StreamTransfer<L> transfer) {
+    public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
         checkCells(function, request);
-        StreamOrder<L> order;
+        StreamOrder order;
         synchronized (this) {
             order = orders.get(request.stream());
             if (order == null) {
@@ -148,7 +144,7 @@ public final class RegisteredStreams<L> {
                 orders.put(request.stream(), order);
             }
         }
-        StreamOperation<L> operation = new StreamOperation<>(request, write, order.flags(), transfer);
+        StreamOperation operation = new StreamOperation(request, write, order.flags(), transfer);
         try {
             order.submit(operation);
         } catch (IllegalStateException e) {
@@ -196,7 +192,7 @@ public final class RegisteredStreams<L> {
 
     /** Waits for all operations; none comes after. */
     public void close() {
-        List<StreamOrder<L>> last;
+        List<StreamOrder> last;
         synchronized (this) {
             closed = true;
             last = new ArrayList<>(orders.values());

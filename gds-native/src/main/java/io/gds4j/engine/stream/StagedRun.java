@@ -19,19 +19,17 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * As many parts as stand in the stream already share a slab, and what is read is read at once for all of them: the stream copies the
  * first while the others are still coming.
- *
- * @param <L> what it works with
  */
-final class StagedRun<L> {
+final class StagedRun {
     private static final long PAGE_MASK = 4095;
 
     private static final LongConsumer NOBODY = bytes -> {
     };
 
-    private final ParkedOperation<L> parked;
-    private final StreamOperation<L> operation;
+    private final ParkedOperation parked;
+    private final StreamOperation operation;
     private final Turns turns;
-    private final L lane;
+    private final StreamMover mover;
     private final StagingSlabs slabs;
     private final StagingSlabs.Place place;
     private final long partBytes;
@@ -75,11 +73,11 @@ final class StagedRun<L> {
     }
 
     StagedRun(
-            ParkedOperation<L> parked, Turns turns, L lane, StagingSlabs slabs, StagingSlabs.Place place) {
+            ParkedOperation parked, Turns turns, StreamMover mover, StagingSlabs slabs, StagingSlabs.Place place) {
         this.parked = parked;
         this.operation = parked.operation();
         this.turns = turns;
-        this.lane = lane;
+        this.mover = mover;
         this.slabs = slabs;
         this.place = place;
         this.partBytes = partBytes(operation.largest());
@@ -278,8 +276,7 @@ final class StagedRun<L> {
         long bytes = Math.min(parts * partBytes, whole.size() - start);
         long skew = whole.fileOffset() & PAGE_MASK;
         try {
-            long done = operation.movePart(
-                    lane,
+            long done = mover.movePart(
                     new BatchRequest(
                             whole.file(), whole.write(), slab, bytes, whole.fileOffset() + start,
                             skew + from * partBytes, 0),

@@ -9,15 +9,12 @@ import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.util.function.LongConsumer;
 
 /**
  * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}: what was promised to be fixed is read at submission, the rest when
  * the stream has come to it. Holds its file and its memory until it is over.
- *
- * @param <L> what the thread that runs it works with
  */
-final class StreamOperation<L> {
+final class StreamOperation {
     static final int FIXED_BUFFER_OFFSET = 1;
     static final int FIXED_FILE_OFFSET = 2;
     static final int FIXED_SIZE = 4;
@@ -30,13 +27,13 @@ final class StreamOperation<L> {
     private final StreamRequest request;
     private final boolean write;
     private final int flags;
-    private final StreamTransfer<L> transfer;
+    private final StreamTransfer transfer;
     private final long largest;
     private final long fixedFileOffset;
     private final long fixedBufferOffset;
     private boolean queued;
 
-    StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer<L> transfer) {
+    StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer transfer) {
         this.request = request;
         this.write = write;
         this.flags = flags;
@@ -62,10 +59,10 @@ final class StreamOperation<L> {
     }
 
     /** Moves the bytes and says in the result cell what came of it. Never throws. */
-    void run(L lane) {
+    void run(StreamMover mover) {
         long result;
         try {
-            result = transfer.move(lane, bind());
+            result = mover.move(bind());
         } catch (RuntimeException e) {
             result = code(e);
         }
@@ -132,11 +129,6 @@ final class StreamOperation<L> {
         BatchRequest bound = bind();
         transfer.check(bound);
         return bound;
-    }
-
-    /** As {@link StreamTransfer#movePart}. */
-    long movePart(L lane, BatchRequest part, long whole, LongConsumer arrived) {
-        return transfer.movePart(lane, part, whole, arrived);
     }
 
     void log(String message, RuntimeException failure) {

@@ -1,11 +1,7 @@
 package io.gds4j.engine.stream;
 
-/**
- * A registered stream: runs operations in the order of its other work.
- *
- * @param <L> what the thread that runs them works with
- */
-sealed interface StreamOrder<L> permits HostOrder, CudaOrder {
+/** A registered stream: runs operations in the order of its other work. */
+sealed interface StreamOrder permits HostOrder, CudaOrder {
     /** What the program promised for all operations. */
     int flags();
 
@@ -15,7 +11,7 @@ sealed interface StreamOrder<L> permits HostOrder, CudaOrder {
      * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then, unless the operation says that
      *         it is queued: CUDA has taken a part of it
      */
-    void submit(StreamOperation<L> operation);
+    void submit(StreamOperation operation);
 
     /** Operations that are not over. */
     long pending();

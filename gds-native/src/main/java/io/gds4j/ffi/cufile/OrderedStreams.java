@@ -2,7 +2,8 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.HostStream;
 import io.gds4j.engine.stream.RegisteredStreams;
-import io.gds4j.engine.stream.StreamLanes;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -24,19 +25,19 @@ final class OrderedStreams implements SessionStreams {
     private final Transfers transfers;
     private final Registrations registrations;
     private final StagedTransfers staged;
-    private final RegisteredStreams<StagedTransfers> streams;
+    private final RegisteredStreams streams;
 
     OrderedStreams(Opening opening, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
         this.registrations = opening.registrations();
         this.staged = new StagedTransfers(transfers, registrations, contexts);
-        this.streams = new RegisteredStreams<>(
-                Optional.of(contexts), new Lanes(staged), opening.settings().allowsStreams());
+        this.streams = new RegisteredStreams(
+                Optional.of(contexts), new Movers(new Mover(staged)), opening.settings().allowsStreams());
     }
 
-    /** All threads work with the same; what they need while streams wait is made before. */
-    private record Lanes(StagedTransfers staged) implements StreamLanes<StagedTransfers> {
+    /** Serves all streams with the same mover; what it needs while streams wait is made before. */
+    private record Movers(Mover mover) implements StreamMovers {
         @Override
         public void prepareForWaits() {
             // By the stream's context.
@@ -48,35 +49,41 @@ final class OrderedStreams implements SessionStreams {
         }
 
         @Override
-        public StagedTransfers borrow() {
-            return staged;
+        public StreamMover borrow() {
+            return mover;
         }
 
         @Override
-        public StagedTransfers borrow(long context) {
-            return staged;
+        public StreamMover borrow(long context) {
+            return mover;
+        }
+    }
+
+    /** Keeps nothing between operations, so that all threads may use it. */
+    private record Mover(StagedTransfers staged) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return staged.move((LibraryFile) request.file(), request, SessionStreams.function(request.write()));
         }
 
         @Override
-        public void giveBack(StagedTransfers lane) {
-            // Nobody's alone.
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return staged.movePart((LibraryFile) part.file(), part, arrived);
+        }
+
+        @Override
+        public void giveBack() {
+            // all streams share it
         }
     }
 
     /** An operation of this session on one of its files, which it is inside of until it is over. */
-    private record Operation(LibraryFile file, String function, boolean direct)
-            implements
-                StreamTransfer<StagedTransfers> {
+    private record Operation(LibraryFile file, String function, boolean direct) implements StreamTransfer {
         @Override
         public void begin() {
             if (!file.enter()) {
                 throw file.refused(function);
             }
-        }
-
-        @Override
-        public long move(StagedTransfers lane, BatchRequest request) {
-            return lane.move(file, request, function);
         }
 
         /** Memory that a direct transfer may reach is left to one, and managed memory to processors. */
@@ -88,11 +95,6 @@ final class OrderedStreams implements SessionStreams {
         @Override
         public void check(BatchRequest request) {
             StagedTransfers.check(file, request, function);
-        }
-
-        @Override
-        public long movePart(StagedTransfers lane, BatchRequest part, long operation, LongConsumer arrived) {
-            return lane.movePart(file, part, arrived);
         }
 
         @Override

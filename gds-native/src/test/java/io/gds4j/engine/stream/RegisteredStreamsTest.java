@@ -11,25 +11,20 @@ import org.junit.jupiter.api.Test;
 
 /** Which streams a session takes; what becomes of operations is tried through the backends. */
 class RegisteredStreamsTest {
-    private final RegisteredStreams<Object> streams = new RegisteredStreams<>(Optional.empty(), new StreamLanes<>() {
+    private final RegisteredStreams streams = new RegisteredStreams(Optional.empty(), new StreamMovers() {
         @Override
         public void prepareForWaits() {
             // no CUDA stream comes
         }
 
         @Override
-        public Object borrow() {
-            return this;
+        public StreamMover borrow() {
+            throw new AssertionError("no operation comes");
         }
 
         @Override
-        public Object borrow(long context) {
-            return this;
-        }
-
-        @Override
-        public void giveBack(Object lane) {
-            // there is only one
+        public StreamMover borrow(long context) {
+            throw new AssertionError("no CUDA stream comes");
         }
     }, true);
 
