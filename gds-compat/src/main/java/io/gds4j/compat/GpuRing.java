@@ -2,6 +2,7 @@ package io.gds4j.compat;
 
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.EngineCopies;
+import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -308,12 +309,7 @@ final class GpuRing {
     private int await(long event, long bytes) {
         long pause = Math.clamp(
                 bytes / BYTES_BETWEEN_LOOKS_PER_NANO, BETWEEN_LOOKS_AT_LEAST_NANOS, BETWEEN_LOOKS_AT_MOST_NANOS);
-        int result = cuda.eventQuery(event);
-        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < LOOKS; i++) {
-            sleep.sleep(pause);
-            result = cuda.eventQuery(event);
-        }
-        return result == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : result;
+        return EventWait.poll(cuda, event, LOOKS, pause, sleep);
     }
 
     /** Starts copying a slab to the GPU, on behalf of a piece. */

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -33,6 +34,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
+    /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
     private static final long SPIN_NANOS = 50_000;
 
     /** A copy of 16 MiB takes about as long, and being woken up to 100 microseconds. */
@@ -84,12 +86,12 @@ final class CudaOrder implements StreamOrder {
     private final class Turns implements StagedRun.Turns {
         @Override
         public int await(long event) {
-            return contexts.in(context, () -> CudaOrder.this.await(event, SPIN_NANOS));
+            return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
         }
 
         @Override
         public int awaitCopy(long event) {
-            return contexts.in(context, () -> CudaOrder.this.await(event, COPY_SPIN_NANOS));
+            return contexts.in(context, () -> EventWait.spin(cuda, event, COPY_SPIN_NANOS));
         }
 
         @Override
@@ -386,17 +388,6 @@ final class CudaOrder implements StreamOrder {
             turns.release(step);
             leave(step);
         }
-    }
-
-    /** The next operation of a busy stream is reached at once, so that sleeping would cost more than it. */
-    private int await(long event, long spinNanos) {
-        long begun = System.nanoTime();
-        int reached = cuda.eventQuery(event);
-        while (reached == Cuda.ERROR_NOT_READY && System.nanoTime() - begun < spinNanos) {
-            Thread.onSpinWait();
-            reached = cuda.eventQuery(event);
-        }
-        return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
     }
 
     private @Nullable ParkedOperation take() {
