@@ -69,6 +69,8 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_EVENT;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
@@ -90,8 +92,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Each driver function once, argument by argument, against C functions of the types that cuda.h declares: a wrong type or a
- * swapped argument shows only in a call.
+ * Calls each driver function once, argument by argument, against C functions of the types that cuda.h declares. A wrong type or a
+ * swapped argument shows only in a call. With assertions on, each call also fails unless it has its function's shape.
  */
 class FfmCudaTest {
     private static final long A = 0x7a11_2233_4455_6677L;
@@ -376,6 +378,32 @@ class FfmCudaTest {
             for (Object out : answers.subList(1, answers.size())) {
                 assertThat(out).isIn(J, F, "untouched", (byte) 0);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void shapeIsThatOfTheDeclaration(Case tested) {
+        String letters = tested.parameters().stream()
+                .map(value -> switch (value) {
+                    case Integer i -> "I";
+                    case Long l -> "L";
+                    case Byte b -> "B";
+                    default -> "P";
+                })
+                .collect(Collectors.joining());
+        assertThat(tested.function().shape()).isEqualTo(letters);
+    }
+
+    @Test
+    void callWithAnotherShapeFails() {
+        assumeTrue(CudaCalls.class.desiredAssertionStatus(), "shapes are checked by assertions");
+        try (RecordingDriver driver = new RecordingDriver()) {
+            driver.offer(STREAM_DESTROY.symbol(), List.of(A));
+            CudaCalls calls = new CudaCalls(driver);
+            assertThat(calls.call(STREAM_DESTROY, 0L)).isZero();
+            AssertionError refused = catchThrowableOfType(AssertionError.class, () -> calls.call(STREAM_DESTROY, 0));
+            assertThat(refused).hasMessageContaining("STREAM_DESTROY");
         }
     }
 
