@@ -67,7 +67,7 @@ public final class JCudaInterop {
                     "%d bytes from 0x%x on reach past the allocation of %d bytes at 0x%x"
                             .formatted(length, address, found.rangeSize(), found.rangeStart()));
         }
-        MemoryKind kind = kind(found);
+        MemoryKind kind = found.kind();
         return MemoryRange.ofAddress(
                 address, length, kind, kind.isCuda() ? Math.max(0, found.device()) : MemoryRange.NO_DEVICE);
     }
@@ -126,18 +126,5 @@ public final class JCudaInterop {
     /** The stream's handle; 0 for one that was not created, which is the default stream. */
     public static long stream(CUstream stream) {
         return JCudaPointers.handle(stream);
-    }
-
-    private static MemoryKind kind(CudaPointer found) {
-        return switch (found.type()) {
-            case MANAGED -> MemoryKind.CUDA_MANAGED;
-            case PINNED_HOST, UNKNOWN -> MemoryKind.HOST_PINNED;
-            case DEVICE -> {
-                if (found.pool() != 0) {
-                    yield MemoryKind.CUDA_POOL;
-                }
-                yield found.context() != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has none
-            }
-        };
     }
 }

@@ -42,17 +42,8 @@ final class ForeignMemory {
         return switch (found.type()) {
             case UNKNOWN -> host;
             case PINNED_HOST -> MemoryRange.ofAddress(address, length, MemoryKind.HOST_PINNED);
-            case MANAGED ->
-                MemoryRange.ofAddress(address, length, MemoryKind.CUDA_MANAGED, Math.max(0, found.device()));
-            case DEVICE -> MemoryRange.ofAddress(address, length, kindOnDevice(found), found.device());
+            case MANAGED, DEVICE -> MemoryRange.ofAddress(address, length, found.kind(), Math.max(0, found.device()));
         };
-    }
-
-    private static MemoryKind kindOnDevice(CudaPointer found) {
-        if (found.pool() != 0) {
-            return MemoryKind.CUDA_POOL;
-        }
-        return found.context() != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has none
     }
 
     /** Pins host memory for all GPUs until the allocation is closed; the memory itself stays the program's. */

@@ -1,5 +1,7 @@
 package io.gds4j.ffi.cuda;
 
+import io.gds4j.memory.MemoryKind;
+
 /**
  * What the driver knows of an address.
  *
@@ -37,5 +39,20 @@ public record CudaPointer(
     public boolean holds(long length) {
         long offset = address - rangeStart;
         return rangeSize == 0 || (offset >= 0 && length >= 0 && length <= rangeSize && offset <= rangeSize - length);
+    }
+
+    /** Returns the kind of the memory; HOST if the driver does not know the address. */
+    public MemoryKind kind() {
+        return switch (type) {
+            case UNKNOWN -> MemoryKind.HOST;
+            case PINNED_HOST -> MemoryKind.HOST_PINNED;
+            case MANAGED -> MemoryKind.CUDA_MANAGED;
+            case DEVICE -> {
+                if (pool != 0) {
+                    yield MemoryKind.CUDA_POOL;
+                }
+                yield context != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has no context
+            }
+        };
     }
 }
