@@ -5,11 +5,11 @@ import io.gds4j.error.CuFileException;
 import java.time.Duration;
 
 /**
- * What a backend does when the JVM exits, for so long at most: a lock that somebody keeps, or a call of a driver that does not
- * return, must not hold the exit up.
+ * The work of a backend when the JVM exits. It has a time limit: neither a lock that stays held nor a driver call that does not
+ * return may hold up the exit.
  */
 public final class ExitTask {
-    /** More than backends wait for what is in flight, and less than who waits for the process has patience. */
+    /** Longer than backends wait for I/O in flight, and shorter than the patience of what started the process. */
     private static final Duration LIMIT = Duration.ofSeconds(7);
 
     private final Thread hook;
@@ -19,10 +19,10 @@ public final class ExitTask {
     }
 
     /**
-     * From now on the task runs when the JVM exits, beside the others.
+     * Registers a task that runs when the JVM exits, in parallel with others.
      *
-     * @param function what the caller is asked for
-     * @param name of its thread
+     * @param function the call that registers it, for messages
+     * @param name name of its thread
      * @throws CuFileException DRIVER_CLOSING if the JVM exits already
      */
     public static ExitTask register(String function, String name, Runnable task) {
@@ -39,16 +39,16 @@ public final class ExitTask {
         return new ExitTask(hook);
     }
 
-    /** It need not run any more. */
+    /** Unregisters the task. */
     public void cancel() {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The JVM exits already: the task runs, and finds nothing to do.
+            // The JVM exits already: the task runs and finds nothing to do.
         }
     }
 
-    /** The JVM does not wait for daemons. */
+    /** Runs the task on a daemon thread, for which the JVM does not wait. */
     private static void runFor(Duration limit, String name, Runnable task) {
         Thread worker = Thread.ofPlatform().daemon().name(name + "-task").start(task);
         try {

@@ -1,4 +1,4 @@
-/** What backends do when the JVM exits. For gds-compat and the libcufile backend. */
+/** Work of the backends when the JVM exits. */
 @NullMarked
 package io.gds4j.engine.lifecycle;
 

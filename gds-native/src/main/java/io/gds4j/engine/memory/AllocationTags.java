@@ -11,9 +11,9 @@ import io.gds4j.memory.MemoryRange;
 import java.util.Optional;
 
 /**
- * Tells allocations that are not ours from later ones at the same address by the driver's number of the allocation. That was
- * found to change with each allocation of {@code cuMemAlloc} and of pools (driver 580). Mapped memory has a number for each of its
- * mappings, so that one of them proves nothing of the others.
+ * Tells an allocation of the program's from a later one at the same address, by the driver's number of the allocation. The number
+ * changes with each allocation of {@code cuMemAlloc} and of pools (driver 580). Mapped memory has a number for each of its mappings,
+ * so that one mapping proves nothing about the others.
  */
 final class AllocationTags {
     private final CudaContexts contexts;
@@ -27,7 +27,7 @@ final class AllocationTags {
         this.pointers = new CudaPointers(cuda);
     }
 
-    /** Of the whole allocation around an address, if there is a proof for its kind. */
+    /** Returns the tag of the whole allocation around an address, if its kind of memory has a reliable number. */
     Optional<AllocationTag> of(MemoryRange range) {
         if (range.kind() != MemoryKind.CUDA_DEVICE && range.kind() != MemoryKind.CUDA_POOL) {
             return Optional.empty();
@@ -46,7 +46,7 @@ final class AllocationTags {
                 : Optional.empty();
     }
 
-    /** One call of the driver; allocates nothing. */
+    /** Makes one driver call; allocates nothing. */
     boolean isCurrent(AllocationTag tag) {
         long[] id = answers.get();
         return cuda.pointerGetAttribute(id, CudaAttributes.POINTER_BUFFER_ID, tag.base()) == Cuda.SUCCESS

@@ -5,23 +5,23 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** How much host memory could be allocated now: the kernel's estimate, and the container's limit where that is lower. */
+/** The host memory that could be allocated now: the kernel's estimate, or the container's limit where that is lower. */
 public final class AvailableHostMemory {
     private final Path proc;
     private final Path cgroups;
 
-    /** Of the given mount points; {@code /proc} and {@code /sys/fs/cgroup} but for tests. */
+    /** For tests: other mount points than {@code /proc} and {@code /sys/fs/cgroup}. */
     AvailableHostMemory(Path proc, Path cgroups) {
         this.proc = proc;
         this.cgroups = cgroups;
     }
 
-    /** Of this process. */
+    /** Reads the limits of this process. */
     public AvailableHostMemory() {
         this(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
     }
 
-    /** Bytes; 0 if the kernel does not tell. */
+    /** Returns bytes; 0 if the kernel gives no estimate. */
     public long bytes() {
         return Math.min(kernelEstimate(), cgroupRoom());
     }
@@ -50,7 +50,7 @@ public final class AvailableHostMemory {
         return room;
     }
 
-    /** What the group may still take; clean page cache of its own counts as free. */
+    /** Returns the bytes that the group may still take. Its own clean page cache counts as free. */
     private static long roomOf(Path group) {
         long limit = number(group.resolve("memory.max"));
         long used = number(group.resolve("memory.current"));
@@ -66,7 +66,7 @@ public final class AvailableHostMemory {
         return Math.max(0, limit - Math.max(0, used - reclaimable));
     }
 
-    /** The number in a file; the largest one for "max" or no such file. */
+    /** Returns the number in a file; {@link Long#MAX_VALUE} for "max" or a missing file. */
     private static long number(Path file) {
         List<String> lines = lines(file);
         if (lines.isEmpty() || lines.getFirst().equals("max")) {

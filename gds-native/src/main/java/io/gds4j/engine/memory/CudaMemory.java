@@ -21,8 +21,8 @@ import java.util.function.ToIntFunction;
 import java.util.function.UnaryOperator;
 
 /**
- * Allocations that need the CUDA driver, in the primary context of their GPU. Freeing them goes by the same context; where
- * that, or the driver, is gone already, so is the memory.
+ * Allocates memory that needs the CUDA driver, in the primary context of its GPU. The same context frees it. If the context or the
+ * driver is gone already, so is the memory.
  */
 final class CudaMemory {
     private static final String FUNCTION = "MemoryAllocator.allocate";
@@ -43,7 +43,7 @@ final class CudaMemory {
         this.deviceCount = available.deviceCount();
     }
 
-    /** True if this GPU has memory of the kind; makes no context. */
+    /** Returns true if this GPU has memory of the kind; makes no context. */
     boolean supports(MemoryKind kind, int device) {
         return switch (kind) {
             case HOST, HOST_HUGEPAGE -> false;
@@ -91,14 +91,14 @@ final class CudaMemory {
         return MappedDeviceMemory.map(contexts, context, reserved, size, device, rdma);
     }
 
-    /** Addresses for {@code maximum} bytes, and one page behind them. */
+    /** Reserves addresses for {@code maximum} bytes and maps their first page. */
     GrowableMemory growable(long maximum, int device, UnaryOperator<MemoryAllocation> book) {
         checkDevice(device);
         checkSupports(MemoryKind.CUDA_VMM, device);
         return new GrowableDeviceMemory(mapped(maximum, 1, device, contexts.primary(device)), device, maximum, book);
     }
 
-    /** Moves the pages of managed memory. */
+    /** Moves pages of managed memory to a GPU or the host. */
     void prefetch(MemoryRange range, int device) {
         if (device != MemoryRange.NO_DEVICE) {
             checkDevice(device);
@@ -111,7 +111,7 @@ final class CudaMemory {
         }
     }
 
-    /** Flushes what other devices wrote, where the GPU does not order that by itself. */
+    /** Flushes writes of other devices. Returns false if the GPU orders them itself or cannot be flushed by the host. */
     boolean flushDeviceWrites(int device) {
         checkDevice(device);
         GpuCapabilities can = GpuCapabilities.of(cuda, device);
@@ -124,7 +124,7 @@ final class CudaMemory {
         return true;
     }
 
-    /** Bytes of the GPU that are free now. */
+    /** Returns the free bytes of a GPU. */
     long free(int device) {
         checkDevice(device);
         long[] freeAndTotal = new long[2];
@@ -150,8 +150,8 @@ final class CudaMemory {
     }
 
     /**
-     * Huge pages of our own, registered: page-aligned and zero, which the driver does not promise for its own pinned memory;
-     * that is the second choice, for systems whose memory cannot be registered.
+     * Maps huge pages and registers them, so that they are page-aligned and zero, which the driver does not promise for its own pinned
+     * memory. The driver's memory is the second choice, for systems whose memory cannot be registered.
      */
     private MemoryAllocation pinned(MemoryKind kind, long size, long context) {
         HostMapping mapping = HostMapping.map(posix, size);
@@ -214,7 +214,7 @@ final class CudaMemory {
     }
 
     private static MemoryAllocation host(MemoryKind kind, long address, long size, Runnable free) {
-        // A segment that outlives the memory must throw, not touch what is no longer there.
+        // A segment that outlives the memory must throw, not touch freed memory.
         Arena lifetime = Arena.ofShared();
         MemorySegment view = NativeSegments.of(address, size, lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {

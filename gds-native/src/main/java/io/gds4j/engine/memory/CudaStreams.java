@@ -10,11 +10,11 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.function.LongToIntFunction;
 
 /**
- * Non-blocking streams of our own, for work that is complete on return: as many in each context as threads use at a time.
- * Never the NULL stream, which waits for the program's own work. Thread-safe.
+ * Non-blocking streams for work that is complete on return: as many in each context as threads use at a time. The NULL stream would
+ * wait for the program's own work. Thread-safe.
  */
 final class CudaStreams implements AutoCloseable {
-    /** Idle streams of a context; the id tells it from a later one at the same address, where they are worth nothing. */
+    /** Idle streams of a context. The id tells it from a later context at the same address, in which they are invalid. */
     private record Idle(long contextId, Queue<Long> streams) {
     }
 
@@ -28,16 +28,16 @@ final class CudaStreams implements AutoCloseable {
     }
 
     /**
-     * Lets {@code work} start something in a stream of the context, and waits for it.
+     * Lets {@code work} start a driver call in a stream of the context, and waits for it.
      *
-     * @param call C name of what {@code work} calls
-     * @throws io.gds4j.error.CuFileException CUDA_DRIVER_ERROR or NOMEM_ERROR if starting it or the work itself failed
+     * @param call C name of the driver call
+     * @throws io.gds4j.error.CuFileException CUDA_DRIVER_ERROR or NOMEM_ERROR if the call or its work failed
      */
     void run(long context, String call, LongToIntFunction work) {
         CudaErrors.check(cuda, call, tryRun(context, work));
     }
 
-    /** The same, answering the first result that was not SUCCESS. */
+    /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
         int entered = contexts.enter(context);
         if (entered != Cuda.SUCCESS) {
@@ -52,7 +52,7 @@ final class CudaStreams implements AutoCloseable {
                 return created;
             }
             int started = work.applyAsInt(stream[0]);
-            int done = cuda.streamSynchronize(stream[0]); // after a failure, too: parts of it may be on their way
+            int done = cuda.streamSynchronize(stream[0]); // after a failure, too: parts of the work may have begun
             if (done == Cuda.SUCCESS) {
                 idle.streams().add(stream[0]);
             } else {
@@ -75,7 +75,7 @@ final class CudaStreams implements AutoCloseable {
                 (key, now) -> now != null && now.contextId() == id ? now : new Idle(id, new ConcurrentLinkedQueue<>()));
     }
 
-    /** Destroys the idle streams; those in contexts of the program's own go with their context. */
+    /** Destroys idle streams in primary contexts. Streams in the program's own contexts end with their context. */
     @Override
     public void close() {
         idleByContext.forEach((context, idle) -> {
@@ -90,7 +90,7 @@ final class CudaStreams implements AutoCloseable {
         idleByContext.clear();
     }
 
-    /** Taking each out first: another thread may be looking for one. */
+    /** Takes each stream out first: another thread may look for one. */
     private void destroyAll(Queue<Long> streams) {
         Long stream = streams.poll();
         while (stream != null) {

@@ -14,7 +14,7 @@ import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryRange;
 
-/** Hands GPU memory to other devices as dma-bufs. */
+/** Exports GPU memory to other devices as dma-bufs. */
 final class DmaBufExports {
     private static final String EXPORT = "cuMemGetHandleForAddressRange";
 
@@ -30,7 +30,7 @@ final class DmaBufExports {
         this.pointers = new CudaPointers(cuda);
     }
 
-    /** The pages of the host around a range; what cannot be exported is refused before the driver is asked. */
+    /** Exports the host pages around a range. Refuses memory that cannot be exported before it asks the driver. */
     DmaBuf export(MemoryRange range) {
         checkKind(range);
         if (range.length() == 0) {
@@ -61,7 +61,7 @@ final class DmaBufExports {
     private static void checkKind(MemoryRange range) {
         switch (range.kind()) {
             case CUDA_DEVICE, CUDA_VMM -> {
-                // these can be
+                // these can be exported
             }
             case CUDA_MANAGED -> throw refusal(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, "managed memory migrates: no device can hold on to it");
@@ -89,7 +89,7 @@ final class DmaBufExports {
         }
     }
 
-    /** An allocation that shares a page with another one must not be handed out with its neighbour. */
+    /** Refuses an allocation that shares a page with its neighbour: the export would hand out both. */
     private void checkPages(MemoryRange range, long context, long start) {
         long[] baseAndSize = new long[2];
         int result = contexts.in(context, () -> cuda.memGetAddressRange(baseAndSize, range.address()));

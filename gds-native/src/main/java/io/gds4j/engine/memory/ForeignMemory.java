@@ -14,7 +14,7 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 
-/** Memory that the program allocated by other means. */
+/** Wraps and pins memory that the program allocated by other means. */
 final class ForeignMemory {
     private static final String WRAP = "MemoryAllocator.wrap";
     private static final String PIN = "MemoryAllocator.pin";
@@ -25,7 +25,7 @@ final class ForeignMemory {
         this.availability = availability;
     }
 
-    /** A range of the kind and the GPU that the driver knows the address to be of; ordinary host memory if it does not. */
+    /** Returns a range whose kind and GPU the driver names; ordinary host memory if the driver does not know the address. */
     MemoryRange wrap(long address, long length) {
         MemoryRange host = MemoryRange.ofAddress(address, length, MemoryKind.HOST);
         if (availability.cuda().isEmpty()) {
@@ -46,7 +46,7 @@ final class ForeignMemory {
         };
     }
 
-    /** Pins host memory for all GPUs until the allocation is closed; the memory itself stays the program's. */
+    /** Pins host memory for all GPUs until the allocation is closed. The program keeps the memory itself. */
     MemoryAllocation pin(MemorySegment segment) {
         MemoryRange range = MemoryRange.ofSegment(segment, MemoryKind.HOST_REGISTERED);
         if (range.length() == 0) {

@@ -11,8 +11,8 @@ import java.lang.ref.Reference;
 import java.util.function.UnaryOperator;
 
 /**
- * Mapped memory whose reservation is larger than what is mapped. Forgotten, it is logged and freed once neither it nor its
- * allocation of the moment is within reach.
+ * Mapped memory whose reservation is larger than its mapping. If the program forgets it, it is logged and freed once neither it nor
+ * its current allocation is reachable.
  */
 final class GrowableDeviceMemory implements GrowableMemory {
     private static final String GROW = "GrowableMemory.grow";
@@ -24,7 +24,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
     private MemoryAllocation allocation;
     private boolean closed;
 
-    /** What lives as long as somebody has the memory that grows, or an allocation of it. */
+    /** Reachable while the program has the growable memory or an allocation of it. */
     private static final class Mapping {
         final MappedDeviceMemory memory;
         final Lifetime lifetime;
@@ -36,8 +36,8 @@ final class GrowableDeviceMemory implements GrowableMemory {
     }
 
     /**
-     * @param memory with something mapped
-     * @param book keeps the accounts
+     * @param memory memory of which a part is mapped
+     * @param book counts an allocation
      */
     GrowableDeviceMemory(MappedDeviceMemory memory, int device, long maximum, UnaryOperator<MemoryAllocation> book) {
         this.mapping = new Mapping(memory, maximum);
@@ -47,12 +47,12 @@ final class GrowableDeviceMemory implements GrowableMemory {
         this.allocation = lease();
     }
 
-    /** The memory as it is; closing it frees nothing. */
+    /** Returns the mapped memory as an allocation whose close frees nothing. */
     private MemoryAllocation lease() {
         Mapping kept = mapping;
         MemoryRange raw = MemoryRange.ofAddress(
                 kept.memory.address(), Math.min(kept.memory.mapped(), maximum), MemoryKind.CUDA_VMM, device);
-        // The next one goes on with the memory.
+        // The next allocation takes over the memory.
         return book.apply(MemoryAllocation.of(raw, () -> Reference.reachabilityFence(kept)));
     }
 

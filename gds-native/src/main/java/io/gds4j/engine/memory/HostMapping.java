@@ -14,14 +14,14 @@ import io.gds4j.memory.HostPages;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Anonymous private memory from {@code mmap}: page-aligned, zero. For I/O buffers the first touch costs more than the copy
- * that causes it (4.6 GB/s into base pages, 14 GB/s into huge ones, two threads), hence huge pages wherever they fit;
- * touching them beforehand gains nothing.
+ * Anonymous private memory from {@code mmap}: page-aligned and zero. The first touch of an I/O buffer costs more than the copy that
+ * causes it (4.6 GB/s into base pages, 14 GB/s into huge pages, two threads). Hence it has huge pages wherever they fit. Touching
+ * them in advance gains nothing.
  *
  * @param address first byte that the caller may use
- * @param length bytes that the caller asked for
+ * @param length bytes that the caller requested
  * @param mapped bytes to unmap, from {@code address} on
- * @param pages what stands behind it
+ * @param pages kind of its pages
  */
 public record HostMapping(long address, long length, long mapped, HostPages pages) {
 
@@ -31,7 +31,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
     private static final String FUNCTION = "MemoryAllocator.allocate";
 
     /**
-     * Ordinary host memory: in transparent huge pages, and aligned to them, from 2 MiB on.
+     * Maps ordinary host memory. From 2 MiB on it has transparent huge pages and is aligned to them.
      *
      * @throws io.gds4j.error.CuFileException NOMEM_ERROR when the kernel grants no such mapping
      */
@@ -44,7 +44,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
     }
 
     /**
-     * Host memory on a 2 MiB boundary: reserved huge pages if the system has enough of them, else transparent ones.
+     * Maps host memory on a 2 MiB boundary: reserved huge pages if the system has enough of them, else transparent ones.
      *
      * @throws io.gds4j.error.CuFileException NOMEM_ERROR when the kernel grants no such mapping
      */
@@ -54,7 +54,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
             long address = posix.mmap(
                     0, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
             if (address > 0) {
-                // A cgroup limit on huge pages shows at the first touch, as a SIGBUS; asked for here it is an error.
+                // A cgroup limit on huge pages would be a SIGBUS at the first touch; MADV_POPULATE_WRITE returns an error.
                 if (address % HUGE_PAGE == 0 && posix.madvise(address, mapped, MADV_POPULATE_WRITE) == 0) {
                     return new HostMapping(address, length, mapped, HostPages.HUGETLB);
                 }
@@ -64,12 +64,12 @@ public record HostMapping(long address, long length, long mapped, HostPages page
         return transparentHuge(posix, length);
     }
 
-    /** A view without bounds in time: valid until {@link #unmap}. */
+    /** Returns a view that the JVM does not invalidate; it is valid until {@link #unmap}. */
     public MemorySegment view() {
         return HostMemoryViews.ofAddress(address, length);
     }
 
-    /** Gives the memory back; once. */
+    /** Unmaps the memory. Called once. */
     public void unmap(Posix posix) {
         int result = posix.munmap(address, mapped);
         if (result < 0) {
@@ -93,7 +93,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
 
     private static long anonymous(Posix posix, long mapped, long slack, long length) {
         long bytes = mapped + slack;
-        // What wrapped around is refused by the kernel in the same way as any other length beyond the address space.
+        // A length that wrapped around is refused by the kernel, as is any other beyond the address space.
         long address = posix.mmap(
                 0,
                 mapped <= 0 || bytes <= 0 ? Long.MAX_VALUE : bytes,

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Allocations that need libc alone. */
+/** Allocates memory that needs libc alone. */
 final class HostMemory {
     private final Posix posix;
     private final Map<Long, HostMapping> mappings = new ConcurrentHashMap<>();
@@ -27,7 +27,7 @@ final class HostMemory {
         mappings.put(mapping.address(), mapping);
         Posix libc = posix;
         Map<Long, HostMapping> known = mappings;
-        // A segment that outlives the memory must throw, not touch what is no longer there.
+        // A segment that outlives the memory must throw, not touch unmapped memory.
         Arena lifetime = Arena.ofShared();
         MemorySegment view = NativeSegments.of(mapping.address(), mapping.length(), lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
@@ -37,7 +37,7 @@ final class HostMemory {
         });
     }
 
-    /** Pages behind the allocation that starts at {@code address}. */
+    /** Returns the kind of pages of the allocation that starts at {@code address}. */
     Optional<HostPages> pages(long address) {
         return Optional.ofNullable(mappings.get(address)).map(HostMapping::pages);
     }

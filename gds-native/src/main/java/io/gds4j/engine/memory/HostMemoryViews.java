@@ -7,14 +7,14 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
-/** Host memory, however it came to us, as something Java code may touch. */
+/** Segments over host memory from any source. */
 public final class HostMemoryViews {
     private HostMemoryViews() {
     }
 
     /**
-     * The segment that a host range was made of, or a view of its raw address, for which the caller has vouched. Do not
-     * hand it out: such a view knows nothing of the memory's lifetime.
+     * Returns the segment that a host range was made of, or a view of its raw address, for which the caller vouched. Do not hand it
+     * out: such a view knows nothing of the memory's lifetime.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of a kind that the host may not simply dereference
      */
@@ -27,7 +27,7 @@ public final class HostMemoryViews {
         return segment.isPresent() ? segment.get() : ofAddress(range.address(), range.length());
     }
 
-    /** {@code length} bytes of host memory at {@code address}, which the caller keeps alive. */
+    /** Returns {@code length} bytes of host memory at {@code address}, which the caller keeps alive. */
     public static MemorySegment ofAddress(long address, long length) {
         return NativeSegments.of(address, length);
     }

@@ -10,8 +10,8 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * GPU memory by the virtual memory management calls: addresses reserved, physical memory made, mapped and opened to its GPU.
- * What was done is undone in reverse order, also when a later step fails.
+ * GPU memory made by the virtual memory management calls: reserve addresses, create physical memory, map it, allow its GPU to access
+ * it. The steps are undone in reverse order, also when a later step fails.
  */
 final class MappedDeviceMemory {
     private record Undo(String call, IntSupplier action) {
@@ -39,7 +39,7 @@ final class MappedDeviceMemory {
     /**
      * Maps at least {@code size} bytes of a GPU, and reserves addresses for at least {@code reserved}.
      *
-     * @param rdma whether to ask for memory that GPUDirect RDMA can reach
+     * @param rdma whether to request memory that GPUDirect RDMA can reach
      * @throws CuFileException NOMEM_ERROR when there is too little memory
      */
     static MappedDeviceMemory map(
@@ -52,14 +52,14 @@ final class MappedDeviceMemory {
         return memory;
     }
 
-    /** Maps more behind what is mapped, up to {@code size} bytes in all; if it cannot, nothing has changed. */
+    /** Maps more behind the mapped part, up to {@code size} bytes in all. If that fails, nothing has changed. */
     void grow(long size) {
         if (size > mapped) {
             undoing(() -> extend(size));
         }
     }
 
-    /** Does something in the context; what it did before it failed is undone. */
+    /** Runs steps in the context; if one fails, undoes those before it. */
     private void undoing(Runnable steps) {
         int before = undo.size();
         CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
@@ -97,7 +97,7 @@ final class MappedDeviceMemory {
         long bytes = Math.min(whole(size), reserved) - mapped;
         int created = cuda.memCreate(out, bytes, device, rdma);
         if (rdma && created != Cuda.SUCCESS && created != Cuda.ERROR_OUT_OF_MEMORY) {
-            created = cuda.memCreate(out, bytes, device, false); // the GPU can do it, this system may not
+            created = cuda.memCreate(out, bytes, device, false); // the GPU supports it, this system may not
         }
         step("cuMemCreate", size, created);
         long handle = out[0];
@@ -120,12 +120,12 @@ final class MappedDeviceMemory {
         return address;
     }
 
-    /** Bytes that are mapped, in whole pages of the GPU. */
+    /** Returns the mapped bytes, whole pages of the GPU. */
     long mapped() {
         return mapped;
     }
 
-    /** Gives everything back; once. */
+    /** Frees everything. Called once. */
     void free() {
         int entered = contexts.enter(context);
         if (entered != Cuda.SUCCESS) {
@@ -143,7 +143,7 @@ final class MappedDeviceMemory {
         }
     }
 
-    /** Undoes steps, last first, until so many are left; answers the first failure. */
+    /** Undoes steps, last first, until {@code left} steps remain. Returns the first failure. */
     private @Nullable CuFileException undoTo(int left) {
         CuFileException first = null;
         while (undo.size() > left) {

@@ -7,13 +7,13 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** What is allocated, kind by kind. */
+/** Counts allocated memory by kind. */
 final class MemoryAccounts {
     private static final MemoryUsage NOTHING = new MemoryUsage(0, 0, 0, 0);
 
     private final Map<MemoryKind, MemoryUsage> byKind = new EnumMap<>(MemoryKind.class);
 
-    /** Books an allocation until it is freed. */
+    /** Counts an allocation until it is freed. */
     MemoryAllocation book(MemoryAllocation allocation) {
         MemoryKind kind = allocation.range().kind();
         long bytes = allocation.range().length();

@@ -13,8 +13,8 @@ import java.util.Optional;
 import java.util.function.LongToIntFunction;
 
 /**
- * Copies and fills over all kinds of memory, complete on return. GPU memory is reached in the context it belongs to, by an
- * own stream that is waited for: a plain synchronous copy from pageable memory may return before its DMA is done.
+ * Copies and fills memory of all kinds; complete on return. GPU memory is reached in its own context by a separate stream, which is
+ * synchronised: a plain synchronous copy from pageable memory may return before its DMA is complete.
  */
 final class MemoryCopies {
     /** Bytes staged at a time, small enough for a CPU's last-level cache. */
@@ -107,8 +107,8 @@ final class MemoryCopies {
                     "cuMemcpyPeerAsync",
                     stream -> cuda.memcpyPeerAsync(to.address(), target, from.address(), source, size, stream));
         } else {
-            // Whether one context may reach pool, mapped or managed memory of another depends on access rights that are
-            // not ours to change.
+            // Access rights, which only the program may change, decide whether one context may reach pool, mapped or managed
+            // memory of another.
             staged(size, (stage, offset, length) -> {
                 deviceToHost(from.slice(offset, length), stage.address(), length);
                 hostToDevice(stage.address(), to.slice(offset, length), length);

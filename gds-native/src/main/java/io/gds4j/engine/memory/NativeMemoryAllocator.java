@@ -18,12 +18,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Memory of every kind that this machine has, over libc and the CUDA driver. Works without a driver: host kinds alone, and
- * no CUDA context because of them.
+ * Allocates memory of every kind that this machine has, over libc and the CUDA driver. Without a driver it has the host kinds alone.
+ * Host kinds create no CUDA context.
  *
  * <p>
- * Closing it frees streams that it keeps for copies, not what it allocated; it goes on working after. Without that they live
- * as long as their contexts.
+ * Closing it frees the streams that it keeps for copies, but no allocation; it works on afterwards. Streams of an allocator that is
+ * not closed live as long as their contexts.
  */
 public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseable {
     private static final String ALLOCATE = "MemoryAllocator.allocate";
@@ -42,7 +42,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
-    /** Over the given libc and, where there is one, CUDA driver. */
+    /** Allocates by the given libc and, if available, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
         this.availability = availability;
         this.host = new HostMemory(posix);
@@ -72,7 +72,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         }
         return accounts.book(switch (kind) {
             case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
-            // Pinned for all GPUs, whichever does it.
+            // Pinned for all GPUs, whichever GPU registers it.
             case HOST_PINNED, HOST_REGISTERED ->
                 cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);

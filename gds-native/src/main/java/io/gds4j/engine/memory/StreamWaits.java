@@ -9,22 +9,22 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntSupplier;
 
 /**
- * The streams of a process that wait for words which threads of ours will set. CUDA's scheduler does not see that they wait, and
- * calls that synchronise implicitly, such as pinning and unpinning, wait for them with the driver's locks held, so that nothing
- * could ever set the words. So such calls are not made while a stream waits, and no stream begins to wait while one is under way,
- * whichever session of the process it is of.
+ * Keeps calls that synchronise implicitly, such as pinning and unpinning, apart from streams that wait for a word. Threads of gds4j
+ * set these words, and CUDA's scheduler does not see that the streams wait. An implicitly synchronising call would wait for such a
+ * stream with the driver's locks held, and could keep the word from ever being set. So no such call begins while a stream waits, and
+ * no stream begins to wait during such a call, whichever session they belong to.
  *
  * <p>
  * Thread-safe. All sessions over a driver share one ({@link #of}).
  */
 public final class StreamWaits {
-    /** Half of the channels that CUDA gives a process by default. */
+    /** Streams that may wait before new work may find no free channel: half of the channels that CUDA gives a process by default. */
     private static final int FEW = 4;
 
-    /** So long a stream gives way to calls that wait for a time without waiting streams. */
+    /** How long a new wait yields to pending calls, such as pin and unpin. */
     private static final long GIVE_WAY_NANOS = 20_000_000;
 
-    /** So long a step waits for others; CUDA may keep one of them waiting for the program. */
+    /** How long a step waits for another step, which CUDA may hold up until the program acts. */
     private static final long STEP_MILLIS = 50;
 
     private static final Map<CudaContexts, StreamWaits> BY_DRIVER = new WeakHashMap<>();
@@ -49,10 +49,10 @@ public final class StreamWaits {
     }
 
     /**
-     * A stream is going to wait, until {@link #end}; waits itself for calls that are under way, and a moment for those that wait
-     * for a time without waiting streams. Not longer: what a stream waits for may come after this.
+     * A stream is going to wait, until {@link #end}. Waits for calls under way, and briefly for pending calls. It must not wait longer:
+     * the work that a stream waits for may be submitted after this.
      *
-     * @param first the stream waits for nothing else of ours yet
+     * @param first true if the stream has no other wait
      */
     public void begin(boolean first) {
         lock.lock();
@@ -87,7 +87,7 @@ public final class StreamWaits {
     /**
      * Ends what {@link #begin} began.
      *
-     * @param last the stream waits for nothing of ours any more
+     * @param last true if the stream has no other wait
      */
     public void end(boolean last) {
         lock.lock();
@@ -101,10 +101,10 @@ public final class StreamWaits {
     }
 
     /**
-     * Before several pieces of work are put into a stream that shall follow each other at once, where streams share a channel, too:
-     * nothing for which another stream waits comes between. Waits a moment for others who do so.
+     * Called before several pieces of work are put into a stream that must follow each other at once. Streams may share a channel, and
+     * no wait of another stream may come between. Waits briefly for other threads in a step.
      *
-     * @return for {@link #endStep}
+     * @return the argument of {@link #endStep}
      */
     public boolean beginStep() {
         boolean interrupted = false;
@@ -124,7 +124,7 @@ public final class StreamWaits {
     /**
      * Ends what {@link #beginStep} began.
      *
-     * @param begun what it returned
+     * @param begun its result
      */
     public void endStep(boolean begun) {
         if (begun) {
@@ -132,17 +132,17 @@ public final class StreamWaits {
         }
     }
 
-    /** True while a stream waits. */
+    /** Returns true while a stream waits. */
     public boolean any() {
         return operations > 0;
     }
 
-    /** True while so many streams wait that a GPU's channels may all be taken: then what is new to CUDA waits for them. */
+    /** Returns true while so many streams wait that they may block all channels of a GPU, and with them all new work. */
     public boolean many() {
         return streams > FEW;
     }
 
-    /** Waits for a time when only a few streams do. */
+    /** Waits until only a few streams wait. */
     public void awaitFew() {
         lock.lock();
         try {
@@ -154,7 +154,7 @@ public final class StreamWaits {
         }
     }
 
-    /** Waits for a time when no stream does. */
+    /** Waits until no stream waits. */
     public void awaitNone() {
         lock.lock();
         try {
@@ -173,7 +173,7 @@ public final class StreamWaits {
         changed.signalAll();
     }
 
-    /** False if a stream waits; else none begins to before {@link #leaveCall}. */
+    /** Returns false if a stream waits; else no stream begins to wait before {@link #leaveCall}. */
     public boolean tryEnterCall() {
         lock.lock();
         try {
@@ -199,8 +199,7 @@ public final class StreamWaits {
     }
 
     /**
-     * As {@link CudaContexts#in} for a call that waits for all streams of the context. Such a call holds locks of the driver, which
-     * the work that a stream waits for may need.
+     * Makes a call in a context, as {@link CudaContexts#in}, while no stream waits.
      */
     public int whileNone(CudaContexts contexts, long context, IntSupplier call) {
         int[] result = new int[1];
@@ -208,7 +207,7 @@ public final class StreamWaits {
         return result[0];
     }
 
-    /** Does what waits for all streams at a time when none waits for us; until then it waits itself. */
+    /** Runs a call that synchronises implicitly. Waits until no stream waits, and keeps streams from waiting meanwhile. */
     public void whileNone(Runnable call) {
         lock.lock();
         try {

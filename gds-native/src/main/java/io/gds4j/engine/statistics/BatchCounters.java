@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 
-/** What level 1 counts of batches; lock-free. */
+/** The counters of batches at level 1. Lock-free. */
 final class BatchCounters {
     final CallCounter submits = new CallCounter();
     final CallCounter completes = new CallCounter();
@@ -26,16 +26,16 @@ final class BatchCounters {
     volatile long lastReadBytes;
     volatile long lastWriteBytes;
 
-    /** A submission from {@code begun} to {@code now}, accepted or not. */
+    /** Counts a submission that lasted from {@code begun} to {@code now}. */
     void submitted(
-            boolean well, List<BatchRequest> requests, Function<BatchRequest, IoPath> path, long begun, long now) {
-        submits.count(well);
+            boolean succeeded, List<BatchRequest> requests, Function<BatchRequest, IoPath> path, long begun, long now) {
+        submits.count(succeeded);
         submitNanos.add(now - begun);
         submitRate.add(requests.size(), now);
         for (BatchRequest request : requests) {
-            enqueued.count(path.apply(request), well);
+            enqueued.count(path.apply(request), succeeded);
         }
-        if (well) {
+        if (succeeded) {
             lastReadBytes = bytes(requests, false);
             lastWriteBytes = bytes(requests, true);
         }
@@ -48,9 +48,9 @@ final class BatchCounters {
                 .sum();
     }
 
-    /** An entry that was at work is done. */
-    void processed(IoPath path, boolean write, boolean well, long moved, long begun, long now) {
-        processed.count(path, well);
+    /** Counts an entry that is complete. */
+    void processed(IoPath path, boolean write, boolean succeeded, long moved, long begun, long now) {
+        processed.count(path, succeeded);
         (write ? writeBytes : readBytes).add(moved);
         (write ? writeRate : readRate).add(moved, now);
         completionNanos.add(now - begun);

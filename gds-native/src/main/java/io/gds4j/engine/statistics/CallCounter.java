@@ -3,13 +3,13 @@ package io.gds4j.engine.statistics;
 import io.gds4j.statistics.OperationCount;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Calls of one kind that went well or failed; lock-free. */
+/** Counts calls of one kind that succeeded or failed. Lock-free. */
 final class CallCounter {
     private final LongAdder ok = new LongAdder();
     private final LongAdder failed = new LongAdder();
 
-    void count(boolean well) {
-        (well ? ok : failed).increment();
+    void count(boolean succeeded) {
+        (succeeded ? ok : failed).increment();
     }
 
     long total() {

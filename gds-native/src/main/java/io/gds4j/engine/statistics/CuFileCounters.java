@@ -19,19 +19,19 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * cuFile's statistics of one backend. Each request is counted once, when it is over; while nobody counts, a request reads one
- * field. No lock is taken on the way of a request, and nothing allocated.
+ * cuFile's statistics of one backend. Each request is counted once, when it ends. While counting is off, a request reads one field.
+ * Counting a request takes no lock and allocates nothing.
  *
  * <pre>{@code
  * long begun = counters.begin(false, memory);
- * boolean well = false;
+ * boolean succeeded = false;
  * long moved = 0;
  * try {
  *     moved = read(...);
- *     well = true;
+ *     succeeded = true;
  * } finally {
  *     if (begun != 0) {
- *         counters.end(begun, path, false, memory, size, fileOffset, bufferOffset, well, moved);
+ *         counters.end(begun, path, false, memory, size, fileOffset, bufferOffset, succeeded, moved);
  *     }
  * }
  * }</pre>
@@ -41,9 +41,10 @@ public final class CuFileCounters implements DriverStatistics {
     private static final int MAX_GPUS = 16;
     private static final int UUID_BYTES = 16;
     private static final long MICRO = 1000;
-    /** Two low bits of a request's time: it is not 0, and its GPU has seen it begin. */
+    /** Lowest bit of a request's time: set for each request that is counted, so that the time is not 0. */
     private static final long COUNTED = 1;
 
+    /** The next bit: the counters of its GPU know the request. */
     private static final long COUNTED_ON_GPU = 2;
     private static final OperationCount NONE = new OperationCount(0, 0);
 
@@ -62,7 +63,7 @@ public final class CuFileCounters implements DriverStatistics {
     /** {@link #level} while counting, else 0. */
     private volatile int counted;
 
-    /** Of the GPUs that there are, none of which it touches. */
+    /** Makes counters for the GPUs of the machine; touches none of them. */
     public CuFileCounters(CudaAvailability cuda) {
         this.gpus = new GpuCounters[Math.min(cuda.deviceCount(), MAX_GPUS)];
         for (int i = 0; i < gpus.length; i++) {
@@ -71,7 +72,7 @@ public final class CuFileCounters implements DriverStatistics {
         }
     }
 
-    /** 32 hexadecimal digits; empty if the driver does not tell. */
+    /** Returns 32 hexadecimal digits; empty if the driver does not know. */
     private static String uuid(Cuda cuda, int gpu) {
         int[] device = new int[1];
         byte[] uuid = new byte[UUID_BYTES];
@@ -80,7 +81,7 @@ public final class CuFileCounters implements DriverStatistics {
         return known ? HexFormat.of().formatHex(uuid) : "";
     }
 
-    /** The driver opens with {@code profile.cufile_stats}: above 0 it counts at once, unless the program has set a level. */
+    /** The driver opens with {@code profile.cufile_stats}. Above 0 counting starts, unless the program has set a level. */
     public synchronized void open(long configured) {
         if (level == 0 && configured > 0) {
             level = (int) configured;
@@ -119,7 +120,7 @@ public final class CuFileCounters implements DriverStatistics {
         counted = started ? level : 0;
     }
 
-    /** Ends with the driver: a later one counts when it is told to. */
+    /** The driver closes: counting stops and all counts are 0. */
     public synchronized void close() {
         stop();
         reset();
@@ -139,7 +140,7 @@ public final class CuFileCounters implements DriverStatistics {
         }
     }
 
-    /** A read or write begins: its time, or 0 if it is not counted. */
+    /** A read or write begins. Returns its time, or 0 if it is not counted. */
     public long begin(boolean write, MemoryRange memory) {
         if (counted == 0) {
             return 0;
@@ -154,13 +155,13 @@ public final class CuFileCounters implements DriverStatistics {
     }
 
     /**
-     * It is over.
+     * A read or write ends.
      *
-     * @param begun what {@link #begin} answered, not 0
-     * @param path by which its file is served
-     * @param size bytes that were asked for
-     * @param well false if it failed
-     * @param moved bytes
+     * @param begun the answer of {@link #begin}, not 0
+     * @param path path that serves its file
+     * @param size bytes requested
+     * @param succeeded false if it failed
+     * @param moved bytes moved
      */
     public void end(
             long begun,
@@ -170,13 +171,13 @@ public final class CuFileCounters implements DriverStatistics {
             long size,
             long fileOffset,
             long bufferOffset,
-            boolean well,
+            boolean succeeded,
             long moved) {
         long now = System.nanoTime();
-        (write ? writes : reads).count(well, moved, size, begun, now, counted >= 2);
+        (write ? writes : reads).count(succeeded, moved, size, begun, now, counted >= 2);
         GpuCounters gpu = (begun & COUNTED_ON_GPU) == 0 ? null : gpu(memory);
         if (gpu != null) {
-            gpu.end(path, write, memory, size, fileOffset, bufferOffset, well, moved, begun, now);
+            gpu.end(path, write, memory, size, fileOffset, bufferOffset, succeeded, moved, begun, now);
         }
     }
 
@@ -186,9 +187,9 @@ public final class CuFileCounters implements DriverStatistics {
     }
 
     /** {@code cuFileHandleRegister}. */
-    public void handleRegistered(boolean well) {
+    public void handleRegistered(boolean succeeded) {
         if (counted > 0) {
-            handleRegistrations.count(well);
+            handleRegistrations.count(succeeded);
         }
     }
 
@@ -200,21 +201,21 @@ public final class CuFileCounters implements DriverStatistics {
     }
 
     /** {@code cuFileBufRegister}. */
-    public void bufferRegistered(MemoryRange memory, boolean well) {
+    public void bufferRegistered(MemoryRange memory, boolean succeeded) {
         if (counted > 0) {
-            bufferRegistrations.count(well);
+            bufferRegistrations.count(succeeded);
             GpuCounters gpu = counted < MAX_LEVEL ? null : gpu(memory);
             if (gpu != null) {
-                gpu.registered(well, memory.length());
+                gpu.registered(succeeded, memory.length());
             }
         }
     }
 
     /** {@code cuFileBufDeregister}. */
-    public void bufferDeregistered(MemoryRange memory, boolean well) {
+    public void bufferDeregistered(MemoryRange memory, boolean succeeded) {
         if (counted > 0) {
-            bufferDeregistrations.count(well);
-            GpuCounters gpu = counted < MAX_LEVEL || !well ? null : gpu(memory);
+            bufferDeregistrations.count(succeeded);
+            GpuCounters gpu = counted < MAX_LEVEL || !succeeded ? null : gpu(memory);
             if (gpu != null) {
                 gpu.deregistered(memory.length());
             }
@@ -222,41 +223,41 @@ public final class CuFileCounters implements DriverStatistics {
     }
 
     /** {@code cuFileBatchIOSetUp}. */
-    public void batchSetUp(boolean well) {
+    public void batchSetUp(boolean succeeded) {
         if (counted > 0) {
-            batches.setUps.count(well);
+            batches.setUps.count(succeeded);
         }
     }
 
     /**
      * {@code cuFileBatchIOSubmit}.
      *
-     * @param path by which an entry's file is served
-     * @param begun when it was called, by {@link System#nanoTime}
+     * @param path the path that serves an entry's file
+     * @param begun time of the call, by {@link System#nanoTime}
      */
     public void batchSubmitted(
-            boolean well, List<BatchRequest> requests, Function<BatchRequest, IoPath> path, long begun) {
+            boolean succeeded, List<BatchRequest> requests, Function<BatchRequest, IoPath> path, long begun) {
         if (counted > 0) {
-            batches.submitted(well, requests, path, begun, System.nanoTime());
+            batches.submitted(succeeded, requests, path, begun, System.nanoTime());
         }
     }
 
     /**
-     * An entry that was at work is done.
+     * An entry of a batch is complete.
      *
-     * @param moved bytes
-     * @param submitted when it was submitted, by {@link System#nanoTime}
+     * @param moved bytes moved
+     * @param submitted time of its submission, by {@link System#nanoTime}
      */
-    public void batchProcessed(IoPath path, boolean write, boolean well, long moved, long submitted) {
+    public void batchProcessed(IoPath path, boolean write, boolean succeeded, long moved, long submitted) {
         if (counted > 0) {
-            batches.processed(path, write, well, moved, submitted, System.nanoTime());
+            batches.processed(path, write, succeeded, moved, submitted, System.nanoTime());
         }
     }
 
     /** {@code cuFileBatchIOGetStatus}. */
-    public void batchAsked(boolean well) {
+    public void batchAsked(boolean succeeded) {
         if (counted > 0) {
-            batches.completes.count(well);
+            batches.completes.count(succeeded);
         }
     }
 

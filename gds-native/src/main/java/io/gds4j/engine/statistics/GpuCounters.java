@@ -6,7 +6,7 @@ import io.gds4j.statistics.IoPath;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What level 3 counts of one GPU; lock-free. */
+/** The counters of one GPU at level 3. Lock-free. */
 final class GpuCounters {
     private static final long PAGE_MASK = 4095;
     private static final long PERCENT = 100;
@@ -27,7 +27,7 @@ final class GpuCounters {
         private final LongAdder unaligned = new LongAdder();
         private final AtomicInteger inFlight = new AtomicInteger();
 
-        /** Ends of the times in which some were in flight, less the beginnings. */
+        /** Sum of the ends of busy periods, less the sum of their beginnings. */
         private final LongAdder busyNanos = new LongAdder();
 
         void begin(long now) {
@@ -70,19 +70,19 @@ final class GpuCounters {
     }
 
     void end(IoPath path, boolean write, MemoryRange memory, long size, long fileOffset, long bufferOffset,
-            boolean well, long moved, long begun, long ended) {
+            boolean succeeded, long moved, long begun, long ended) {
         Direction direction = direction(write);
         direction.end(ended);
-        direction.transfers.count(well, moved, size, begun, ended, false);
-        direction.paths.count(path, well);
+        direction.transfers.count(succeeded, moved, size, begun, ended, false);
+        direction.paths.count(path, succeeded);
         if (((size | fileOffset | memory.address() + bufferOffset) & PAGE_MASK) != 0) {
             direction.unaligned.increment();
         }
     }
 
-    void registered(boolean well, long bytes) {
-        registrations.count(well);
-        registeredBytes.add(well ? bytes : 0);
+    void registered(boolean succeeded, long bytes) {
+        registrations.count(succeeded);
+        registeredBytes.add(succeeded ? bytes : 0);
     }
 
     void deregistered(long bytes) {
@@ -127,7 +127,7 @@ final class GpuCounters {
                 Math.max(0, registeredBytes.sum()));
     }
 
-    /** What is registered now stays known. */
+    /** Resets all counts but the bytes that are registered now. */
     void reset() {
         reads.reset();
         writes.reset();

@@ -5,39 +5,39 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Bytes moved by each path since the backend was made, whatever the level of statistics; lock-free. */
+/** Counts the bytes moved by each path since the backend was made, at every level of statistics. Lock-free. */
 public final class PathCounters {
     private final LongAdder[] bytes = new LongAdder[IoPath.values().length];
     private final LongAdder retries = new LongAdder();
 
-    /** Nothing so far. */
+    /** All counts are 0. */
     public PathCounters() {
         for (int i = 0; i < bytes.length; i++) {
             bytes[i] = new LongAdder();
         }
     }
 
-    /** What counts a path's bytes, for whoever always counts the same. */
+    /** Returns the counter of a path's bytes, for callers that always count the same path. */
     public LongAdder of(IoPath path) {
         return bytes[path.ordinal()];
     }
 
-    /** So many more. */
+    /** Adds bytes to a path. */
     public void add(IoPath path, long count) {
         bytes[path.ordinal()].add(count);
     }
 
-    /** A request to the kernel has to be repeated. */
+    /** Counts a request to the kernel that has to be repeated. */
     public void retry() {
         retries.increment();
     }
 
-    /** How many had to be. */
+    /** Returns the number of repeated requests. */
     public long retries() {
         return retries.sum();
     }
 
-    /** Paths without bytes are absent. */
+    /** Returns the bytes by path, without paths that moved none. */
     public Map<IoPath, Long> snapshot() {
         Map<IoPath, Long> moved = new EnumMap<>(IoPath.class);
         for (IoPath path : IoPath.values()) {

@@ -4,8 +4,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * How much came in the last full second. Lock-free; what comes in the instant in which a second begins may be counted to
- * neither.
+ * The sum of the last full second. Lock-free: an amount that is added in the instant in which a second begins may be lost.
  */
 final class SecondsRate {
     private static final int SLOTS = 4;
@@ -31,7 +30,7 @@ final class SecondsRate {
         sums[slot].add(amount);
     }
 
-    /** The sum of the second before the one of {@code nanoTime}. */
+    /** Returns the sum of the second before the one of {@code nanoTime}. */
     long lastSecond(long nanoTime) {
         long second = Math.floorDiv(nanoTime, NANOS) - 1;
         int slot = Math.floorMod(second, SLOTS);

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Reads, or writes: how many, how large, how long. Lock-free. */
+/** Counts reads or writes, their bytes and times. Lock-free. */
 final class TransferCounter {
     /** Buckets of cuFile's histograms. */
     static final int BUCKETS = 32;
@@ -21,14 +21,14 @@ final class TransferCounter {
     private final AtomicLongArray histogram = new AtomicLongArray(BUCKETS);
 
     /**
-     * One more.
+     * Counts a transfer.
      *
-     * @param moved bytes
-     * @param size bytes that were asked for
-     * @param histograms count the size, too
+     * @param moved bytes moved
+     * @param size bytes requested
+     * @param histograms whether the size is counted, too
      */
-    void count(boolean well, long moved, long size, long begun, long ended, boolean histograms) {
-        calls.count(well);
+    void count(boolean succeeded, long moved, long size, long begun, long ended, boolean histograms) {
+        calls.count(succeeded);
         bytes.add(moved);
         nanos.add(ended - begun);
         bytesRate.add(moved, ended);
@@ -38,7 +38,7 @@ final class TransferCounter {
         }
     }
 
-    /** 0 for sizes below 4 KiB, 1 below 8 KiB, and so on; the last one takes the rest. */
+    /** Returns 0 for sizes below 4 KiB, 1 below 8 KiB, and so on; the last bucket takes the rest. */
     static int bucket(long size) {
         long kib = size / KIB;
         return kib < 4 ? 0 : Math.min(BUCKETS - 1, Long.SIZE - 2 - Long.numberOfLeadingZeros(kib));

@@ -1,6 +1,6 @@
 /**
- * cuFile's statistics as gds4j counts them itself, for every backend: calls, bytes, times, sizes, batches, GPUs and the paths that
- * bytes took. Lock-free; nothing is counted at level 0 but bytes by path. For gds4j's own modules.
+ * cuFile's statistics, counted by gds4j for both backends: calls, bytes, times, sizes, batches, GPUs and paths. Counting takes no
+ * lock. At level 0 only the bytes by path are counted.
  */
 @NullMarked
 package io.gds4j.engine.statistics;

@@ -9,16 +9,16 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What a launch of {@link CopyKernel} reads, in pinned memory: filled by a processor before the stream may come to the launch. The
- * same stands in a cache line for each block: reads of one line over the bus would come one after the other.
+ * The argument of a launch of {@link CopyKernel}, in pinned memory. A processor fills it before the stream may reach the launch. Each
+ * block has its copy in a cache line of its own: reads of one line over the bus are serialised.
  */
 final class CopyCell {
-    /** Blocks of a launch at most. */
+    /** Most blocks of a launch. */
     static final int LINES = 16;
 
     private static final long LINE_BYTES = 64;
 
-    /** Bytes of a cell; it stands at a multiple of 64. */
+    /** Bytes of a cell, whose address is a multiple of 64. */
     static final long BYTES = LINES * LINE_BYTES;
 
     private static final StructLayout LAYOUT = MemoryLayout.structLayout(
@@ -39,18 +39,18 @@ final class CopyCell {
         return LAYOUT.varHandle(PathElement.groupElement(name));
     }
 
-    /** The cell at an address, whose memory must stay. */
+    /** Returns the cell at an address, whose memory must stay. */
     static CopyCell at(long address) {
         return new CopyCell(NativeSegments.of(address, BYTES));
     }
 
-    /** Address of the cell: the launch's argument. */
+    /** Returns the address of the cell: the launch's argument. */
     long address() {
         return memory.address();
     }
 
     /**
-     * Says what the launch that comes next copies.
+     * Sets what the next launch copies.
      *
      * @param source pinned memory, or the GPU's
      * @param target pinned memory, or the GPU's
@@ -64,7 +64,7 @@ final class CopyCell {
         }
     }
 
-    /** The launch that comes next copies nothing. */
+    /** Makes the next launch copy nothing. */
     void clear() {
         set(0, 0, 0);
     }

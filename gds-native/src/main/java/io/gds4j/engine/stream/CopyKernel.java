@@ -4,13 +4,13 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
 
 /**
- * A kernel that copies what a {@link CopyCell} says when its stream has come to it. It needs neither a copy engine nor another
- * stream: it follows in the stream itself, where nothing of other streams can come between.
+ * A kernel that makes the copy of a {@link CopyCell} when its stream reaches it. It needs neither a copy engine nor another stream: it
+ * runs in the stream itself, where no work of other streams can come between.
  */
 final class CopyKernel {
     private static final int THREADS = 512;
 
-    /** A vector for each thread, and as many blocks as keep the bus busy. */
+    /** A vector of 16 bytes for each thread; as many blocks keep the bus busy. */
     private static final long BYTES_PER_BLOCK = 16L * THREADS;
 
     private static final int MOST_BLOCKS = CopyCell.LINES;
@@ -22,7 +22,7 @@ final class CopyKernel {
     }
 
     /**
-     * Loads it into the current context, for as long as that lives. Loading and the first launch, which is made here, may wait for
+     * Loads it into the current context, for the life of the context. Loading and the first launch, which is made here, may wait for
      * all streams.
      *
      * @throws io.gds4j.error.CuFileException if the driver refuses
@@ -57,7 +57,7 @@ final class CopyKernel {
     /**
      * Puts it into a stream of its context, which is current.
      *
-     * @param largest bytes that the cell will say at most
+     * @param largest most bytes that the cell will hold
      * @return a {@code CUresult}
      */
     int launch(Cuda cuda, CopyCell cell, long largest, long stream) {

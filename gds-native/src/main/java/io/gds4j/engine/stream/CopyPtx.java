@@ -1,24 +1,24 @@
 package io.gds4j.engine.stream;
 
 /**
- * The program of {@link CopyKernel}. Three threads of each block read its line of the cell. Sixteen bytes are written at a time, but
- * for the edges; where source and target differ modulo 16, they are put together from the two aligned sixteens that hold them,
- * neither of which reaches past a page that the source is in.
+ * The program of {@link CopyKernel}. Three threads of each block read its line of the cell. A thread writes 16 bytes at a time, except
+ * at the edges. Where source and target differ modulo 16, it joins two aligned vectors of the source, neither of which reaches past a
+ * page of the source.
  *
  * <p>
- * A thread reads several sixteens before it writes one. What comes over the bus is bound by what is under way at a time, and bytes
- * that a processor has just written take twice as long to come as others: 4 MiB of them 175 microseconds one by one, 107 by eight.
+ * A thread reads several vectors before it writes one: the reads in flight limit the throughput of the bus. Bytes that a processor
+ * has just written take twice as long as others: 4 MiB take 175 microseconds with one read in flight per thread, 107 with eight.
  */
 final class CopyPtx {
     static final String NAME = "gds4j_copy";
 
-    /** Sixteens that a thread has under way. */
+    /** Vectors of 16 bytes that a thread reads before it writes one. */
     private static final int VECTORS = 8;
 
-    /** The same where each takes two reads. */
+    /** The same where each vector takes two reads. */
     private static final int SHIFTED = 4;
 
-    /** Registers that hold sixteen bytes, or what is read for them. */
+    /** 32-bit registers of a vector. */
     private static final int WORDS = 4;
 
     static final String TEXT =

@@ -17,30 +17,29 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The order of a CUDA stream. At submission an event is recorded in the stream, and the stream is told to wait for a word. A
- * thread of our own waits for the event, moves the bytes, and sets the word, whatever came of it. Nothing of ours runs on a thread
- * of CUDA's, and no call on the program's stream is made elsewhere than on the submitting thread, so that its per-thread stream
- * works, too.
+ * Keeps the order of a CUDA stream. Submission records an event in the stream and lets the stream wait for a word. A worker thread
+ * waits for the event, moves the bytes, and sets the word, whatever the result. No code runs on a thread of CUDA's, and only the
+ * submitting thread makes calls on the program's stream, so that its per-thread stream works, too.
  *
  * <p>
- * While a stream waits for a word, CUDA's scheduler does not see it, and much waits for it: the channel of the GPU that it stands
- * in, with all that other streams put there; calls that synchronise implicitly, such as freeing memory, and behind them nearly
- * every other call. So what a stream waits for must not need any of that. Where the backend allows it ({@link StagedRun}), the
- * stream copies itself, by a kernel of ours behind the wait, between its memory and pinned slabs.
+ * While a stream waits for a word, CUDA's scheduler does not see it, and much waits for the stream: its channel of the GPU, with the
+ * work of other streams in it; calls that synchronise implicitly, such as freeing memory; and behind them nearly every other call. So
+ * the work that sets the word must not need any of that. Where the backend allows it ({@link StagedRun}), the stream itself copies
+ * between its memory and pinned slabs, by a kernel behind the wait.
  *
  * <p>
- * A stream waits in the channel that it last worked in. A kernel before the wait sees to it that this is never that of a copy
- * engine, where the copies of everybody would wait for it.
+ * A stream waits in the channel of its last work. A kernel before the wait keeps it out of the channels of copy engines, where it would
+ * hold up the copies of all streams.
  */
 final class CudaOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
     /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
     private static final long SPIN_NANOS = 50_000;
 
-    /** A copy of 16 MiB takes about as long, and being woken up to 100 microseconds. */
+    /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
     private static final long COPY_SPIN_NANOS = 400_000;
 
-    /** CUDA's queue for a stream has 1024 places, some for each of our steps and some for the program's own work between. */
+    /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
 
     private final long stream;
@@ -59,8 +58,8 @@ final class CudaOrder implements StreamOrder {
     private final StagingSlabs.@Nullable Place place;
     private final StagedRun.Turns turns = new Turns();
     /**
-     * Held while operations are put into the stream, which keeps their order. Those calls wait when CUDA's queue for the stream is
-     * full, so that what makes room there needs another lock.
+     * Held while operations are put into the stream, which keeps their order. Those calls block while CUDA's queue for the stream is
+     * full, so that the thread that makes room there needs another lock.
      */
     private final ReentrantLock submission = new ReentrantLock();
 
@@ -71,18 +70,18 @@ final class CudaOrder implements StreamOrder {
     private @Nullable Thread worker;
     private long pending;
 
-    /** Steps that the stream has not left behind. Under the lock. */
+    /** Steps that the stream has not passed. Guarded by lock. */
     private long steps;
 
-    /** Copies so far. Under the submission lock. */
+    /** Copies so far. Guarded by submission. */
     private long copies;
 
-    /** Operations for which the stream counts as waiting. Under the lock. */
+    /** Operations for which the stream counts as waiting. Guarded by lock. */
     private int waits;
 
     private boolean closed;
 
-    /** How an operation that is served here sees the stream. */
+    /** The stream as a staged copy sees it. */
     private final class Turns implements StagedRun.Turns {
         @Override
         public int await(long event) {
@@ -112,8 +111,8 @@ final class CudaOrder implements StreamOrder {
 
     /**
      * @param stream raw {@code CUstream}
-     * @param anyContext the stream is one of CUDA's special ones: it means the submitting thread's context
-     * @param slabs for operations that are staged; null if none are
+     * @param anyContext the stream is a special one of CUDA's: it belongs to the submitting thread's context
+     * @param slabs slabs of staged operations; null if no operation is staged
      */
     CudaOrder(
             long stream,
@@ -191,7 +190,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** A special stream of another context would be another stream. */
+    /** A special stream is another stream in each context. */
     private void checkContext() {
         long[] current = new long[1];
         if (anyContext
@@ -227,7 +226,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** How many copies of its own the stream makes for an operation; 0 where the backend does it all. */
+    /** Returns the number of copies that the stream makes for an operation; 0 if the backend moves all bytes. */
     private int copies(StreamOperation operation) {
         if (place == null || !operation.isStaged()) {
             return 0;
@@ -237,7 +236,7 @@ final class CudaOrder implements StreamOrder {
             boolean own = contexts.contextOf(memory.address(), memory.device()) == context;
             return own ? Math.toIntExact(StagedRun.copies(operation.largest())) : 0;
         } catch (CuFileException e) {
-            // What is wrong with the memory the program learns from the result.
+            // The result of the operation will report this failure.
             return 0;
         }
     }
@@ -283,7 +282,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** A stream that goes on without us, because the process ends, copies nothing. */
+    /** Returns an empty cell: if the process ends, the stream passes and must copy nothing. */
     private CopyCell nextCell() {
         List<CopyCell> cells = Objects.requireNonNull(place, "no staged operation without a place").cells();
         CopyCell cell = cells.get((int) (copies++ % cells.size()));
@@ -320,7 +319,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** True if it is the only one. */
+    /** Returns true if it is the only wait. */
     private boolean countWait() {
         lock.lock();
         try {
@@ -330,7 +329,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** True if it was the last one. */
+    /** Returns true if it was the last wait. */
     private boolean uncountWait() {
         lock.lock();
         try {
@@ -450,7 +449,7 @@ final class CudaOrder implements StreamOrder {
         }
     }
 
-    /** From now on no operation is being put into the stream. */
+    /** Waits for a submission under way; later ones are refused. */
     private void endSubmissions() {
         submission.lock();
         lock.lock();

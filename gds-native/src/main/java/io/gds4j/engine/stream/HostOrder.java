@@ -4,7 +4,7 @@ import io.gds4j.HostStream;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
-/** The order of a {@link HostStream}: its own thread does the work. */
+/** The order of a {@link HostStream}, whose own thread moves the bytes. */
 final class HostOrder implements StreamOrder {
     private static final long POLL_NANOS = 50_000;
 
@@ -57,7 +57,7 @@ final class HostOrder implements StreamOrder {
 
     @Override
     public void releaseForExit() {
-        // Its thread is a daemon: nothing waits for it.
+        // The JVM does not wait for its thread, a daemon.
     }
 
     @Override

@@ -6,7 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
-/** Events of one context that nobody uses now. Thread-safe. */
+/** A pool of events of one context. Thread-safe. */
 final class IdleEvents {
     private final Cuda cuda;
     private final Deque<Long> idle = new ArrayDeque<>();
@@ -16,7 +16,7 @@ final class IdleEvents {
     }
 
     /**
-     * An event, made in the current context if none is idle; to be kept again.
+     * Returns an idle event, or makes one in the current context. {@link #keep} takes it back.
      *
      * @throws io.gds4j.error.CuFileException if CUDA refuses
      */
@@ -42,7 +42,7 @@ final class IdleEvents {
         }
     }
 
-    /** In their context. */
+    /** Destroys the idle events; their context is current. */
     synchronized void destroy() {
         idle.forEach(cuda::eventDestroy);
         idle.clear();

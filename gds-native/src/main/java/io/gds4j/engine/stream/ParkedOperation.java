@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An operation on its way from the thread that puts it into a stream to the one that serves it. A step is handed over once the
- * stream waits, before anything more is put behind it: a call that comes after may have to wait for the stream.
+ * An operation on its way from the submitting thread to the serving thread. A step is handed over once the stream waits in it, before
+ * more work is put behind it: a later call may have to wait for the stream.
  */
 final class ParkedOperation {
     private final StreamOperation operation;
@@ -20,7 +20,7 @@ final class ParkedOperation {
     private boolean broken;
 
     /**
-     * @param copies steps with which the stream copies itself; 0 for an operation that is served by the backend alone
+     * @param copies steps in which the stream itself copies; 0 if the backend moves all bytes
      */
     ParkedOperation(StreamOperation operation, int copies) {
         this.operation = operation;
@@ -39,12 +39,12 @@ final class ParkedOperation {
         return copies > 0;
     }
 
-    /** All steps: what was written is not done before it is in the file. */
+    /** Returns the number of all steps. A write has one more than copies: it ends when the file has the bytes. */
     int steps() {
         return isStaged() && !operation.isWrite() ? copies : copies + 1;
     }
 
-    /** The stream waits in this step. */
+    /** Hands over a step in which the stream waits. */
     void hand(Step step) {
         lock.lock();
         try {
@@ -55,7 +55,7 @@ final class ParkedOperation {
         }
     }
 
-    /** All of the step handed over last stands in the stream. */
+    /** The last step is in the stream completely. */
     void complete() {
         lock.lock();
         try {
@@ -66,7 +66,7 @@ final class ParkedOperation {
         }
     }
 
-    /** CUDA has refused something: no more comes. */
+    /** CUDA refused a call: no more steps follow. */
     void breakOff() {
         lock.lock();
         try {
@@ -77,7 +77,7 @@ final class ParkedOperation {
         }
     }
 
-    /** The next step, once it is handed over; null if there will be none. */
+    /** Waits for the next step and returns it; null if none follows. */
     @Nullable
     Step next() {
         lock.lock();
@@ -91,7 +91,7 @@ final class ParkedOperation {
         }
     }
 
-    /** The next step if it is handed over. */
+    /** Returns the next step if there is one now. */
     @Nullable
     Step poll() {
         lock.lock();
@@ -102,7 +102,7 @@ final class ParkedOperation {
         }
     }
 
-    /** False if that many steps will never be complete. */
+    /** Waits until {@code count} steps are complete. Returns false if they never will be. */
     boolean awaitComplete(int count) {
         lock.lock();
         try {

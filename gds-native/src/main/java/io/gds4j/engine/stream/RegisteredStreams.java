@@ -20,7 +20,7 @@ import java.util.Optional;
 public final class RegisteredStreams {
     private static final String REGISTER = "cuFileStreamRegister";
 
-    /** CUDA's own: the NULL stream by its three names. */
+    /** Last of the three special values for CUDA's default streams. */
     public static final long LAST_SPECIAL_STREAM = 2;
 
     private static final long CELL_BYTES = 8;
@@ -36,10 +36,10 @@ public final class RegisteredStreams {
     });
 
     /**
-     * No stream yet.
+     * Has no stream yet.
      *
-     * @param contexts where there is a CUDA driver
-     * @param movers of the backend
+     * @param contexts contexts of the CUDA driver, if there is one
+     * @param movers movers of the backend
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
      */
     public RegisteredStreams(Optional<CudaContexts> contexts, StreamMovers movers, boolean parallel) {
@@ -89,7 +89,7 @@ public final class RegisteredStreams {
                 slabs.orElse(null));
     }
 
-    /** Forgets a stream, once it has passed all operations. */
+    /** Waits until a stream has passed all operations, and forgets it. */
     public void deregister(long stream) {
         StreamOrder order;
         synchronized (this) {
@@ -102,7 +102,7 @@ public final class RegisteredStreams {
     }
 
     /**
-     * Refuses what no backend can do in the order of a stream.
+     * Refuses operations that no backend can run in the order of a stream.
      *
      * @param function name of the call
      * @throws CuFileException with {@link CuFileError#ASYNC_NOT_SUPPORTED}
@@ -127,10 +127,10 @@ public final class RegisteredStreams {
     }
 
     /**
-     * Queues an operation; a stream that is not registered is registered without flags.
+     * Queues an operation. A stream that is not registered is registered without flags.
      *
      * @param function name of the call
-     * @param transfer its file is the request's
+     * @param transfer the backend's side of the operation
      * @throws CuFileException if it could not be queued; nothing has changed then
      */
     public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
@@ -178,19 +178,19 @@ public final class RegisteredStreams {
         return orders.values().stream().mapToLong(StreamOrder::pending).sum();
     }
 
-    /** Lets all streams go on whatever is pending: the process ends. */
+    /** Lets all streams pass, also those with pending operations: the process ends. */
     public synchronized void releaseForExit() {
         orders.values().forEach(StreamOrder::releaseForExit);
     }
 
-    /** What comes while the driver closes would never be waited for. */
+    /** Refuses work while the driver closes: close would not wait for it. */
     private void checkOpen(String function) {
         if (closed) {
             throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
         }
     }
 
-    /** Waits for all operations; none comes after. */
+    /** Waits for all operations and refuses later ones. */
     public void close() {
         List<StreamOrder> last;
         synchronized (this) {

@@ -7,15 +7,15 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * A pinned word that a CUDA stream waits for: the stream goes on once it is at least what the stream waits for. It only ever
- * grows, also when the next stream uses it: the last one may not have looked yet. When the process ends it is set to
- * {@link ExitHandlers#PASSED}, which is at least what any of the first 2^31 waits is for; a stream that waits for a later one is
- * not let pass then. Belongs to {@link ReleaseWords}.
+ * A pinned word that a CUDA stream waits for: the stream passes once the word has reached the value of the wait. The word only grows,
+ * also when the next stream uses it: the last stream may not have read it yet. When the process ends it is set to
+ * {@link ExitHandlers#PASSED}, which lets the first 2^31 waits pass; a later wait is not let pass then. Belongs to
+ * {@link ReleaseWords}.
  */
 final class ReleaseWord {
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-    /** Behind what an exit handler may write; a stream polls the word, which has cache lines of its own. */
+    /** Behind the bytes that an exit handler may write. The word has cache lines of its own, because a stream polls it. */
     private static final long CELL_OFFSET = ExitHandlers.BYTES;
 
     /** A word and a cell. */
@@ -29,9 +29,9 @@ final class ReleaseWord {
     private boolean passedAtExit;
 
     /**
-     * Nobody has waited for it.
+     * Makes a word that no stream has waited for.
      *
-     * @param block address of the memory that it is freed with
+     * @param block address of the memory block that contains it
      */
     ReleaseWord(long address, long block) {
         this.address = address;
@@ -46,12 +46,12 @@ final class ReleaseWord {
         return address;
     }
 
-    /** For kernels that shall copy nothing. */
+    /** Returns the cell of kernels that copy nothing. */
     CopyCell emptyCell() {
         return emptyCell;
     }
 
-    /** What the next wait is for; {@link #waitsForNext} once the stream waits. By one thread at a time, as the other. */
+    /** Returns the value of the next wait. The caller calls {@link #waitsForNext} once the stream waits; one thread at a time. */
     int next() {
         return turns + 1;
     }
@@ -60,12 +60,12 @@ final class ReleaseWord {
         turns = turns + 1;
     }
 
-    /** What the last wait is for. */
+    /** Returns the value of the last wait. */
     int turns() {
         return turns;
     }
 
-    /** Lets the stream pass the wait for this value and all before it. From any thread: what was let pass stays so. */
+    /** Lets the stream pass the wait for this value and all waits before it. Any thread may call it. */
     void release(int value) {
         int now = (int) WORD.getAcquire(word, 0L);
         while (value - now > 0 && !WORD.compareAndSet(word, 0L, now, value)) {
@@ -73,17 +73,17 @@ final class ReleaseWord {
         }
     }
 
-    /** Lets the stream pass all waits, and one that is being put into it. */
+    /** Lets the stream pass all waits, including one that is being put into it. */
     void releaseAll() {
         release(turns + 1);
     }
 
-    /** From the first call on, the end of the process lets the stream pass, too, if a handler can. By one thread at a time. */
+    /** Lets the stream pass when the process ends, if an exit handler can. One thread at a time. */
     void passAtExit(ExitHandlers handlers) {
         passedAtExit = passedAtExit || handlers.add(address, block);
     }
 
-    /** After {@link ExitHandlers#runAndForget}: false if the word's handler did not run, and so may yet. */
+    /** Called after {@link ExitHandlers#runAndForget}. Returns false if the word's handler did not run and may still run. */
     boolean isForgotten() {
         return !passedAtExit || (int) WORD.getAcquire(word, 0L) == ExitHandlers.PASSED;
     }

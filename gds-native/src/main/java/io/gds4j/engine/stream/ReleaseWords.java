@@ -11,8 +11,8 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * The words that CUDA streams wait for, many in one piece of pinned memory: allocating and freeing pinned memory waits for all
- * streams, so neither may happen while one of them waits for us. Freed with the session. Thread-safe.
+ * The words that CUDA streams wait for, many in one block of pinned memory. Allocating and freeing pinned memory waits for all streams,
+ * so that neither may happen while a stream waits for a word. The session frees them. Thread-safe.
  */
 final class ReleaseWords {
     private static final int WORDS = 1024;
@@ -24,7 +24,7 @@ final class ReleaseWords {
     private final List<Block> blocks = new ArrayList<>();
     private boolean closed;
 
-    /** A piece of pinned memory. */
+    /** A block of pinned memory. */
     private record Block(long address, List<ReleaseWord> words) {
     }
 
@@ -35,7 +35,7 @@ final class ReleaseWords {
     }
 
     /**
-     * A word for a stream; to be given back.
+     * Returns a word for a stream; {@link #giveBack} takes it back.
      *
      * @throws io.gds4j.error.CuFileException if there is no pinned memory for more
      */
@@ -44,12 +44,12 @@ final class ReleaseWords {
             waits.whileNone(this::allocate);
         }
         ReleaseWord word = idle.pop();
-        // Not all at once: a handler must be younger than that of a library which waits for streams.
+        // Now, not when the block is made: the handler must be younger than that of a library that waits for streams.
         word.passAtExit(exit);
         return word;
     }
 
-    /** Its memory may be gone by then. */
+    /** Takes a word back; its memory may be freed already. */
     synchronized void giveBack(ReleaseWord word) {
         if (!closed) {
             idle.push(word);
@@ -72,7 +72,7 @@ final class ReleaseWords {
         idle.addAll(words);
     }
 
-    /** Frees all; every stream has passed or is gone. */
+    /** Frees all words. Every stream has passed or is destroyed. */
     synchronized void close() {
         if (!blocks.isEmpty()) {
             waits.whileNone(this::free);
@@ -85,7 +85,7 @@ final class ReleaseWords {
         Cuda cuda = contexts.cuda();
         for (Block block : blocks) {
             exit.runAndForget(block.address());
-            // Else it stays: better than a handler that writes to memory which is no longer ours.
+            // Else the block leaks: its handler would write to memory that was freed.
             if (block.words().stream().allMatch(ReleaseWord::isForgotten)) {
                 contexts.in(contexts.primary(0), () -> cuda.memFreeHost(block.address()));
             }

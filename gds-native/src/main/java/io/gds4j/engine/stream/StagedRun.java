@@ -11,19 +11,18 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves one operation whose stream copies itself: the thread here moves bytes between slabs and the file, and tells the stream what
- * to copy, part by part. It asks nothing of the CUDA driver but whether events have come, so that it gets on whatever the
- * program's calls wait for; and it waits for nothing while it holds the first unit of a slab but for the stream's own copy, which stands
- * right behind the word that was set.
+ * Serves one operation whose stream itself copies. This thread moves bytes between slabs and the file, and tells the stream what to
+ * copy, part by part. It asks the CUDA driver for nothing but events, so that it makes progress whatever the program's calls wait for.
+ * While it holds the first unit of a slab, it waits only for the stream's own copy, which is right behind the word that was set.
  *
  * <p>
- * As many parts as stand in the stream already share a slab, and what is read is read at once for all of them: the stream copies the
- * first while the others are still coming.
+ * Parts that are in the stream already share a slab and are read by one call: the stream copies the first part while the others are
+ * still read.
  */
 final class StagedRun {
     private static final long PAGE_MASK = 4095;
 
-    private static final LongConsumer NOBODY = bytes -> {
+    private static final LongConsumer UNHEARD = bytes -> {
     };
 
     private final ParkedOperation parked;
@@ -35,38 +34,38 @@ final class StagedRun {
     private final long partBytes;
     private @Nullable BatchRequest request;
 
-    /** Steps that the stream has not left behind, as far as they were handed over. */
+    /** Steps that were handed over and that the stream has not passed. */
     private final Deque<Step> open = new ArrayDeque<>();
 
-    /** Those of them that are in no window. */
+    /** The open steps that are in no window. */
     private final Deque<Step> waiting = new ArrayDeque<>();
 
     private int taken;
 
-    /** Parts that have had a window. */
+    /** Parts that were assigned to a window. */
     private int placed;
 
-    /** Bytes moved between slabs and file, one behind the other. */
+    /** Contiguous bytes moved between slabs and file. */
     private long moved;
 
-    /** What the program is told. */
+    /** The value for the result cell. */
     private long result;
 
-    /** No more bytes are moved. */
+    /** True once no more bytes are moved. */
     private boolean ended;
 
-    /** The stream, as its operations see it. */
+    /** The stream as a staged copy sees it. */
     interface Turns {
         /** Waits for an event; a {@code CUresult}. */
         int await(long event);
 
-        /** The same for a copy that is under way. */
+        /** Waits for the event of a copy under way; a {@code CUresult}. */
         int awaitCopy(long event);
 
-        /** Lets the stream pass a step and those before it. From any thread. */
+        /** Lets the stream pass a step and all steps before it. Any thread may call it. */
         void release(Step step);
 
-        /** The stream has left a step behind. */
+        /** Called once the stream has passed a step. */
         void leave(Step step);
 
         RuntimeException failure(int result);
@@ -83,17 +82,17 @@ final class StagedRun {
         this.partBytes = partBytes(operation.largest());
     }
 
-    /** Bytes that each copy of an operation of this size moves at most. */
+    /** Returns the most bytes that one copy of an operation of this size moves. */
     static long partBytes(long largest) {
         return largest <= StagingSlabs.PLACE_BYTES ? StagingSlabs.PLACE_BYTES : StagingSlabs.UNIT_BYTES;
     }
 
-    /** Copies that an operation of this size needs. */
+    /** Returns the number of copies of an operation of this size. */
     static long copies(long largest) {
         return Math.max(1, Math.ceilDiv(largest, partBytes(largest)));
     }
 
-    /** Whatever happens, the stream goes on, and file and memory are given back. */
+    /** Serves the operation. Whatever happens, the stream passes, and file and memory are released. */
     void run() {
         if (!awaitStep()) {
             throw new IllegalStateException("an operation is queued with its first step");
@@ -111,7 +110,7 @@ final class StagedRun {
         }
     }
 
-    /** Lets the stream pass whatever is left of the operation. */
+    /** Lets the stream pass the rest of the operation. */
     private void goOn() {
         do {
             if (!open.isEmpty()) {
@@ -149,7 +148,7 @@ final class StagedRun {
         ended = true;
     }
 
-    /** The file is read a window ahead of the stream where there is a slab for it. */
+    /** Reads the file one window ahead of the stream if a slab is free. */
     private void read() {
         StagedWindow window = filled(next());
         while (window != null) {
@@ -177,7 +176,7 @@ final class StagedRun {
         return window;
     }
 
-    /** The GPU is read a window ahead of the file where there is a slab for it. */
+    /** Lets the stream copy one window ahead of the file if a slab is free. */
     private void write() {
         StagedWindow window = begun(next());
         while (window != null) {
@@ -189,7 +188,7 @@ final class StagedRun {
                 }
                 MemoryRange slab = window.slab();
                 if (slab != null && !ended) {
-                    move(window, part - window.first(), 1, slab, NOBODY);
+                    move(window, part - window.first(), 1, slab, UNHEARD);
                 }
                 leave(window, part);
             }
@@ -206,25 +205,25 @@ final class StagedRun {
         return window;
     }
 
-    /** The next parts, once there is a step for one; null if there are none. */
+    /** Waits for a step and returns the next window; null if no part is left. */
     private @Nullable StagedWindow next() {
         if (placed == parked.copies() || !awaitStep()) {
             return null;
         }
-        // Before it has come here it may stand behind others, who may want what we would hold.
+        // Until the stream is here it may wait behind other streams, which may need the units that we would hold.
         awaitReached(waiting.getFirst());
         int wanted = wanted();
         return window(wanted == 0 ? null : acquire(wanted));
     }
 
-    /** The same before the last window is done with, if there are steps and a slab. */
+    /** Returns the next window while the last one is in use, if there are steps and a slab for it. */
     private @Nullable StagedWindow ahead() {
         int wanted = wanted();
         MemoryRange slab = wanted == 0 ? null : slabs.tryAcquireAhead(wanted);
         return slab == null ? null : window(slab);
     }
 
-    /** How many of the parts that stand in the stream have bytes to move. */
+    /** Returns the number of parts in the stream that have bytes to move. */
     private int wanted() {
         if (ended || placed == parked.copies()) {
             return 0;
@@ -267,7 +266,7 @@ final class StagedRun {
     /**
      * Moves parts between their slab and the file.
      *
-     * @param from the first of them, counted within the window
+     * @param from first part, counted within the window
      * @return bytes moved
      */
     private long move(StagedWindow window, int from, int parts, MemoryRange slab, LongConsumer arrived) {
@@ -300,7 +299,7 @@ final class StagedRun {
         return partBytes == StagingSlabs.PLACE_BYTES ? place.slab() : slabs.acquire(parts);
     }
 
-    /** The stream has left a part behind: others may want its unit. */
+    /** The stream has passed a part: other operations may use its unit. */
     private void leave(StagedWindow window, int part) {
         turns.leave(open.removeFirst());
         MemoryRange slab = window.slab();
@@ -309,7 +308,7 @@ final class StagedRun {
         }
     }
 
-    /** True once there is a step that is in no window; false if there will be none. */
+    /** Waits for a step that is in no window. Returns false if none follows. */
     private boolean awaitStep() {
         if (waiting.isEmpty() && taken < parked.steps()) {
             note(parked.next());
@@ -337,7 +336,7 @@ final class StagedRun {
     /**
      * Waits for a stream's own copy.
      *
-     * @param told the program has its result already
+     * @param told true if the result cell is set already
      */
     private boolean awaitCopied(Step step, int part, boolean told) {
         RuntimeException failure = operation.brokenOff();

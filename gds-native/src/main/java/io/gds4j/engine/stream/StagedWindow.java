@@ -7,8 +7,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Consecutive parts of a staged operation whose bytes lie one behind the other in one slab. The stream is let through them in their
- * order, by whoever knows that it may. Thread-safe.
+ * Consecutive parts of a staged operation whose bytes are contiguous in one slab. The stream passes them in order. Thread-safe: several
+ * threads may report that bytes arrived.
  */
 final class StagedWindow {
     private final int first;
@@ -17,15 +17,15 @@ final class StagedWindow {
     private final Copies copies;
     private final Consumer<Step> release;
 
-    /** Parts that the stream has been let through. */
+    /** Parts that the stream may pass. */
     private int through;
 
     /**
-     * What the stream copies.
+     * The copies of the stream.
      *
-     * @param source of the window's first byte
-     * @param target of the window's first byte
-     * @param partBytes bytes of each part but the last of the operation
+     * @param source source of the window's first byte
+     * @param target target of the window's first byte
+     * @param partBytes bytes of each part except the last of the operation
      */
     record Copies(long source, long target, long partBytes) {
         static final Copies NONE = new Copies(0, 0, 0);
@@ -33,8 +33,8 @@ final class StagedWindow {
 
     /**
      * @param first number of the first part
-     * @param steps of the parts, at least one
-     * @param slab null for parts of which nothing is copied
+     * @param steps steps of the parts, at least one
+     * @param slab null for parts without bytes
      * @param release lets the stream pass a step and those before it
      */
     StagedWindow(int first, List<Step> steps, @Nullable MemoryRange slab, Copies copies, Consumer<Step> release) {
@@ -45,7 +45,7 @@ final class StagedWindow {
         this.release = release;
     }
 
-    /** Number of the first part. */
+    /** Returns the number of the first part. */
     int first() {
         return first;
     }
@@ -54,7 +54,7 @@ final class StagedWindow {
         return steps;
     }
 
-    /** Number of the part behind the last one. */
+    /** Returns the number of the part behind the last one. */
     int end() {
         return first + steps.size();
     }
@@ -64,7 +64,7 @@ final class StagedWindow {
         return slab;
     }
 
-    /** Lets the stream through all parts that are whole, but not the window's last. */
+    /** Lets the stream pass all complete parts except the window's last. */
     synchronized void arrived(long bytes) {
         while (through < steps.size() - 1 && (through + 1) * copies.partBytes() <= bytes) {
             letThrough(copies.partBytes());
@@ -72,9 +72,9 @@ final class StagedWindow {
     }
 
     /**
-     * Lets the stream through the whole window.
+     * Lets the stream pass the whole window.
      *
-     * @param bytes what it copies of it
+     * @param bytes bytes of the window that it copies
      */
     synchronized void letAllThrough(long bytes) {
         while (through < steps.size()) {

@@ -13,27 +13,27 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Pinned memory between files and the copies that streams make themselves. Each stream has a place of its own for small
- * operations; larger ones share a few slabs. Nothing else uses them: whoever has one gives it back without waiting for anybody who
- * may want one. Allocated while no stream waits for us, freed with the session. Thread-safe.
+ * Pinned memory between files and the copies that streams make themselves. Each stream has its own place for small operations; larger
+ * operations share a few slabs. An operation that holds a unit gives it back without waiting for another operation that needs one.
+ * Allocated while no stream waits for a word, freed with the session. Thread-safe.
  */
 final class StagingSlabs {
-    /** Bytes that an operation of a stream moves by its place alone. */
+    /** Largest operation that uses the place of its stream alone, in bytes. */
     static final long PLACE_BYTES = 64 << 10;
 
     /** Bytes of a unit of the shared slabs. */
     static final long UNIT_BYTES = StreamTransfer.PART_BYTES;
 
-    /** Copies of a stream that may be under way. */
+    /** Copies of a stream that may be in flight. */
     static final int CELLS = 128;
 
-    /** A slab begins where the file does within a page, as direct I/O wants it. */
+    /** Direct I/O needs slab and file to agree within a page, so that a slab may begin up to a page late. */
     private static final long PAGE = 4096;
 
     private static final int PLACES_TOGETHER = 64;
     private static final int UNITS = 16;
 
-    /** Units that are filled at once at most: larger operations gain nothing from more. */
+    /** Most units that are filled at once: larger operations gain nothing from more. */
     private static final int MOST_UNITS = 4;
 
     private static final long UNIT_STRIDE = UNIT_BYTES + PAGE;
@@ -49,10 +49,10 @@ final class StagingSlabs {
     private int idleUnits;
 
     /**
-     * What a stream has of its own.
+     * Staging memory of one stream.
      *
-     * @param cells for its copies in turn
-     * @param slab for small operations
+     * @param cells cells of its copies, in turn
+     * @param slab slab of small operations
      */
     record Place(List<CopyCell> cells, MemoryRange slab) {
     }
@@ -62,7 +62,7 @@ final class StagingSlabs {
     }
 
     /**
-     * A stream's own place; to be given back.
+     * Returns a stream's own place; {@link #giveBack} takes it back.
      *
      * @throws io.gds4j.error.CuFileException if there is no pinned memory for more
      */
@@ -121,10 +121,10 @@ final class StagingSlabs {
     }
 
     /**
-     * Units side by side; waits for one. For who holds none, has a stream that waits at the step for the first, and gives that unit
-     * back as soon as its stream has copied.
+     * Waits for a unit and returns adjacent units. The caller holds none, its stream waits at the step of the first unit, and it gives
+     * that unit back as soon as its stream has copied.
      *
-     * @param parts units wanted; there may be fewer, see {@link #parts}: the others may be held longer, as those ahead
+     * @param parts units wanted; the slab may have fewer, see {@link #parts}: all but the first may be held longer
      */
     synchronized MemoryRange acquire(int parts) {
         boolean interrupted = false;
@@ -142,8 +142,8 @@ final class StagingSlabs {
     }
 
     /**
-     * Units to be filled ahead of the stream, which may come to them late, behind others that want units, too: given only while
-     * most are idle.
+     * Returns units to fill ahead of the stream, or null. The stream may reach them late, behind other streams that need units, too.
+     * Hence it returns units only while most are idle.
      */
     synchronized @Nullable MemoryRange tryAcquireAhead(int parts) {
         int count = Math.min(parts, spare(0));
@@ -154,7 +154,7 @@ final class StagingSlabs {
         return Math.max(0, Integer.bitCount(idleUnits) - taken - UNITS / 2);
     }
 
-    /** As many as are wanted or the most there are side by side; one is idle. */
+    /** Returns {@code parts} adjacent units, or as many as there are; at least one is idle. */
     private MemoryRange take(int parts) {
         int count = Math.min(parts, MOST_UNITS);
         int runs = runs(count);
@@ -164,12 +164,12 @@ final class StagingSlabs {
         }
         int first = Integer.numberOfTrailingZeros(runs);
         idleUnits &= ~(((1 << count) - 1) << first);
-        // So far in that no part reaches back into the unit before its own, which is given back earlier.
+        // The offset keeps each part out of the unit before its own, which is given back earlier.
         long skipped = (count - 1) * PAGE;
         return range(units + first * UNIT_STRIDE + skipped, count * UNIT_BYTES + PAGE);
     }
 
-    /** A bit for each unit at which so many idle ones begin. */
+    /** Returns a bit for each unit at which {@code count} idle units begin. */
     private int runs(int count) {
         int runs = idleUnits;
         for (int i = 1; i < count; i++) {
@@ -178,18 +178,18 @@ final class StagingSlabs {
         return runs;
     }
 
-    /** How many parts a slab has room for, one behind the other. */
+    /** Returns the number of parts that fit into a slab. */
     static int parts(MemoryRange slab) {
         return (int) Math.max(1, slab.length() / UNIT_BYTES);
     }
 
-    /** Gives back one of the units. */
+    /** Gives one unit back. */
     synchronized void release(MemoryRange slab, int part) {
         idleUnits |= 1 << (slab.address() - units) / UNIT_STRIDE + part;
         notifyAll();
     }
 
-    /** Frees all; every stream has passed or is gone. */
+    /** Frees all. Every stream has passed or is destroyed. */
     void close() {
         StreamWaits.of(contexts).whileNone(this::free);
     }

@@ -3,12 +3,12 @@ package io.gds4j.engine.stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place in a stream: it says that it has come there, waits for a word, and may then copy something itself and say that it has.
+ * A step of an operation in a stream: record an event; wait for a word; optionally copy and record an event.
  *
- * @param reached event: the stream has come here
- * @param turn value of the word that lets it go on
- * @param cell what it copies then; null for nothing
- * @param copied event: it has copied; 0 without a cell
+ * @param reached event before the wait
+ * @param turn value of the word that ends the wait
+ * @param cell the copy after the wait; null for none
+ * @param copied event after the copy; 0 without a cell
  */
 record Step(long reached, int turn, @Nullable CopyCell cell, long copied) {
 }

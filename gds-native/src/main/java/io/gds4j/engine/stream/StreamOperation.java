@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}: what was promised to be fixed is read at submission, the rest when
- * the stream has come to it. Holds its file and its memory until it is over.
+ * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}. Arguments that the program promised to be fixed are read at submission, the
+ * others when the stream reaches the operation. Holds its file and its memory until it ends.
  */
 final class StreamOperation {
     static final int FIXED_BUFFER_OFFSET = 1;
@@ -58,7 +58,7 @@ final class StreamOperation {
         return (flags & flag) != 0 ? fixed : get(cell);
     }
 
-    /** Moves the bytes and says in the result cell what came of it. Never throws. */
+    /** Moves the bytes and sets the result cell. Never throws. */
     void run(StreamMover mover) {
         long result;
         try {
@@ -69,12 +69,12 @@ final class StreamOperation {
         finish(result);
     }
 
-    /** The stream itself has failed: nothing is moved. */
+    /** Ends the operation without moving bytes: the stream itself has failed. */
     void fail(RuntimeException cause) {
         finish(code(cause));
     }
 
-    /** It is over, or was never queued: file and memory are given back. */
+    /** Releases file and memory: the operation is over or was never queued. */
     void end() {
         request.memory().release();
         transfer.end();
@@ -88,7 +88,7 @@ final class StreamOperation {
         }
     }
 
-    /** Says in the result cell what came of it. */
+    /** Sets the result cell. */
     void settle(long result) {
         try {
             CELL.setRelease(request.bytesDone(), 0L, result);
@@ -97,12 +97,12 @@ final class StreamOperation {
         }
     }
 
-    /** Bytes at most; what is past the memory is refused once it is bound. */
+    /** Returns the most bytes to move. A size past the memory is refused once it is bound. */
     long largest() {
         return Math.min(largest, request.memory().length());
     }
 
-    /** From now on somebody will end it. */
+    /** The serving thread will end it from now on. */
     void setQueued() {
         queued = true;
     }
@@ -119,12 +119,12 @@ final class StreamOperation {
         return request.memory();
     }
 
-    /** True if the backend moves the bytes between slabs of host memory and the file, and leaves the rest to the stream. */
+    /** Returns true if the backend moves bytes between slabs and the file, and the stream copies between slabs and memory. */
     boolean isStaged() {
         return transfer.isStaged(request.memory());
     }
 
-    /** All that was bound late, checked. */
+    /** Returns the request with all late-bound arguments, checked. */
     BatchRequest bindStaged() {
         BatchRequest bound = bind();
         transfer.check(bound);
@@ -135,7 +135,7 @@ final class StreamOperation {
         transfer.log(message, failure);
     }
 
-    /** What became of an operation of which CUDA took a part only. */
+    /** Returns the failure of an operation of which CUDA accepted only a part. */
     CuFileException brokenOff() {
         return CuFileException.of(
                 CuFileError.CUDA_DRIVER_ERROR,
@@ -161,7 +161,7 @@ final class StreamOperation {
         return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileReadAsync", detail);
     }
 
-    /** What the program finds in the result cell. */
+    /** Returns the value of the result cell for a failure. */
     long code(RuntimeException e) {
         if (e instanceof CuFileException known) {
             int errno = known.errno().orElse(0);

@@ -1,22 +1,22 @@
 package io.gds4j.engine.stream;
 
-/** A registered stream: runs operations in the order of its other work. */
+/** Runs operations of a registered stream in the order of its other work. */
 sealed interface StreamOrder permits HostOrder, CudaOrder {
-    /** What the program promised for all operations. */
+    /** Returns the flags that the program promised for all operations. */
     int flags();
 
     /**
-     * Queues an operation behind all that is in the stream now.
+     * Queues an operation behind the work that is in the stream now.
      *
-     * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then, unless the operation says that
-     *         it is queued: CUDA has taken a part of it
+     * @throws io.gds4j.error.CuFileException if it could not be queued. Then nothing has changed, unless the operation
+     *         {@link StreamOperation#isQueued is queued}: CUDA accepted a part of it
      */
     void submit(StreamOperation operation);
 
-    /** Operations that are not over. */
+    /** Returns the number of operations that are not over. */
     long pending();
 
-    /** Lets the stream go on whatever is pending: the process ends, and nobody would do it any more. */
+    /** Lets the stream pass all operations, done or not: the process ends. */
     void releaseForExit();
 
     /** Waits until the stream has passed all operations. */

@@ -1,6 +1,6 @@
 /**
- * The order of streams, CUDA's and those of the host: reads and writes that come between the other work of a stream, moved by
- * threads of ours. What moves the bytes is the backend's. For gds4j's own modules.
+ * The order of CUDA streams and host streams: reads and writes between the other work of a stream, served by worker threads. The
+ * movers, which move the bytes, belong to the backend.
  */
 @NullMarked
 package io.gds4j.engine.stream;
