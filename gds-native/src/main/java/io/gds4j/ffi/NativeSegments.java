@@ -13,7 +13,7 @@ public final class NativeSegments {
         return MemorySegment.ofAddress(address).reinterpret(length);
     }
 
-    /** Returns {@code length} bytes at {@code address} that no one can touch once {@code lifetime} is closed. */
+    /** Returns {@code length} bytes at {@code address}, accessible until {@code lifetime} is closed. */
     public static MemorySegment of(long address, long length, Arena lifetime) {
         return MemorySegment.ofAddress(address).reinterpret(length, lifetime, null);
     }

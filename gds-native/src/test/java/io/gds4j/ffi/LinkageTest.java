@@ -50,12 +50,12 @@ class LinkageTest {
     }
 
     @Test
-    void aModuleIsNamedInTheOption() {
+    void moduleIsNamedInTheOption() {
         assertThat(Linkage.noAccess(Object.class.getModule())).endsWith("--enable-native-access=java.base");
     }
 
     @Test
-    void aPlatformWithoutALinkerIsNamed() {
+    void platformWithoutALinkerIsNamed() {
         Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
             throw new UnsupportedOperationException();
         });
@@ -78,7 +78,7 @@ class LinkageTest {
     }
 
     @Test
-    void anAddressThatIsMissingIsNamedWithTheRest() {
+    void missingAddressIsNamedWithTheOthers() {
         Linkage libc = new Linkage(
                 "libc",
                 name -> name.equals("here") ? Optional.of(SOMEWHERE) : Optional.empty(),
@@ -93,7 +93,7 @@ class LinkageTest {
     }
 
     @Test
-    void theLibcOfThisMachineHasEverything() {
+    void libcOfThisMachineHasEverything() {
         Linkage libc = Linkage.ofLibc();
         libc.function("getpid", FunctionDescriptor.of(JAVA_INT));
         assertThat(libc.problem()).isEmpty();

@@ -65,7 +65,7 @@ class JCudaInteropTest {
     }
 
     @Test
-    void aStreamThatWasNotCreatedIsTheDefaultOne() {
+    void streamThatWasNotCreatedIsTheDefaultOne() {
         assertThat(JCudaInterop.stream(new CUstream())).isZero();
     }
 
@@ -96,7 +96,7 @@ class JCudaInteropTest {
     }
 
     @Test
-    void theNullPointerIsInvalid() {
+    void nullPointerIsInvalid() {
         CudaPointers pointers = new CudaPointers(new FakeCuda());
         assertThat(failure(() -> JCudaInterop.memory(pointers, 0, 8)).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }

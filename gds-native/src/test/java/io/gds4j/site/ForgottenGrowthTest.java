@@ -57,7 +57,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void whatNobodyClosedIsLoggedWithItsSiteAndGivenBack() throws InterruptedException {
+    void forgottenMemoryIsLoggedWithItsSiteAndFreed() throws InterruptedException {
         forget();
         assertThat(isFreed()).isFalse();
         assertThat(logUntilFreed())
@@ -70,7 +70,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void aRangeOfItKeepsIt() throws InterruptedException {
+    void rangeKeepsTheGrowableMemory() throws InterruptedException {
         MemoryRange range = rangeOfAForgottenOne();
         for (int i = 0; i < 5; i++) {
             assertThat(logged.afterCollection()).isEmpty();
@@ -83,7 +83,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void whatWasClosedIsNotLogged() throws InterruptedException {
+    void closedMemoryIsNotLogged() throws InterruptedException {
         try (GrowableMemory memory = allocator.growable(MAXIMUM, 0)) {
             memory.grow(5 << 20);
         }
@@ -93,7 +93,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void theLeakDetectorNamesItUntilItIsClosed() {
+    void leakDetectorNamesItUntilItIsClosed() {
         LeakDetector watched = new LeakDetector(allocator);
         GrowableMemory memory = watched.growable(MAXIMUM, 0);
         memory.grow(5 << 20);
@@ -101,7 +101,7 @@ class ForgottenGrowthTest {
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining("1 allocations were not closed")
                 .hasMessageContaining("%d bytes of CUDA_VMM", memory.allocation().range().length())
-                .hasMessageContaining("ForgottenGrowthTest.theLeakDetectorNamesItUntilItIsClosed");
+                .hasMessageContaining("ForgottenGrowthTest.leakDetectorNamesItUntilItIsClosed");
         memory.allocation().range().claim(); // as a registration does
         assertThatThrownBy(memory::close).hasMessageContaining("EBUSY");
         assertThat(watched.alive()).hasSize(1);

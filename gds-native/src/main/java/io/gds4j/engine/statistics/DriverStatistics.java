@@ -4,7 +4,7 @@ import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 
-/** The functions of cuFile's statistics, whoever counts. Thread-safe. */
+/** cuFile's statistics functions, of gds4j or of the library. Thread-safe. */
 public interface DriverStatistics {
     /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
     void setLevel(int level);

@@ -124,7 +124,7 @@ final class CopyPtx {
     private CopyPtx() {
     }
 
-    /** Moves so many sixteens of a thread at a time, as long as there are so many; then goes on elsewhere. */
+    /** Moves {@code count} vectors of a thread at a time while as many are left; then jumps to the next label. */
     private static String vectors(String label, int count, String next) {
         StringBuilder text = new StringBuilder(begin(label, count, next));
         for (int i = 0; i < count; i++) {
@@ -151,7 +151,7 @@ final class CopyPtx {
         }
         for (int i = 0; i < count; i++) {
             int first = 2 * i * WORDS;
-            // By two words, by one, then by bits.
+            // Shift by two words, by one, then by bits.
             for (int word = 0; word < WORDS + 2; word++) {
                 text.append("selp.b32 %1$s, %2$s, %1$s, %%p7;%n".formatted(word(first + word), word(first + word + 2)));
             }
@@ -184,7 +184,7 @@ final class CopyPtx {
                 """.formatted(count, label);
     }
 
-    /** Where the next sixteen is. */
+    /** Returns the address of the next vector. */
     private static String place(int number) {
         return """
                 add.u64 %s, %%d1, %%d14;

@@ -53,7 +53,7 @@ final class CudaCalls {
     /** Function, grid, block, shared memory, stream, parameters, extra. */
     private static final MethodHandle LAUNCH = link("LIIIIIIILPL");
 
-    /** For {@link #look}. */
+    /** Handle of {@link #look}. */
     private static final MethodHandle LOOK = Linker.nativeLinker()
             .downcallHandle(FunctionDescriptor.of(JAVA_INT, ADDRESS), Linker.Option.critical(false));
 
@@ -69,7 +69,7 @@ final class CudaCalls {
         }
     }
 
-    /** Required functions that the library lacks. */
+    /** Returns the required functions that the library lacks. */
     List<String> missing() {
         return missing;
     }
@@ -103,9 +103,9 @@ final class CudaCalls {
     }
 
     /**
-     * For a native function that looks something up for the calling thread and is done: it never waits nor calls back.
+     * Calls a native function that only looks up a value of the calling thread: it never waits and never calls back.
      *
-     * @param entry {@link #entry} of the function
+     * @param entry entry point of the function
      */
     static int look(MemorySegment entry, MemorySegment a) {
         try {
@@ -323,7 +323,7 @@ final class CudaCalls {
         }
     }
 
-    /** One row of blocks without shared memory. */
+    /** Launches one row of blocks without shared memory. */
     int launch(CudaFunction function, long kernel, int blocks, int threads, long stream, MemorySegment parameters) {
         try {
             return (int) LAUNCH.invokeExact(
@@ -333,12 +333,12 @@ final class CudaCalls {
         }
     }
 
-    /** Where a function begins; null's address if the library lacks it. */
+    /** Returns the entry point of a function; NULL if the library lacks it. */
     MemorySegment entry(CudaFunction function) {
         return entryPoints[function.ordinal()];
     }
 
-    /** The same; with assertions on, fails unless the call passes what the function takes: {@code 0} is not {@code 0L}. */
+    /** As {@link #entry}, but asserts that the call has the function's shape: {@code 0} is not {@code 0L}. */
     private MemorySegment entry(CudaFunction function, String shape) {
         assert function.shape().equals(shape) : function;
         return entryPoints[function.ordinal()];
@@ -352,7 +352,7 @@ final class CudaCalls {
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(JAVA_INT, parameters));
     }
 
-    /** Of a letter of {@link CudaFunction#shape}. */
+    /** Returns the layout of a letter of {@link CudaFunction#shape}. */
     private static MemoryLayout layout(char letter) {
         return switch (letter) {
             case 'I' -> JAVA_INT;

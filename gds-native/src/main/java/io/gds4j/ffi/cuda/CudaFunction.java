@@ -1,8 +1,8 @@
 package io.gds4j.ffi.cuda;
 
 /**
- * The driver functions that gds4j calls, each under the name that {@code cuda.h} 13.0 selects by its defines: the name
- * without a suffix is often an older function with 32-bit sizes.
+ * The driver functions that gds4j calls, each under the name that {@code cuda.h} 13.0 selects by its defines. The name without a
+ * suffix is often an older function with 32-bit sizes.
  */
 public enum CudaFunction {
     INIT("cuInit", "I"),
@@ -88,30 +88,30 @@ public enum CudaFunction {
         this.since = since;
     }
 
-    /** Name in the driver library. */
+    /** Returns the name in the driver library. */
     public String symbol() {
         return symbol;
     }
 
     /**
-     * The C types of its parameters, a letter for each: I for int or unsigned int, L for a size, a handle or an address, B for a
-     * byte, P for a pointer to memory of the caller's.
+     * Returns the C types of its parameters, a letter for each: I for int or unsigned int, L for a size, a handle or an address, B for a
+     * byte, P for a pointer to memory of the caller.
      */
     String shape() {
         return shape;
     }
 
-    /** Name in the documentation: without a suffix. */
+    /** Returns the name in the documentation, without a suffix. */
     public String documentedName() {
         return symbol.replaceFirst("_v[0-9]+$", "");
     }
 
-    /** First CUDA version that has it, where gds4j also works without; empty for one that must be there. */
+    /** Returns the first CUDA version that has an optional function; empty for a required one. */
     public String since() {
         return since;
     }
 
-    /** True if gds4j refuses a driver without it. */
+    /** Returns true if gds4j refuses a driver without it. */
     public boolean isRequired() {
         return since.isEmpty();
     }

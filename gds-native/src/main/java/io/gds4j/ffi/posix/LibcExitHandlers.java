@@ -8,9 +8,9 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.invoke.MethodHandle;
 
 /**
- * By functions of libc alone, since code of ours could not run: the handler is {@code sigfillset}, the word its set of signals. It
- * sets all bits but those of two or three signals that libc keeps for itself, of which the lowest is the word's highest bit. glibc
- * and musl do so in the first 8 bytes or in all of a {@code sigset_t}. The {@code __cxa_finalize} of musl does nothing.
+ * Exit handlers made of functions of libc, since Java code could not run. The handler is {@code sigfillset}, the word its set of
+ * signals. It sets all bits except those of two or three signals that libc reserves, of which the lowest is the word's highest bit.
+ * glibc and musl set the first 8 bytes or all of a {@code sigset_t}. The {@code __cxa_finalize} of musl does nothing.
  */
 public final class LibcExitHandlers implements ExitHandlers {
     private static final Linkage LIBC = Linkage.ofLibc();
@@ -20,7 +20,7 @@ public final class LibcExitHandlers implements ExitHandlers {
             LIBC.function("__cxa_finalize", FunctionDescriptor.ofVoid(JAVA_LONG));
     private static final long SIGFILLSET = LIBC.address("sigfillset");
 
-    // After all: what could not be linked is known then.
+    // After all handles: the linkage knows its failures only then.
     private static final boolean LINKED = LIBC.problem().isEmpty();
 
     @Override

@@ -15,13 +15,12 @@ import java.lang.invoke.MethodType;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps a segment's arena from closing while work goes on with its raw address, also on other threads: closing it fails until
- * then.
+ * Keeps a segment's arena open while work uses its raw address, also on other threads: closing the arena fails meanwhile.
  *
  * <p>
- * Java holds an arena open for the time of a native call that takes the segment, and in no other way. So the work runs within
- * such a call: {@code bsearch} over one element, with the segment as its key, whose comparison is the work. Neither key nor
- * element is looked at. A virtual thread cannot unmount meanwhile.
+ * Java holds an arena open only during a native call that takes the segment. So the work runs within such a call: {@code bsearch} over
+ * one element, with the segment as its key and the work as its comparison. The comparison reads neither key nor element. A virtual
+ * thread cannot unmount meanwhile.
  */
 public final class SegmentHold {
     private static final Linkage LIBC = Linkage.ofLibc();
@@ -56,7 +55,7 @@ public final class SegmentHold {
     }
 
     /**
-     * Does the work on this thread, with the segment's arena held open, and throws what it throws.
+     * Runs work on this thread while the segment's arena is held open, and rethrows what it throws.
      *
      * @param segment native memory that this thread may access
      * @throws IllegalStateException if the arena is closed already
@@ -86,7 +85,7 @@ public final class SegmentHold {
         }
     }
 
-    /** What bsearch calls. An exception must not leave it: that would end the process. */
+    /** The comparison of bsearch. An exception that left it would end the process. */
     @SuppressWarnings("unused") // by the stub
     private static int compare(long key, long element) {
         SegmentHold hold = Comparison.CURRENT.get();

@@ -13,7 +13,7 @@ class ExitTaskTest {
     private Path folder;
 
     @Test
-    void taskThatNeverEndsDoesNotHoldTheExitUpAndOneThatIsCancelledDoesNotRun() {
+    void endlessTaskDoesNotHoldUpExitAndCancelledTaskDoesNotRun() {
         ChildJvm.End end = new ChildJvm(Child.class, folder).run();
         assertThat(end.status()).as("%s", end).isEqualTo(3);
         assertThat(end.output().lines()).containsExactly("begun");

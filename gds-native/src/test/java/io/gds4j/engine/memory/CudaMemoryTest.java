@@ -83,7 +83,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void aContextAtTheAddressOfADeadOneGetsStreamsOfItsOwn() {
+    void contextAtAFreedAddressGetsItsOwnStreams() {
         long handle = cuda.createContext(0);
         for (int life = 0; life < 3; life++) {
             long[] pointer = new long[1];
@@ -112,7 +112,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void aPrimaryContextIsRetainedOnceForAllUsersOfADetection() {
+    void primaryContextIsRetainedOnceForAllUsers() {
         CudaAvailability.Available found = cuda.available();
         for (int i = 0; i < 3; i++) {
             try (NativeMemoryAllocator user = new NativeMemoryAllocator(posix, found)) {
@@ -174,7 +174,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void whatIsAvailableShrinksByWhatIsAllocated() {
+    void availableMemoryShrinksWithAllocations() {
         assertThat(allocator.available(MemoryKind.CUDA_DEVICE, 1)).isEqualTo(64L << 20);
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_POOL, SIZE, 1)) {
             assertThat(memory.isOpen()).isTrue();
@@ -184,7 +184,7 @@ class CudaMemoryTest {
 
     @ParameterizedTest
     @EnumSource(value = CudaFunction.class, names = "CTX_POP_CURRENT", mode = EnumSource.Mode.EXCLUDE)
-    void aFailureOfAnyDriverCallLeaksNothing(CudaFunction function) {
+    void failureOfAnyDriverCallLeaksNothing(CudaFunction function) {
         for (MemoryKind kind : MemoryKind.values()) {
             cuda.fail(function, 1, Cuda.ERROR_OUT_OF_MEMORY);
             try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
@@ -210,7 +210,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void anAddressThatTheDriverDoesNotKnowIsInvalid() {
+    void unknownAddressIsInvalid() {
         MemoryRange range = MemoryRange.ofAddress(0x1000, 8, MemoryKind.CUDA_DEVICE);
         assertThat(failure(() -> allocator.fill(range, (byte) 1)).error())
                 .isEqualTo(CuFileError.CUDA_POINTER_INVALID);
@@ -249,7 +249,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void growthThatFailsLeavesWhatWasThere() {
+    void failedGrowthChangesNothing() {
         try (GrowableMemory memory = allocator.growable(8 << 20, 0)) {
             allocator.fill(memory.allocation().range(), (byte) 9);
             long before = memory.allocation().range().length();
@@ -289,7 +289,7 @@ class CudaMemoryTest {
     }
 
     @Test
-    void aDriverThatExportsNoDmaBufIsNamedAsTheReason() {
+    void driverWithoutDmaBufIsTheNamedReason() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20)) {
             cuda.fail(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, 1, Cuda.ERROR_NOT_SUPPORTED);
             assertThat(failure(() -> allocator.exportDmaBuf(memory.range())).error())

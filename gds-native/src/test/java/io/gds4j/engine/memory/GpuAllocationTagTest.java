@@ -182,7 +182,7 @@ class GpuAllocationTagTest {
     }
 
     @Test
-    void theNumberOfAnAllocationChangesWithItForTheKindsThatAreTrusted() {
+    void allocationNumberChangesWithTheAllocation() {
         System.out.println("tags: kind x (free, reallocate): negative numbers are errors of cuPointerGetAttribute");
         List<Finding> device = probeAll(
                 "cuMemAlloc", simple((out, bytes) -> cuda.memAlloc(out, bytes), cuda::memFree), 4096, 1 << 20,

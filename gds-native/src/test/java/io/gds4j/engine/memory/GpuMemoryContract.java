@@ -122,7 +122,7 @@ abstract class GpuMemoryContract {
     /** Larger than what is staged at a time; where there is one GPU only, the second round repeats the first. */
     @ParameterizedTest
     @MethodSource("pairs")
-    void anyKindIsCopiedToAnyKindOnTheSameAndOnAnotherGpu(MemoryKind from, MemoryKind to) {
+    void everyKindIsCopiedToEveryKindOnOneAndTwoGpus(MemoryKind from, MemoryKind to) {
         byte[] bytes = random(5_000_000);
         for (int device : new int[]{0, lastDevice()}) {
             try (MemoryAllocation source = allocator.allocate(from, bytes.length, 0);
@@ -149,7 +149,7 @@ abstract class GpuMemoryContract {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
-    void theCallersContextIsCurrentAgainAfterwards(MemoryKind kind) {
+    void callersContextIsCurrentAgainAfterwards(MemoryKind kind) {
         long own = createContext(0);
         assertThat(cuda.ctxPushCurrent(own)).isZero();
         try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
@@ -165,7 +165,7 @@ abstract class GpuMemoryContract {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
-    void aThreadWithoutAContextMayDoTheFirstCallAndHasNoneAfterwards(MemoryKind kind) throws InterruptedException {
+    void firstCallOfAThreadLeavesNoContext(MemoryKind kind) throws InterruptedException {
         List<Object> seen = Collections.synchronizedList(new ArrayList<>());
         Thread.ofPlatform().start(() -> {
             try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
@@ -220,7 +220,7 @@ abstract class GpuMemoryContract {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
-    void theDriverKnowsWhatItAllocated(MemoryKind kind) {
+    void driverKnowsItsAllocations(MemoryKind kind) {
         try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
             CudaPointer found = new CudaPointers(cuda).classify(memory.range().address() + 1000);
             assertThat(found.type()).isEqualTo(switch (kind) {
@@ -281,7 +281,7 @@ abstract class GpuMemoryContract {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
-    void foreignMemoryIsWrappedAsWhatItIsAndNotPastItsEnd(MemoryKind kind) {
+    void foreignMemoryIsWrappedByKindUpToItsEnd(MemoryKind kind) {
         try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
             MemoryRange wrapped = allocator.wrap(memory.range().address() + 1000, 5000);
             assertThat(wrapped.kind()).isEqualTo(switch (kind) {
@@ -303,7 +303,7 @@ abstract class GpuMemoryContract {
     }
 
     @Test
-    void theProgramsOwnMemoryIsPinnedOnceAndReleased() {
+    void programsOwnMemoryIsPinnedOnceAndReleased() {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment segment = arena.allocate(1 << 20, posix.pageSize());
             MemoryAllocation pinned = allocator.pin(segment);
@@ -461,7 +461,7 @@ abstract class GpuMemoryContract {
     }
 
     @Test
-    void anAllocationOfOthersIsKnownUntilItIsFreed() {
+    void foreignAllocationIsKnownUntilItIsFreed() {
         long context = available().contexts().primary(0);
         long[] pointer = new long[1];
         assertThat(available().contexts().in(context, () -> cuda.memAlloc(pointer, SIZE))).isZero();

@@ -80,7 +80,7 @@ class GpuMemoryTest extends GpuMemoryContract {
     }
 
     @Test
-    void theDriverTellsOfItsGpus() {
+    void driverTellsOfItsGpus() {
         CudaAvailability.Available available = available();
         assertThat(available.driverVersion()).isGreaterThanOrEqualTo(11040);
         assertThat(available.deviceCount()).isPositive();
@@ -110,7 +110,7 @@ class GpuMemoryTest extends GpuMemoryContract {
     }
 
     @Test
-    void whatTheDriverSaysOfEachKind() {
+    void driverKnowsEveryKindOfMemory() {
         for (MemoryKind kind : MemoryKind.values()) {
             try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
                 CudaPointer found = new CudaPointers(cuda).classify(memory.range().address());

@@ -86,7 +86,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void theKernelBacksLargeMemoryWithHugePagesWhereItMay() throws IOException {
+    void kernelBacksLargeMemoryWithHugePagesWhereItMay() throws IOException {
         Path setting = Path.of("/sys/kernel/mm/transparent_hugepage/enabled");
         assumeTrue(
                 Files.exists(setting) && !Files.readString(setting).contains("[never]"), "no transparent huge pages");
@@ -111,7 +111,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void aKernelWithoutHugePagesGivesOrdinaryOnes() {
+    void kernelWithoutHugePagesGivesOrdinaryOnes() {
         posix.on(PosixCall.MADVISE).always().fails(Errno.EINVAL);
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST_HUGEPAGE, 3 << 20)) {
             assertThat(allocator.pages(memory)).contains(HostPages.BASE);
@@ -224,7 +224,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void whatDoesNotFitIsRefusedBeforeAByteIsMoved() {
+    void copyThatDoesNotFitMovesNothing() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, 16);
                 MemoryAllocation larger = allocator.allocate(MemoryKind.HOST, 17)) {
             MemorySegment bytes = MemorySegment.ofArray(new byte[17]);
@@ -276,7 +276,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void availableMemoryIsWhatTheKernelSaysButNoMoreThanTheContainerMayHave(@TempDir Path system) throws IOException {
+    void availableMemoryIsTheLowerOfKernelAndContainerLimit(@TempDir Path system) throws IOException {
         Path proc = Files.createDirectories(system.resolve("proc/self")).getParent();
         Path group = Files.createDirectories(system.resolve("cgroup/pods/one"));
         Files.writeString(proc.resolve("meminfo"), "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");

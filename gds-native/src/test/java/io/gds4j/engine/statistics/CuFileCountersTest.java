@@ -98,7 +98,7 @@ class CuFileCountersTest {
 
     @ParameterizedTest
     @EnumSource
-    void readsOfAGpuAreThoseOfTheirPathsAndAllElseIsPosix(IoPath path) {
+    void readsOfAGpuAreCountedByPath(IoPath path) {
         CuFileCounters ofGpus = started(new CuFileCounters(new FakeCuda(2, 1 << 20).available()), 3);
         count(ofGpus, path, ofGpu(1), 4096, true);
         count(ofGpus, path, ofGpu(1), 4096, false);
@@ -114,7 +114,7 @@ class CuFileCountersTest {
     }
 
     @Test
-    void entriesOfABatchAreThoseOfTheirPathsAndAllOfThemTogether() {
+    void batchEntriesAreCountedByPathAndInTotal() {
         started(counters, 1);
         submitted(true, IoPath.NVFS, 2);
         submitted(true, IoPath.P2PDMA, 3);
@@ -142,7 +142,7 @@ class CuFileCountersTest {
     }
 
     @Test
-    void whatWasBegunIsCountedAlsoIfTheyAreStoppedMeanwhile() {
+    void requestsBegunBeforeStopAreCounted() {
         started(counters, 1);
         long begun = counters.begin(true, HOST);
         counters.stop();

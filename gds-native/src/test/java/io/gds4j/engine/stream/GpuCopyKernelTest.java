@@ -62,7 +62,7 @@ class GpuCopyKernelTest {
     }
 
     @Test
-    void copiesWhatItsCellSaysBothWaysAndNothingElse() {
+    void cellsBytesAreCopiedBothWaysAndNothingElse() {
         RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(7);
         CopyCell cell = CopyCell.at(host + CELL);
         for (int i = 0; i < 2000; i++) {

@@ -33,7 +33,7 @@ class RegisteredStreamsTest {
     }
 
     @Test
-    void aStreamIsTakenOnceUntilItIsGivenUp() {
+    void streamIsTakenOnceUntilItIsGivenUp() {
         try (HostStream stream = HostStream.create()) {
             streams.register(stream.address(), 0);
             expect(CuFileError.INVALID_VALUE, () -> streams.register(stream.address(), 0));
@@ -44,7 +44,7 @@ class RegisteredStreamsTest {
     }
 
     @Test
-    void whatIsNoStreamIsRefused() {
+    void unknownStreamIsRefused() {
         expect(CuFileError.INVALID_VALUE, () -> streams.register(Long.MIN_VALUE, 0));
         expect(CuFileError.INVALID_VALUE, () -> streams.register(0x1000, 0));
         expect(CuFileError.INVALID_VALUE, () -> streams.register(0, 16));

@@ -150,7 +150,7 @@ class ReleaseWordsTest {
     }
 
     @Test
-    void libcForgetsWhatIsFreed() {
+    void libcForgetsFreedWords() {
         ReleaseWords real = new ReleaseWords(contexts, new LibcExitHandlers());
         real.take();
         real.giveBack(real.take());

@@ -223,7 +223,7 @@ class StagedStreamCopyTest {
     }
 
     @Test
-    void readWhoseResultIsToldLogsAFailedCopy() {
+    void readWithASetResultLogsAFailedCopy() {
         stream.failedEvent = 3;
         StreamRequest request = request(100, 0);
         run(queued(request, false, 100));

@@ -37,7 +37,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aCopyHappensWhenItsStreamIsWaitedForAndNotBefore() {
+    void copyHappensWhenItsStreamIsAwaited() {
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, stream)).isZero();
         assertThat(cuda.peek(device, 8)).containsOnly(0xCD);
         assertThat(cuda.pendingWork()).isEqualTo(1);
@@ -48,7 +48,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aSourceThatIsOverwrittenTooEarlyShows() {
+    void earlyOverwriteOfASourceIsDetected() {
         cuda.memcpyHtoDAsync(device, host, 8, stream);
         cuda.poke(host, new byte[8]);
         cuda.streamSynchronize(stream);
@@ -56,7 +56,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void anEventWaitsForWhatStoodBeforeItAndNoMore() {
+    void eventWaitsForEarlierWorkOnly() {
         long event = event();
         assertThat(cuda.eventQuery(event)).isZero();
         cuda.memcpyHtoDAsync(device, host, 4, stream);
@@ -82,7 +82,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aStreamWaitsForAnotherByEvent() {
+    void streamWaitsForAnotherByEvent() {
         long event = event();
         cuda.memcpyHtoDAsync(device, host, 8, stream);
         cuda.eventRecord(event, stream);
@@ -114,7 +114,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void theNullStreamIsNoted() {
+    void nullStreamIsNoted() {
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, 0)).isZero();
         assertThat(cuda.violations()).hasSize(1);
     }

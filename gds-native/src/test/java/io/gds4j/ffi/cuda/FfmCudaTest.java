@@ -369,7 +369,7 @@ class FfmCudaTest {
 
     @ParameterizedTest
     @MethodSource("cases")
-    void aFailureIsAnsweredAndNothingHandedOut(Case tested) {
+    void failedCallReturnsItsCodeAndNoResult(Case tested) {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(tested.function().symbol(), tested.parameters());
             driver.answer(Cuda.ERROR_ILLEGAL_ADDRESS);
@@ -420,7 +420,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void theTableHoldsEveryFunction() {
+    void tableHoldsEveryFunction() {
         Set<CudaFunction> tested =
                 cases().map(Case::function).collect(Collectors.toCollection(() -> EnumSet.noneOf(CudaFunction.class)));
         tested.addAll(List.of(GET_ERROR_NAME, GET_ERROR_STRING));
@@ -428,7 +428,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void attributesOf4BytesAreReadWithoutWhatStoodThereBefore() {
+    void fourByteAttributesHaveNoOldUpperBytes() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(POINTER_GET_ATTRIBUTE.symbol(), List.of(writesLong(-1), 7, A));
             long[] value = new long[1];
@@ -467,7 +467,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void anOldDriverLacksOptionalFunctionsAndSaysWhichVersionHasThem() {
+    void oldDriverNamesTheVersionOfAMissingFunction() {
         try (RecordingDriver driver = new RecordingDriver()) {
             Arrays.stream(CudaFunction.values()).filter(CudaFunction::isRequired)
                     .forEach(f -> driver.offerName(f.symbol()));
@@ -487,7 +487,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void aLibraryWithoutTheRequiredFunctionsNamesThemAll() {
+    void libraryWithoutTheRequiredFunctionsNamesThemAll() {
         try (RecordingDriver driver = new RecordingDriver()) {
             Arrays.stream(CudaFunction.values())
                     .filter(f -> f != MEM_ALLOC && f != EVENT_QUERY)

@@ -68,7 +68,7 @@ class FfmPosixThreadsTest {
 
     /** Reads one after the other, each far longer than an attempt to close: some attempt falls into one of them. */
     @Test
-    void aSharedArenaCannotCloseDuringARead() throws Exception {
+    void sharedArenaCannotCloseDuringARead() throws Exception {
         int fd = posix.open("/dev/zero", PosixConstants.O_RDONLY, 0);
         AtomicInteger refused = new AtomicInteger();
         for (int round = 0; round < 100 && refused.get() == 0; round++) {

@@ -58,7 +58,7 @@ class LibcExitHandlersTest {
 
     @ParameterizedTest
     @EnumSource
-    void wordsArePassedWhenTheProcessEndsAndNothingBesideThemIsTouched(Ending ending) throws IOException {
+    void processEndSetsWordsAndNothingElse(Ending ending) throws IOException {
         endsWell(WordsOfAFile.class, ending.name());
         MemorySegment after = MemorySegment.ofArray(Files.readAllBytes(file));
         assertThat(after.get(ValueLayout.JAVA_INT_UNALIGNED, FIRST)).isEqualTo(ExitHandlers.PASSED);
@@ -69,7 +69,7 @@ class LibcExitHandlersTest {
     }
 
     @Test
-    void whatIsForgottenIsPassedAtOnceAndNotWrittenToAtTheEnd() throws IOException {
+    void forgottenWordIsSetAtOnceAndNotAtExit() throws IOException {
         assertThat(endsWell(OneGroupForgotten.class).output().lines()).containsExactly("7fffffff", "5a5a5a5a");
         MemorySegment after = MemorySegment.ofArray(Files.readAllBytes(file));
         untouched(after, 0, SECOND);

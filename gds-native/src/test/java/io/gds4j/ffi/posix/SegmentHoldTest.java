@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 /** That an arena stays open for as long as work goes on, and not longer. */
 class SegmentHoldTest {
     @Test
-    void aSharedArenaCannotCloseWhileItIsHeld() throws InterruptedException {
+    void sharedArenaCannotCloseWhileItIsHeld() throws InterruptedException {
         Arena arena = Arena.ofShared();
         MemorySegment memory = arena.allocate(64);
         List<Throwable> refusals = new ArrayList<>();
@@ -65,7 +65,7 @@ class SegmentHoldTest {
     }
 
     @Test
-    void whatTheWorkThrowsIsThrown() {
+    void exceptionOfTheWorkIsRethrown() {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(8);
             assertThatThrownBy(() -> SegmentHold.during(memory, () -> {
