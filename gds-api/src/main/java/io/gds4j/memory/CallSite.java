@@ -8,7 +8,7 @@ final class CallSite {
 
     /** The library itself; samples, the command and tests are programs like any other. */
     private static final Pattern LIBRARY = Pattern.compile(
-            "io\\.gds4j\\.([A-Z].*|(memory|config|error|spi|statistics|ffi|jcuda|compat|loader)\\..*)|java\\..*");
+            "io\\.gds4j\\.([A-Z].*|(memory|config|error|spi|statistics|internal|ffi|engine|jcuda|compat|libcufile|loader)\\..*)|java\\..*");
 
     private CallSite() {
     }
