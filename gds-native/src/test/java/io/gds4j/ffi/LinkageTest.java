@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** The three ways in which linking fails, each with its own words. */
+/** Three failures of linking, each with its own message. */
 class LinkageTest {
     private static final FunctionDescriptor LONG_OF_INT = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
     private static final MemorySegment SOMEWHERE = MemorySegment.ofAddress(8);

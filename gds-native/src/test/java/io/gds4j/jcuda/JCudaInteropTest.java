@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Addresses between gds4j and JCuda; JCuda's library is not loaded for any of it. */
+/** Addresses between gds4j and JCuda; no test loads JCuda's library. */
 class JCudaInteropTest {
     private static final long ADDRESS = 0x7f12_3456_7890L;
 

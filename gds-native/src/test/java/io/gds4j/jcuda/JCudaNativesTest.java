@@ -22,7 +22,7 @@ import jcuda.LibUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** JCuda's library is unpacked where nobody else can write, and loaded there or refused with one clear line. */
+/** JCuda's library is unpacked to a private folder, and loaded from there or refused with one clear line. */
 class JCudaNativesTest {
     private static final ClassLoader CLASSES = JCudaNativesTest.class.getClassLoader();
 
@@ -94,7 +94,7 @@ class JCudaNativesTest {
         assertThat(left()).isEmpty();
     }
 
-    /** Where JCuda alone would look, another user has put a file of his. */
+    /** Another user has put a file where JCuda itself would look. */
     @Test
     void plantedLibraryIsNotLoaded() throws Exception {
         Path planted = folder.resolve(Path.of(resource()).getFileName());

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Memory that grows and that a program lost without closing it. */
+/** Growable memory that a program forgot to close. */
 @Timeout(120)
 class ForgottenGrowthTest {
     private static final long MAXIMUM = 12L << 20;
@@ -41,7 +41,7 @@ class ForgottenGrowthTest {
         return range;
     }
 
-    /** Whether anything is left of GPU memory; streams stay with the allocator. */
+    /** Returns true if no GPU memory is left; streams stay with the allocator. */
     private boolean isFreed() {
         return cuda.leaks().stream().allMatch(leak -> leak.startsWith("stream"));
     }

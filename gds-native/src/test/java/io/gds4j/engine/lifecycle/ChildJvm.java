@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
-/** A JVM of its own for what ends with the JVM. */
+/** A child JVM, for tests of the end of a JVM. */
 public final class ChildJvm {
     private static final Duration LIMIT = Duration.ofMinutes(3);
 
@@ -34,8 +34,8 @@ public final class ChildJvm {
     /**
      * Not yet started.
      *
-     * @param main what it runs
-     * @param folder for what it says
+     * @param main class that it runs
+     * @param folder folder of its output
      * @param needed classes from other places than main, gds4j's modules below and their tests
      */
     public ChildJvm(Class<?> main, Path folder, Class<?>... needed) {
@@ -73,12 +73,12 @@ public final class ChildJvm {
     public record End(int status, String output, String error) {
     }
 
-    /** Where its classes come from. */
+    /** Returns the class path of the child. */
     public List<String> places() {
         return places;
     }
 
-    /** Runs it until it ends by itself; one that hangs is killed and fails the test. */
+    /** Runs it until it ends by itself. A child that hangs is killed and fails the test. */
     public End run(String... arguments) {
         return runBehind(List.of(), places, arguments);
     }

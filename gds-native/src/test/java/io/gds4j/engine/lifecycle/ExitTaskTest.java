@@ -20,7 +20,7 @@ class ExitTaskTest {
         assertThat(end.error()).isEmpty();
     }
 
-    /** Ends though its task does not. */
+    /** Ends although its task does not. */
     static final class Child {
         public static void main(String[] args) {
             ExitTask.register("exit", "endless", Duration.ofMillis(500), () -> {

@@ -7,21 +7,21 @@ import java.util.function.Supplier;
 
 /** Ways in which a program ends, or its driver, under {@link Traffic}. */
 public enum JvmEnd {
-    /** Nobody closes anything. */
+    /** Nothing is closed. */
     EXIT(41) {
         @Override
         void end(Program program, CuFileDriver driver, Traffic traffic) {
             System.exit(status());
         }
     },
-    /** Nothing is told: no hook runs. */
+    /** Runtime.halt: no hook runs. */
     HALT(42) {
         @Override
         void end(Program program, CuFileDriver driver, Traffic traffic) {
             Runtime.getRuntime().halt(status());
         }
     },
-    /** An exception leaves main, and nobody else keeps the JVM. */
+    /** An exception leaves main, and no other thread keeps the JVM alive. */
     UNCAUGHT(1) {
         @Override
         void end(Program program, CuFileDriver driver, Traffic traffic) {
@@ -44,7 +44,7 @@ public enum JvmEnd {
             System.exit(status());
         }
     },
-    /** A hook of the program closes the driver when it is refused already, and wants another one. */
+    /** A hook of the program closes the driver after the backend refuses work, and opens another one. */
     CLOSE_IN_HOOK(44) {
         @Override
         void end(Program program, CuFileDriver driver, Traffic traffic) {
@@ -57,7 +57,7 @@ public enum JvmEnd {
         }
     };
 
-    /** A program that wants its first driver when the JVM exits. */
+    /** A program that opens its first driver while the JVM exits. */
     static final String OPEN_IN_HOOK = "OPEN_IN_HOOK";
 
     private final int status;
@@ -76,7 +76,7 @@ public enum JvmEnd {
     public record Program(Supplier<CuFileDriver> drivers, Path file, Supplier<Traffic.Stream> streams) {
     }
 
-    /** {@return what the process ends with} */
+    /** {@return the exit status of the process} */
     public int status() {
         return status;
     }

@@ -13,11 +13,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * However a program ends, or closes its driver, with everything in flight: the JVM ends with the program's own status, in time,
- * and nothing but refusals came to those who were moving bytes.
+ * A program ends, or closes its driver, with I/O in flight: the JVM ends in time with the program's own status, and threads that move
+ * bytes see nothing but refusals.
  */
 public abstract class JvmEndTest {
-    /** What the file of a child has. */
+    /** Bytes of the child's file. */
     protected static final int FILE_BYTES = 1 << 20;
 
     private static final String REFUSED = "DRIVER_CLOSING: the JVM is exiting";
@@ -32,12 +32,12 @@ public abstract class JvmEndTest {
     /** Ends a child by {@link JvmEnd#run}. */
     protected abstract ChildJvm.End run(Path folder, Path file, String how);
 
-    /** What the child moves bytes from and to. */
+    /** Memory of the child's I/O. */
     protected Path makeFile(Path folder) throws IOException {
         return Files.write(folder.resolve("file"), new byte[FILE_BYTES]);
     }
 
-    /** What the child says when its driver was closed, if it can tell. */
+    /** Output of the child after its driver was closed, if it can print. */
     protected List<String> saidAtClose() {
         return List.of();
     }
@@ -55,7 +55,7 @@ public abstract class JvmEndTest {
             said.add(REFUSED);
         }
         assertThat(child.output().lines()).containsAll(said);
-        // At the exit there is only so much time for closing.
+        // The time for closing at exit is limited.
         said.addAll(saidAtClose());
         assertThat(said).containsAll(child.output().lines().toList());
         if (end == JvmEnd.UNCAUGHT) {

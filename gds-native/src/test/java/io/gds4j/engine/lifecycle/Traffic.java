@@ -45,10 +45,10 @@ public final class Traffic {
 
     /** A stream of the machine. */
     public interface Stream {
-        /** What {@link CuFileDriver#stream} takes. */
+        /** The argument of {@link CuFileDriver#stream}. */
         long address();
 
-        /** Waits until it has passed all that was queued. */
+        /** Waits until it has passed all operations. */
         void synchronize();
     }
 
@@ -127,7 +127,7 @@ public final class Traffic {
         batch.transferAll(requests);
     }
 
-    /** What a stream could not do stands in its result alone; the next submission is refused then. */
+    /** A failure on a stream is in the result cell only; the next submission is refused. */
     private static void queueAll(CuFileStream registered, Stream stream, CuFileHandle handle, IoMemory memory) {
         for (int offset = 0; offset < SIZE; offset += PART) {
             registered.read(handle, memory, new CuFileStream.Cells(cell(PART), cell(offset), cell(offset), cell(0)));
@@ -162,12 +162,12 @@ public final class Traffic {
         }));
     }
 
-    /** From now on it may be refused. */
+    /** From now on I/O may be refused. */
     void beginEnd() {
         ending = true;
     }
 
-    /** Waits until all of it was refused. */
+    /** Waits until all I/O was refused. */
     void awaitRefusals() {
         for (Thread thread : threads) {
             try {

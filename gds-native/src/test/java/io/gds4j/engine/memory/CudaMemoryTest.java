@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** All kinds of memory over a driver that does nothing before it is waited for. */
+/** All kinds of memory over a driver that does no work before a wait for it. */
 class CudaMemoryTest {
     private static final long SIZE = 100_003;
 

@@ -25,9 +25,9 @@ import org.junit.jupiter.api.Test;
 class GpuAllocationTagTest {
     private static final int TRIES = 2000;
 
-    /** Makes and frees memory of a kind in the way a program would. */
+    /** Allocates and frees memory of a kind as a program does. */
     private interface Source {
-        /** Address; 0 if it cannot be had. */
+        /** Returns an address; 0 if the memory is not available. */
         long allocate(long bytes);
 
         void free(long address, long bytes);
@@ -127,7 +127,7 @@ class GpuAllocationTagTest {
         };
     }
 
-    /** What was found of one kind. */
+    /** The findings for one kind. */
     private record Finding(String kind, long bytes, long first, long interior, long freed, long again, int tries,
             String range) {
         boolean comesBack() {

@@ -39,7 +39,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What memory of every kind does, over the double and over a GPU. */
+/** The contract of memory of every kind, for the double and for a GPU. */
 abstract class GpuMemoryContract {
     static final long SIZE = 100_003;
 
@@ -119,7 +119,7 @@ abstract class GpuMemoryContract {
         return pairs.stream();
     }
 
-    /** Larger than what is staged at a time; where there is one GPU only, the second round repeats the first. */
+    /** Larger than a staged piece. With one GPU the second round repeats the first. */
     @ParameterizedTest
     @MethodSource("pairs")
     void everyKindIsCopiedToEveryKindOnOneAndTwoGpus(MemoryKind from, MemoryKind to) {

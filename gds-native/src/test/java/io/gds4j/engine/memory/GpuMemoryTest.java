@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The contract over the driver of this machine, and what only a GPU can show. Facts and rates go to standard output. */
+/** The contract over the driver of this machine, and checks that need a GPU. Prints facts and rates. */
 @Tag("gpu")
 @Tag("alone")
 class GpuMemoryTest extends GpuMemoryContract {

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What both backends count with. The contract says what is counted; here, what a backend tells the counters. */
+/** The counters of both backends. The contract covers what is counted; this covers the calls of a backend. */
 class CuFileCountersTest {
     private static final MemoryRange HOST = MemoryRange.ofAddress(4096, 8192, MemoryKind.HOST);
 

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The kernel that copies within streams, on a GPU: sizes and alignments at random, nothing around them touched. */
+/** The copy kernel on a GPU, with random sizes and alignments: bytes around a copy stay as they are. */
 @Tag("gpu")
 class GpuCopyKernelTest {
     private static final int ROOM = 3 << 20;

@@ -9,7 +9,7 @@ import io.gds4j.error.CuFileException;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Which streams a session takes; what becomes of operations is tried through the backends. */
+/** Registration of streams; the backends' tests cover operations. */
 class RegisteredStreamsTest {
     private final RegisteredStreams streams = new RegisteredStreams(Optional.empty(), new StreamMovers() {
         @Override

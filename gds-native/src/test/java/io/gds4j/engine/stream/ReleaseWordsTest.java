@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The words of streams at the end of their session and at that of the process. */
+/** The words of streams when their session or the process ends. */
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReleaseWordsTest {
     private static final int NON_BLOCKING = 1;
@@ -37,7 +37,7 @@ class ReleaseWordsTest {
     private final Handlers handlers = new Handlers();
     private final ReleaseWords words = new ReleaseWords(contexts, handlers);
 
-    /** Notes what it is told, and writes all that a handler may write. */
+    /** Records the words, and writes all bytes that a handler may write. */
     private static final class Handlers implements ExitHandlers {
         final List<Long> added = new ArrayList<>();
         final Set<Long> groups = new TreeSet<>();
@@ -144,7 +144,7 @@ class ReleaseWordsTest {
         assertThat(memory(word.emptyCell().address(), CopyCell.BYTES).mismatch(memory(
                 neighbour.emptyCell().address(), CopyCell.BYTES))).isEqualTo(-1);
         assertThat(memory(neighbour.address(), Integer.BYTES).get(ValueLayout.JAVA_INT, 0)).isZero();
-        // A thread of ours that comes later takes nothing back.
+        // A worker thread that releases it later changes nothing.
         word.release(1);
         assertThat(memory(word.address(), Integer.BYTES).get(ValueLayout.JAVA_INT, 0)).isEqualTo(ExitHandlers.PASSED);
     }

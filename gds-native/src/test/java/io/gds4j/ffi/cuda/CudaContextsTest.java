@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which context serves which pointer, and that nobody notices it was current. */
+/** The context of a pointer, and that calls restore the previous context. */
 class CudaContextsTest {
     private final FakeCuda cuda = new FakeCuda(2, 1 << 20);
     private final CudaContexts contexts = new CudaContexts(cuda);

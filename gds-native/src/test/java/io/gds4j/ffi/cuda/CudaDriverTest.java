@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Detection on machines of all sorts: it answers, it never throws, it makes no context. */
+/** Detection on various machines: it never throws and makes no context. */
 class CudaDriverTest {
     private static CudaAvailability.Unavailable unavailable(CudaAvailability found) {
         assertThat(found).isInstanceOf(CudaAvailability.Unavailable.class);

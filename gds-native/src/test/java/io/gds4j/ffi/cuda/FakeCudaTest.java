@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** That the double shows what it is made to show. */
+/** The double detects the errors that it is made for. */
 class FakeCudaTest {
     private final FakeCuda cuda = new FakeCuda(1, 1 << 20);
     private final long[] out = new long[1];

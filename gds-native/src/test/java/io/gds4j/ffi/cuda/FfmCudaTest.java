@@ -105,7 +105,7 @@ class FfmCudaTest {
     private static final int I = 0x7654_3210;
     private static final int J = -2;
 
-    /** Makes a call and answers what it handed out, in a list that begins with the CUresult. */
+    /** Makes a call and returns its CUresult followed by its results. */
     interface Call {
         List<Object> on(Cuda cuda);
     }
@@ -118,7 +118,7 @@ class FfmCudaTest {
         }
     }
 
-    // What a pointer parameter is for: the driver writes there, or reads.
+    // The uses of a pointer parameter: the driver writes there or reads.
 
     private static RecordingDriver.Pointee writesInt(int value) {
         return memory -> {
@@ -148,7 +148,7 @@ class FfmCudaTest {
         };
     }
 
-    /** Follows the pointers that stand there, if any. */
+    /** Follows the pointers in that memory, if any. */
     private static RecordingDriver.Pointee writesAtPlaces(long... values) {
         return memory -> {
             for (int i = 0; i < values.length; i++) {
@@ -169,7 +169,7 @@ class FfmCudaTest {
         return memory -> memory.getString(0);
     }
 
-    /** Follows the pointer that stands there, if any. */
+    /** Follows the pointer in that memory, if any. */
     private static RecordingDriver.Pointee readsLongAtPlace() {
         return memory -> {
             long place = memory.get(ValueLayout.JAVA_LONG, 0);
@@ -186,7 +186,7 @@ class FfmCudaTest {
         return new Case(function, parameters, arguments, call, answers);
     }
 
-    /** What a pointee of the table says of itself, tried on memory of ours. */
+    /** Returns the name of a pointee of the table, found by a visit. */
     private static Object name(RecordingDriver.Pointee pointee) {
         Object found = pointee.visit(MemorySegment.ofArray(new long[32]));
         return found instanceof String ? found : "";
@@ -350,7 +350,7 @@ class FfmCudaTest {
 
     @Test
     void contextOfNativeCodeIsAskedForInItsOwnWay() {
-        // Any function of native code that fills what it is given and answers 0.
+        // Any native function that fills its argument and returns 0.
         SymbolLookup native_ = symbol -> Linker.nativeLinker().defaultLookup().find("uname");
         long[] context = new long[1];
         assertThat(FfmCuda.ofNative(native_).ctxGetCurrent(context)).isEqualTo(Cuda.SUCCESS);

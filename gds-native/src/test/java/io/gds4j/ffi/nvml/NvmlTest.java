@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** NVML, there and not there. */
+/** NVML, available and not. */
 class NvmlTest {
     private static NvmlAvailability.Unavailable unavailable(NvmlAvailability found) {
         assertThat(found.nvml()).isEmpty();

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** That the double injects what it is told to, where it is told to, and counts. */
+/** The double injects the given faults and counts calls. */
 class FaultyPosixTest {
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Arena arena = Arena.ofConfined();

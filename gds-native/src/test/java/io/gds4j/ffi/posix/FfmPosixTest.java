@@ -39,7 +39,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every system call once for what it does and once for how it fails, on real files. */
+/** Each system call on real files, once with success and once with failure. */
 class FfmPosixTest {
     private static final byte[] TEXT = "bytes of a file".getBytes(StandardCharsets.UTF_8);
 
@@ -418,7 +418,7 @@ class FfmPosixTest {
         assertThat(posix.setenv("A=B", "x", true)).isEqualTo(-Errno.EINVAL);
     }
 
-    /** The C environment, which System.getenv() read once at start and no more. */
+    /** Reads the C environment, of which System.getenv() has a copy from the start of the JVM. */
     private static String environment(String name) {
         var linker = java.lang.foreign.Linker.nativeLinker();
         try (Arena arena = Arena.ofConfined()) {

@@ -18,12 +18,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What becomes of words when a process ends. They stand in a file that the process has mapped, where others see it. */
+/** Words of a process that ends. They are in a mapped file, so that the test can read them. */
 class LibcExitHandlersTest {
     private static final int FILE_BYTES = 4096;
     private static final byte FILLING = 0x5A;
 
-    /** Where the words of two groups stand. */
+    /** Offsets of the words of two groups. */
     private static final int FIRST = 1024;
     private static final int SECOND = 2048;
 
@@ -113,7 +113,7 @@ class LibcExitHandlersTest {
         }
     }
 
-    /** Forgets the first of two words, and writes there as somebody else who has the memory then. */
+    /** Forgets the first of two words and then writes there, as a new owner of the memory would. */
     static final class OneGroupForgotten {
         public static void main(String[] args) throws IOException {
             MemorySegment words = map(args[0]);

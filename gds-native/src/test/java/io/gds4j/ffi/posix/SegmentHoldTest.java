@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** That an arena stays open for as long as work goes on, and not longer. */
+/** An arena stays open while work runs, and no longer. */
 class SegmentHoldTest {
     @Test
     void sharedArenaCannotCloseWhileItIsHeld() throws InterruptedException {
