@@ -9,14 +9,16 @@ module io.gds4j.ffi {
     exports io.gds4j.ffi.cuda to
             io.gds4j.compat,
             io.gds4j.tools;
-    exports io.gds4j.ffi.memory to
+    exports io.gds4j.engine.memory to
             io.gds4j.compat,
             io.gds4j.tools;
-    exports io.gds4j.ffi.stream to
+    exports io.gds4j.engine.staging to
             io.gds4j.compat;
-    exports io.gds4j.ffi.statistics to
+    exports io.gds4j.engine.stream to
             io.gds4j.compat;
-    exports io.gds4j.ffi.exit to
+    exports io.gds4j.engine.statistics to
+            io.gds4j.compat;
+    exports io.gds4j.engine.lifecycle to
             io.gds4j.compat;
     exports io.gds4j.ffi.nvml to
             io.gds4j.compat,

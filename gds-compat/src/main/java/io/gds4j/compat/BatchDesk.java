@@ -1,9 +1,9 @@
 package io.gds4j.compat;
 
 import io.gds4j.compat.RequestLog.Severity;
+import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;

@@ -2,7 +2,7 @@ package io.gds4j.compat;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;

@@ -3,16 +3,16 @@ package io.gds4j.compat;
 import io.gds4j.compat.RequestLog.Severity;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.lifecycle.ExitTask;
+import io.gds4j.engine.memory.AvailableHostMemory;
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.cuda.StreamWaits;
-import io.gds4j.ffi.exit.ExitTask;
-import io.gds4j.ffi.memory.AvailableHostMemory;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
@@ -57,7 +57,7 @@ final class CompatSession {
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn)).orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(
-                posix, pinning, config, contexts.map(CudaContexts::streamWaits).orElseGet(StreamWaits::new));
+                posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new));
         CudaContexts known = contexts.orElse(null);
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());

@@ -1,12 +1,13 @@
 package io.gds4j.compat;
 
+import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.staging.EngineCopies;
+import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.EngineCopies;
-import io.gds4j.ffi.memory.HostMemoryViews;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -315,12 +316,7 @@ final class GpuRing {
     private int await(long event, long bytes) {
         long pause = Math.clamp(
                 bytes / BYTES_PER_POLL_NANO, LEAST_POLL_NANOS, MOST_POLL_NANOS);
-        int result = cuda.eventQuery(event);
-        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < POLLS; i++) {
-            sleep.sleep(pause);
-            result = cuda.eventQuery(event);
-        }
-        return result == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : result;
+        return EventWait.poll(cuda, event, POLLS, pause, sleep);
     }
 
     /** Starts copying a slab to the GPU, on behalf of a piece. */

@@ -2,10 +2,10 @@ package io.gds4j.compat;
 
 import io.gds4j.compat.RequestPlan.CacheTrace;
 import io.gds4j.compat.RequestPlan.CacheUse;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;

@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.engine.staging.EventWait;
 import io.gds4j.ffi.posix.Posix;
 import java.util.concurrent.locks.LockSupport;
 
@@ -11,7 +12,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>
  * Used by one thread between its first {@link #sleep} and {@link #over}.
  */
-final class PreciseSleep {
+final class PreciseSleep implements EventWait.Pause {
     /** 0 would stand for the default. */
     private static final int LEAST = 1;
 
@@ -25,7 +26,8 @@ final class PreciseSleep {
         this.posix = posix;
     }
 
-    void sleep(long nanos) {
+    @Override
+    public void sleep(long nanos) {
         if (!asked) {
             asked = true;
             int slack = posix.timerSlack();

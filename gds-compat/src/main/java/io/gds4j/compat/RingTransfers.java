@@ -1,8 +1,8 @@
 package io.gds4j.compat;
 
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.IoUring;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;

@@ -2,9 +2,10 @@ package io.gds4j.compat;
 
 import io.gds4j.compat.RequestLog.Severity;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.stream.RegisteredStreams;
-import io.gds4j.ffi.stream.StreamLanes;
-import io.gds4j.ffi.stream.StreamTransfer;
+import io.gds4j.engine.stream.RegisteredStreams;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
+import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
@@ -17,7 +18,7 @@ final class StreamDesk {
     private final RequestExecutor executor;
     private final RegisteredFiles files;
     private final RequestLog log;
-    private final RegisteredStreams<Lane> streams;
+    private final RegisteredStreams streams;
 
     /**
      * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
@@ -33,11 +34,11 @@ final class StreamDesk {
         this.executor = executor;
         this.files = files;
         this.log = log;
-        this.streams = new RegisteredStreams<>(contexts, new Lanes(engine, pool), parallel);
+        this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
     }
 
-    /** Lanes of the engine for which no caller waits. */
-    private record Lanes(TransferEngine engine, BouncePool pool) implements StreamLanes<Lane> {
+    /** Lends movers with a lane of their own, for which no caller waits. */
+    private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
         @Override
         public void prepareForWaits() {
             pool.fillForParking();
@@ -49,42 +50,50 @@ final class StreamDesk {
         }
 
         @Override
-        public Lane borrow() {
-            return engine.borrowUnattendedLane();
+        public StreamMover borrow() {
+            return new Mover(executor, engine, engine.borrowUnattendedLane());
         }
 
         @Override
-        public Lane borrow(long context) {
+        public StreamMover borrow(long context) {
             Lane lane = engine.borrowUnattendedLane();
             boolean prepared = false;
             try {
                 lane.thread().prepare(context);
                 prepared = true;
-                return lane;
+                return new Mover(executor, engine, lane);
             } finally {
                 if (!prepared) {
                     engine.giveBackUnattended(lane);
                 }
             }
         }
+    }
+
+    /** Moves bytes with its lane. */
+    private record Mover(RequestExecutor executor, TransferEngine engine, Lane lane) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return executor.execute(lane, Operation.ofStream(request.write()), request);
+        }
 
         @Override
-        public void giveBack(Lane lane) {
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return executor.executePart(lane, Operation.ofStream(part.write()), part, operation, arrived);
+        }
+
+        @Override
+        public void giveBack() {
             engine.giveBackUnattended(lane);
         }
     }
 
     /** An operation of this session on one of its files. */
     private record Transfer(RequestExecutor executor, RequestLog log, CompatFile file, Operation operation)
-            implements StreamTransfer<Lane> {
+            implements StreamTransfer {
         @Override
         public void begin() {
             file.beginOperation();
-        }
-
-        @Override
-        public long move(Lane lane, BatchRequest request) {
-            return executor.execute(lane, operation, request);
         }
 
         /** Managed memory is moved by processors. */
@@ -96,11 +105,6 @@ final class StreamDesk {
         @Override
         public void check(BatchRequest request) {
             executor.check(request, operation.function());
-        }
-
-        @Override
-        public long movePart(Lane lane, BatchRequest part, long total, LongConsumer arrived) {
-            return executor.executePart(lane, operation, part, total, arrived);
         }
 
         @Override

@@ -2,7 +2,7 @@ package io.gds4j.compat;
 
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.statistics.PathCounters;
+import io.gds4j.engine.statistics.PathCounters;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;

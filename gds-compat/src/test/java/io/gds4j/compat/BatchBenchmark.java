@@ -2,14 +2,14 @@ package io.gds4j.compat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

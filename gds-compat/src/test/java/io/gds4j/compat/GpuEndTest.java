@@ -2,12 +2,12 @@ package io.gds4j.compat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.lifecycle.ChildJvm;
+import io.gds4j.engine.lifecycle.JvmEnd;
+import io.gds4j.engine.lifecycle.JvmEndTest;
+import io.gds4j.engine.lifecycle.Traffic;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.GpuMachine;
-import io.gds4j.ffi.exit.ChildJvm;
-import io.gds4j.ffi.exit.JvmEnd;
-import io.gds4j.ffi.exit.JvmEndTest;
-import io.gds4j.ffi.exit.Traffic;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -3,11 +3,11 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.testkit.Failures;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;

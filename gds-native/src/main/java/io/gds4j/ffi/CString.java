@@ -6,20 +6,20 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 
-/** Text on its way to and from C. */
+/** Converts text to and from C strings. */
 public final class CString {
     private static final Charset FILE_NAMES = fileNames();
 
     private CString() {
     }
 
-    /** False for text with a NUL inside, which C would cut short: another file than the one that was named. */
+    /** Returns false for text with a NUL inside: C would cut it short and name another file. */
     public static boolean isRepresentable(String text) {
         return text.indexOf('\0') < 0;
     }
 
     /**
-     * The bytes that the JDK uses for a file of this name, NUL-terminated; UTF-8 where the locale's charset lacks a
+     * Returns the bytes that the JDK uses for a file of this name, NUL-terminated. They are UTF-8 if the locale's charset lacks a
      * character.
      */
     public static MemorySegment ofFileName(SegmentAllocator allocator, String name) {
@@ -33,7 +33,7 @@ public final class CString {
         return segment;
     }
 
-    /** A C string of at most {@code limit} bytes at {@code address}; empty for a null pointer. */
+    /** Returns the C string of at most {@code limit} bytes at {@code address}; empty for a null pointer. */
     public static String at(long address, long limit) {
         if (address == 0) {
             return "";

@@ -10,9 +10,8 @@ import java.lang.foreign.StructLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * What one thread needs for its native calls, made at the first and used by all later ones: the errno of its last call, and room for
- * the out-parameters of one. A shared errno buffer would mix up the threads' failures; one per call would cost an
- * allocation.
+ * Native memory of one thread for its calls: the errno of the last call and room for out-parameters. The first call makes it, later
+ * calls reuse it. A buffer shared by threads would mix up their errors; a buffer per call would cost an allocation.
  */
 public final class CallState extends NativeThreadState {
     /** The option of a downcall whose first argument is {@link #errnoSlot()}. */
@@ -29,13 +28,13 @@ public final class CallState extends NativeThreadState {
     private final long[] answer = new long[1];
 
     private CallState() {
-        // Reachable from the thread alone, hence freed some time after it.
+        // Only the thread refers to it, so that it is freed some time after the thread ends.
         Arena arena = Arena.ofAuto();
         errnoSlot = arena.allocate(CAPTURED);
         scratch = arena.allocate(SCRATCH_BYTES, 64);
     }
 
-    /** That of the calling thread; not to be handed to another. */
+    /** Returns the state of the calling thread; no other thread may use it. */
     public static CallState current() {
         ThreadState here = ThreadState.current();
         return here.nativeState() instanceof CallState known ? known : attachTo(here);
@@ -47,32 +46,32 @@ public final class CallState extends NativeThreadState {
         return made;
     }
 
-    /** Where a downcall leaves errno. */
+    /** Returns the slot in which a downcall captures errno. */
     public MemorySegment errnoSlot() {
         return errnoSlot;
     }
 
-    /** errno of the last downcall that captured it; only meaningful if that call failed. */
+    /** Returns errno of the last downcall that captured it; only meaningful if that call failed. */
     public int errno() {
         return (int) ERRNO.get(errnoSlot, 0L);
     }
 
-    /** {@code result}, or {@code -errno} where it is negative. */
+    /** Returns {@code result}, or {@code -errno} if it is negative. */
     public long resultOrErrno(long result) {
         return result < 0 ? -errno() : result;
     }
 
-    /** {@code result}, or {@code -errno} where it is negative. */
+    /** Returns {@code result}, or {@code -errno} if it is negative. */
     public int resultOrErrno(int result) {
         return result < 0 ? -errno() : result;
     }
 
-    /** Room for a number that a call answers, which is read before the next call. */
+    /** Returns room for a number that a call returns; read it before the next call. */
     public long[] answer() {
         return answer;
     }
 
-    /** Room for out-parameters, 64-byte aligned; content is that of earlier calls. */
+    /** Returns room for out-parameters, 64-byte aligned; it holds the content of earlier calls. */
     public MemorySegment scratch() {
         return scratch;
     }

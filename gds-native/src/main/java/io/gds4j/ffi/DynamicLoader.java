@@ -9,21 +9,21 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 
-/** Opens shared libraries for the rest of the process, and can say why one does not open: the JDK's lookup cannot. */
+/** Opens shared libraries for the rest of the process. Unlike the JDK's lookup it reports why a library does not open. */
 public final class DynamicLoader {
-    /** What came of opening a library. */
+    /** Result of opening a library. */
     public sealed interface Result {
     }
 
-    /** Its symbols; it is never unloaded. */
+    /** The library is open. It is never unloaded. */
     public record Loaded(SymbolLookup symbols) implements Result {
     }
 
-    /** Why it did not open, in the dynamic linker's words. */
+    /** The library did not open; the reason is the dynamic linker's message. */
     public record NotLoaded(String reason) implements Result {
     }
 
-    /** Why nothing can be opened from this JVM at all; says what to do about it. */
+    /** This JVM cannot open any library; the reason names the remedy. */
     public record Unlinked(String reason) implements Result {
     }
 
@@ -44,14 +44,14 @@ public final class DynamicLoader {
             return new Unlinked(LIBC.problem().get());
         }
         if (!CString.isRepresentable(library)) {
-            return new NotLoaded("the name of the library holds a NUL");
+            return new NotLoaded("the name of the library contains a NUL");
         }
         try (Arena arena = Arena.ofConfined()) {
             long handle = (long) DLOPEN.invokeExact(CString.ofFileName(arena, library), RTLD_LAZY);
             if (handle == 0) {
                 return new NotLoaded(CString.at((long) DLERROR.invokeExact(), LONGEST_REASON));
             }
-            // The JDK opens it once more; the first handle stays open, too.
+            // The JDK opens it a second time; the first handle stays open, too.
             return new Loaded(SymbolLookup.libraryLookup(library, Arena.global()));
         } catch (IllegalArgumentException e) {
             return new NotLoaded(String.valueOf(e.getMessage()));

@@ -15,16 +15,15 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Links the functions of one C library for a class that keeps them in static final fields. Nothing here throws, so that
- * the class always initialises: what went wrong is collected, all missing names at once, and asked for by
- * {@link #problem()}.
+ * Links the functions of one C library for a class that keeps the handles in static final fields. Linking never throws, so that the
+ * class always initialises. {@link #problem()} reports all failures at once.
  *
  * <p>
- * Three things can go wrong, each with a message of its own: a symbol is missing, the program was started without native
- * access, or this platform has no linker. Not thread-safe: made for a static initialiser.
+ * Three failures have a message each: a symbol is missing, the program was started without native access, or this platform has no
+ * linker. Not thread-safe: made for a static initialiser.
  */
 public final class Linkage {
-    /** Makes a handle for a function; {@link Linker#downcallHandle} but for tests. */
+    /** Makes a handle of a function: {@link Linker#downcallHandle}, or the double of a test. */
     @FunctionalInterface
     public interface Downcalls {
         /** As {@link Linker#downcallHandle(MemorySegment, FunctionDescriptor, Linker.Option...)}. */
@@ -39,7 +38,7 @@ public final class Linkage {
     private final List<String> missing = new ArrayList<>();
     private @Nullable String refusal;
 
-    /** Functions of {@code library}, a name for messages, found by {@code lookup}. */
+    /** Links functions that {@code lookup} finds; {@code library} is the name for messages. */
     public Linkage(String library, SymbolLookup lookup, Downcalls downcalls) {
         this.library = library;
         this.lookup = lookup;
@@ -53,7 +52,7 @@ public final class Linkage {
         this.refusal = refusal;
     }
 
-    /** libc, from the linker's own lookup: other libraries of the process must not take its place. */
+    /** Links libc by the linker's own lookup: other libraries of the process must not take its place. */
     public static Linkage ofLibc() {
         String system = System.getProperty("os.name") + " " + System.getProperty("os.arch");
         if (!system.startsWith("Linux")) {
@@ -67,7 +66,7 @@ public final class Linkage {
         }
     }
 
-    /** The handle of a function, or one that throws if it cannot be linked. */
+    /** Returns the handle of a function; if it cannot be linked, a handle that throws. */
     public MethodHandle function(String name, FunctionDescriptor type, Linker.Option... options) {
         MethodType shape = shape(type, options);
         if (lookup == null || downcalls == null || refusal != null) {
@@ -88,7 +87,7 @@ public final class Linkage {
         return refusing(shape);
     }
 
-    /** The address of a function that C code shall call, 0 if there is none. */
+    /** Returns the address of a function for C code to call; 0 if there is none. */
     public long address(String name) {
         Optional<MemorySegment> symbol = lookup == null ? Optional.empty() : lookup.find(name);
         if (lookup != null && symbol.isEmpty()) {
@@ -97,7 +96,7 @@ public final class Linkage {
         return symbol.map(MemorySegment::address).orElse(0L);
     }
 
-    /** Why the library cannot be used; empty if every function was linked. */
+    /** Returns why the library cannot be used; empty if every function was linked. */
     public Optional<String> problem() {
         if (refusal != null) {
             return Optional.of(refusal);
@@ -108,18 +107,18 @@ public final class Linkage {
         return Optional.empty();
     }
 
-    /** The exception for {@link #problem()}. */
+    /** Returns the exception for {@link #problem()}. */
     public static CuFileException failure(String problem) {
         return CuFileException.of(CuFileError.PLATFORM_NOT_SUPPORTED, "gds4j", problem);
     }
 
-    /** Names the option that grants native access to the given module. */
+    /** Returns the message that names the option for native access of the given module. */
     public static String noAccess(Module module) {
         String grantee = module.isNamed() ? module.getName() : "ALL-UNNAMED";
         return "native access is denied: start java with --enable-native-access=" + grantee;
     }
 
-    /** What a handle threw: unchecked throwables as they are, anything else cannot be. */
+    /** Rethrows what a handle threw: unchecked throwables as they are; others are impossible. */
     public static RuntimeException rethrow(Throwable thrown) {
         if (thrown instanceof RuntimeException unchecked) {
             return unchecked;

@@ -1,6 +1,6 @@
 /**
- * What every binding of a C library shares: linking with one clear message where that is impossible, and native memory
- * of the calling thread for errno and out-parameters. For this module only.
+ * Shared by all bindings of C libraries: linking with a clear message if it is impossible, native memory of the calling thread for
+ * errno and out-parameters, segments of raw addresses.
  */
 @NullMarked
 package io.gds4j.ffi;

@@ -13,7 +13,7 @@ import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUstream;
 
 /**
- * JCuda's pointers and streams as gds4j takes them, and back.
+ * Converts JCuda's pointers and streams to those of gds4j, and back.
  *
  * <pre>{@code
  * JCudaNatives.loadDriver();
@@ -23,12 +23,12 @@ import jcuda.driver.CUstream;
  * cuMemcpyDtoH(Pointer.to(array), JCudaInterop.pointer(allocation.range()), array.length);
  * }</pre>
  *
- * Memory stays its owner's: nothing here keeps it allocated. Thread-safe. gds4j makes no call through JCuda, so
+ * The owner of the memory must keep it allocated. Thread-safe. gds4j makes no call through JCuda, so that
  * {@code JCudaDriver.setExceptionsEnabled} changes nothing.
  *
  * @since 0.1
  */
-@SuppressWarnings("exports") // who calls this has JCuda; who does not must not need it
+@SuppressWarnings("exports") // a program that calls this has JCuda; others must not need it
 public final class JCudaInterop {
     private static final String MEMORY = "JCudaInterop.memory";
 
@@ -36,9 +36,9 @@ public final class JCudaInterop {
     }
 
     /**
-     * GPU memory that JCuda allocated, from the pointer's byte offset on. Kind and GPU are the driver's answer.
+     * Returns GPU memory that JCuda allocated, from the pointer's byte offset on. The driver names kind and GPU.
      *
-     * @param pointer of {@code cuMemAlloc} or any other function that allocates GPU memory
+     * @param pointer pointer of {@code cuMemAlloc} or any other function that allocates GPU memory
      * @param length bytes, 0 or more
      * @throws CuFileException CUDA_POINTER_INVALID for a pointer that the driver does not know, CUDA_POINTER_RANGE_ERROR for
      *         a length past the end of its allocation, INVALID_VALUE for a null pointer or a negative length,
@@ -67,16 +67,16 @@ public final class JCudaInterop {
                     "%d bytes from 0x%x on reach past the allocation of %d bytes at 0x%x"
                             .formatted(length, address, found.rangeSize(), found.rangeStart()));
         }
-        MemoryKind kind = kind(found);
+        MemoryKind kind = found.kind();
         return MemoryRange.ofAddress(
                 address, length, kind, kind.isCuda() ? Math.max(0, found.device()) : MemoryRange.NO_DEVICE);
     }
 
     /**
-     * Host memory that JCuda allocated or knows the address of: that of {@code cuMemHostAlloc}, or of
+     * Returns host memory that JCuda allocated or knows the address of: that of {@code cuMemHostAlloc} or of
      * {@link #hostPointer}.
      *
-     * @param pointer of native memory
+     * @param pointer pointer to native memory
      * @param length bytes, 0 or more
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for a pointer to a Java array or buffer: use
      *         {@code MemoryRange.ofSegment(MemorySegment.ofBuffer(buffer))} with a direct buffer instead
@@ -98,7 +98,7 @@ public final class JCudaInterop {
     }
 
     /**
-     * The range's first byte as JCuda takes it.
+     * Returns JCuda's pointer to the first byte of a GPU range.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for host memory: see {@link #hostPointer}
      */
@@ -111,7 +111,7 @@ public final class JCudaInterop {
     }
 
     /**
-     * The first byte of a host range as JCuda takes it.
+     * Returns JCuda's pointer to the first byte of a host range.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for GPU memory: see {@link #pointer}
      */
@@ -123,21 +123,8 @@ public final class JCudaInterop {
         return JCudaPointers.hostPointer(range.address());
     }
 
-    /** The stream's handle; 0 for one that was not created, which is the default stream. */
+    /** Returns the stream's handle; 0, the default stream, for one that was not created. */
     public static long stream(CUstream stream) {
         return JCudaPointers.handle(stream);
-    }
-
-    private static MemoryKind kind(CudaPointer found) {
-        return switch (found.type()) {
-            case MANAGED -> MemoryKind.CUDA_MANAGED;
-            case PINNED_HOST, UNKNOWN -> MemoryKind.HOST_PINNED;
-            case DEVICE -> {
-                if (found.pool() != 0) {
-                    yield MemoryKind.CUDA_POOL;
-                }
-                yield found.context() != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has none
-            }
-        };
     }
 }

@@ -18,10 +18,9 @@ import jcuda.LibUtils;
  * Loads JCuda's native libraries. Call it before anything else of {@code JCudaDriver} or {@code JCuda}.
  *
  * <p>
- * Left alone, JCuda unpacks its library to a fixed name in the temporary directory and reuses what lies there: two programs
- * that start at once crash each other, and another user of the machine can have code of his loaded. Here each process unpacks
- * to a folder of its own that nobody else may enter, and removes it once the library is loaded. Also works where JCuda's jars
- * are on the module path, where it does not find its library by itself.
+ * By itself JCuda unpacks its library to a fixed name in the temporary directory and reuses an existing file. Two programs that start
+ * at once crash each other, and another user of the machine can plant code. This class unpacks to a private folder of the process and
+ * removes it once the library is loaded. It also works with JCuda's jars on the module path, where JCuda does not find its library.
  *
  * <pre>{@code
  * JCudaNatives.loadDriver();
@@ -42,7 +41,7 @@ public final class JCudaNatives {
     }
 
     /**
-     * Loads what {@code JCudaDriver} needs; does nothing if that is loaded already. Any thread.
+     * Loads the native library of {@code JCudaDriver}; does nothing if it is loaded already. Any thread.
      *
      * @throws CuFileException CUDA_DRIVER_ERROR on a machine without a driver or GPU, before any class of JCuda is
      *         initialised; PLATFORM_NOT_SUPPORTED if its native library is missing or cannot be loaded
@@ -52,7 +51,7 @@ public final class JCudaNatives {
     }
 
     /**
-     * Loads what {@code JCuda}, the runtime API, needs; does nothing if that is loaded already. Any thread.
+     * Loads the native library of {@code JCuda}, the runtime API; does nothing if it is loaded already. Any thread.
      *
      * @throws CuFileException as {@link #loadDriver}
      */
@@ -77,7 +76,7 @@ public final class JCudaNatives {
         }
     }
 
-    /** The driver, or why there is none. */
+    /** Returns the driver, or throws with the reason why there is none. */
     static CudaAvailability.Available requireDriver(String function, CudaAvailability availability) {
         return switch (availability) {
             case CudaAvailability.Available available -> available;
@@ -110,7 +109,7 @@ public final class JCudaNatives {
         return CuFileException.of(
                 CuFileError.PLATFORM_NOT_SUPPORTED,
                 function,
-                "JCuda's native library " + file + " is not there; add the jar org.jcuda:jcuda-natives:"
+                "JCuda's native library " + file + " is missing; add the jar org.jcuda:jcuda-natives:"
                         + JCudaVersion.get() + ", which exists for linux-x86_64, or set -Djava.library.path");
     }
 
@@ -126,7 +125,7 @@ public final class JCudaNatives {
         }
     }
 
-    /** JCuda's message is two stack traces; the dynamic linker's line stands in the last of their headings. */
+    /** Returns the dynamic linker's line: JCuda's message has two stack traces, and the line is in the last heading. */
     static String reason(Throwable failure) {
         return String.valueOf(failure.getMessage())
                 .lines()

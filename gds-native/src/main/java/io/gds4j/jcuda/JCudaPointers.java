@@ -5,8 +5,8 @@ import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 
 /**
- * The raw numbers behind JCuda's objects. Their getters are protected, as are copy constructors: a subclass may use both, so
- * no reflection is needed, on the class path or the module path. Nothing here loads JCuda's native libraries.
+ * Reads the raw numbers of JCuda's objects. Their getters and copy constructors are protected: a subclass may use both, so that no
+ * reflection is needed, on the class path or the module path. Does not load JCuda's native libraries.
  */
 final class JCudaPointers {
     /** A handle: stream, event, context. */
@@ -20,7 +20,7 @@ final class JCudaPointers {
         }
     }
 
-    /** An address, made of a base and what {@code withByteOffset} added. */
+    /** An address: a base and the offset of {@code withByteOffset}. */
     private static final class Address extends Pointer {
         Address(Pointer other) {
             super(other);
@@ -50,13 +50,13 @@ final class JCudaPointers {
         return new Address(pointer).value();
     }
 
-    /** 0 for a pointer to a Java array or buffer, which has no address of its own. */
+    /** Returns 0 for a pointer to a Java array or buffer, which has no address of its own. */
     static long hostAddress(Pointer pointer) {
         Address address = new Address(pointer);
         return address.base() == 0 ? 0 : address.value();
     }
 
-    /** JCuda makes no device pointer of a number; its base is 0 and its offset the address. */
+    /** Returns a pointer with base 0 and the address as offset: JCuda makes no device pointer of a number. */
     static CUdeviceptr devicePointer(long address) {
         return new CUdeviceptr().withByteOffset(address);
     }

@@ -12,8 +12,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * A library from a jar, in a folder that is new, has an unguessable name and belongs to this user alone: nobody else can put a
- * file there, or see one half written. Closing removes both; a library that is loaded stays loaded.
+ * A library from a jar in a new folder with an unguessable name, which only this user may access: no other user can put a file there
+ * or see one half written. Closing removes folder and file; a library that is loaded stays loaded.
  */
 final class UnpackedLibrary implements AutoCloseable {
     private final Path folder;
@@ -27,11 +27,11 @@ final class UnpackedLibrary implements AutoCloseable {
     /**
      * Unpacks a resource under its own file name.
      *
-     * @param classes class loader that sees it
-     * @param resource its name, slashes between the parts
-     * @param parent existing folder in which to make the new one
+     * @param classes class loader that finds the resource
+     * @param resource name of the resource, with slashes
+     * @param parent existing folder for the new one
      * @return empty if there is no such resource
-     * @throws IOException if it cannot be written; nothing is left then
+     * @throws IOException if it cannot be written; then no file is left
      */
     static Optional<UnpackedLibrary> of(ClassLoader classes, String resource, Path parent) throws IOException {
         try (InputStream bytes = classes.getResourceAsStream(resource)) {

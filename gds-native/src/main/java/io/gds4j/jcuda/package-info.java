@@ -1,7 +1,6 @@
 /**
- * Between gds4j and JCuda: memory, pointers and streams of one as those of the other, and JCuda's native libraries loaded
- * safely. The only place of gds4j that names JCuda, which is an optional dependency: a program that does not use it needs
- * none of its jars.
+ * Converts memory, pointers and streams between gds4j and JCuda, and loads JCuda's native libraries safely. No other package of gds4j
+ * refers to JCuda.
  */
 @NullMarked
 package io.gds4j.jcuda;

@@ -4,7 +4,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.posix.FfmPosix;
 
-/** A JVM of its own that tries libc and the CUDA driver, and prints what it is told. */
+/** A child JVM that uses libc and the CUDA driver and prints their messages. */
 final class AccessChild {
     private AccessChild() {
     }

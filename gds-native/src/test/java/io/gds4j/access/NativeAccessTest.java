@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** What a program is told that was started without native access: the option that it lacks, by name. */
+/** The message of a program without native access names the missing option. */
 class NativeAccessTest {
     private static final String DENY = "--illegal-native-access=deny";
 

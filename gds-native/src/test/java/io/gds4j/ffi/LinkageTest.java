@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** The three ways in which linking fails, each with its own words. */
+/** Three failures of linking, each with its own message. */
 class LinkageTest {
     private static final FunctionDescriptor LONG_OF_INT = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
     private static final MemorySegment SOMEWHERE = MemorySegment.ofAddress(8);
@@ -50,12 +50,12 @@ class LinkageTest {
     }
 
     @Test
-    void aModuleIsNamedInTheOption() {
+    void moduleIsNamedInTheOption() {
         assertThat(Linkage.noAccess(Object.class.getModule())).endsWith("--enable-native-access=java.base");
     }
 
     @Test
-    void aPlatformWithoutALinkerIsNamed() {
+    void platformWithoutALinkerIsNamed() {
         Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
             throw new UnsupportedOperationException();
         });
@@ -78,7 +78,7 @@ class LinkageTest {
     }
 
     @Test
-    void anAddressThatIsMissingIsNamedWithTheRest() {
+    void missingAddressIsNamedWithTheOthers() {
         Linkage libc = new Linkage(
                 "libc",
                 name -> name.equals("here") ? Optional.of(SOMEWHERE) : Optional.empty(),
@@ -93,7 +93,7 @@ class LinkageTest {
     }
 
     @Test
-    void theLibcOfThisMachineHasEverything() {
+    void libcOfThisMachineHasEverything() {
         Linkage libc = Linkage.ofLibc();
         libc.function("getpid", FunctionDescriptor.of(JAVA_INT));
         assertThat(libc.problem()).isEmpty();

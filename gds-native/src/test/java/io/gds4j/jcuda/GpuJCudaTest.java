@@ -3,12 +3,12 @@ package io.gds4j.jcuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;

@@ -4,17 +4,17 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 
-/** A JVM of its own that loads JCuda's library: {@code none} finds no driver, {@code claimed} is told that there is one. */
+/** A child JVM that loads JCuda's library: {@code none} finds no driver, {@code claimed} is told that there is one. */
 final class JCudaChild {
     private JCudaChild() {
     }
 
-    /** A driver that detection would have found. */
+    /** A driver as detection would find it. */
     static CudaAvailability claimed() {
         return new FakeCuda().available();
     }
 
-    /** Exits with 0 if it loads, or refuses by the exception that it should. */
+    /** Exits with 0 if the library loads or the right exception is thrown. */
     public static void main(String[] arguments) {
         CudaAvailability driver = arguments[0].equals("none")
                 ? new CudaAvailability.Unavailable("there is no driver", "install one")

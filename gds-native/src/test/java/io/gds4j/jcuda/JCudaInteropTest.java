@@ -3,11 +3,11 @@ package io.gds4j.jcuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.cuda.FakeCuda;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Addresses between gds4j and JCuda; JCuda's library is not loaded for any of it. */
+/** Addresses between gds4j and JCuda; no test loads JCuda's library. */
 class JCudaInteropTest {
     private static final long ADDRESS = 0x7f12_3456_7890L;
 
@@ -65,7 +65,7 @@ class JCudaInteropTest {
     }
 
     @Test
-    void aStreamThatWasNotCreatedIsTheDefaultOne() {
+    void streamThatWasNotCreatedIsTheDefaultOne() {
         assertThat(JCudaInterop.stream(new CUstream())).isZero();
     }
 
@@ -96,7 +96,7 @@ class JCudaInteropTest {
     }
 
     @Test
-    void theNullPointerIsInvalid() {
+    void nullPointerIsInvalid() {
         CudaPointers pointers = new CudaPointers(new FakeCuda());
         assertThat(failure(() -> JCudaInterop.memory(pointers, 0, 8)).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }

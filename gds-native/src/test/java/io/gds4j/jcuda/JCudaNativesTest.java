@@ -22,7 +22,7 @@ import jcuda.LibUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** JCuda's library is unpacked where nobody else can write, and loaded there or refused with one clear line. */
+/** JCuda's library is unpacked to a private folder, and loaded from there or refused with one clear line. */
 class JCudaNativesTest {
     private static final ClassLoader CLASSES = JCudaNativesTest.class.getClassLoader();
 
@@ -41,7 +41,7 @@ class JCudaNativesTest {
     }
 
     @Test
-    void theLibraryIsWholeAndNobodyElseCanReachIt() throws IOException {
+    void libraryIsCompleteAndPrivate() throws IOException {
         try (UnpackedLibrary unpacked = UnpackedLibrary.of(CLASSES, resource(), folder).orElseThrow();
                 InputStream original = CLASSES.getResourceAsStream(resource())) {
             assertThat(unpacked.file()).hasBinaryContent(original.readAllBytes());
@@ -63,7 +63,7 @@ class JCudaNativesTest {
     }
 
     @Test
-    void aMissingResourceOrFolderLeavesNothing() throws IOException {
+    void missingResourceOrFolderLeavesNothing() throws IOException {
         assertThat(UnpackedLibrary.of(CLASSES, "lib/none.so", folder)).isEmpty();
         assertThatThrownBy(() -> UnpackedLibrary.of(CLASSES, resource(), folder.resolve("none")))
                 .isInstanceOf(IOException.class);
@@ -80,7 +80,7 @@ class JCudaNativesTest {
 
     /** On a machine without a driver JCuda's library does not load; that, too, must end in one line and not in a crash. */
     @Test
-    void manyJvmsThatStartAtOnceOnACleanDirectoryAllSurviveAndLeaveNothing() throws Exception {
+    void manyJvmsStartAtOnceInACleanDirectoryAndLeaveNothing() throws Exception {
         boolean driver = DynamicLoader.open("libcuda.so.1") instanceof DynamicLoader.Loaded;
         List<Process> children = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -94,9 +94,9 @@ class JCudaNativesTest {
         assertThat(left()).isEmpty();
     }
 
-    /** Where JCuda alone would look, another user has put a file of his. */
+    /** Another user has put a file where JCuda itself would look. */
     @Test
-    void aPlantedLibraryIsNotLoaded() throws Exception {
+    void plantedLibraryIsNotLoaded() throws Exception {
         Path planted = folder.resolve(Path.of(resource()).getFileName());
         Files.writeString(planted, "not what you want to load");
         Result child = child("claimed", folder);
@@ -106,7 +106,7 @@ class JCudaNativesTest {
     }
 
     @Test
-    void anUnwritableDirectoryIsNamed() {
+    void unwritableDirectoryIsNamed() {
         assumeTrue(!Files.exists(Path.of("/none")));
         String before = System.setProperty("java.io.tmpdir", "/none");
         try {
@@ -122,7 +122,7 @@ class JCudaNativesTest {
     }
 
     @Test
-    void aPlatformWithoutJCudasLibraryIsToldWhatToAdd() {
+    void platformWithoutJCudasLibraryIsToldWhatToAdd() {
         CuFileException failure = catchThrowableOfType(
                 CuFileException.class,
                 () -> JCudaNatives.load("test", JCudaChild.claimed(), "JCudaOther", "jcuda.runtime.JCuda"));
@@ -132,7 +132,7 @@ class JCudaNativesTest {
     }
 
     @Test
-    void theReasonIsTheLastHeadingOfJCudasTraces() {
+    void reasonIsTheLastHeadingOfJCudasTraces() {
         UnsatisfiedLinkError error =
                 new UnsatisfiedLinkError("Error while loading\njava.lang.UnsatisfiedLinkError: no x\n"
                         + "  at y\njava.lang.UnsatisfiedLinkError: /a/b.so: libcuda.so.1: cannot open\n  at z\n");

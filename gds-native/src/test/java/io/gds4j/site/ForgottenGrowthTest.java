@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.Logged;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.cuda.FakeCuda;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.GrowableMemory;
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Memory that grows and that a program lost without closing it. */
+/** Growable memory that a program forgot to close. */
 @Timeout(120)
 class ForgottenGrowthTest {
     private static final long MAXIMUM = 12L << 20;
@@ -42,7 +42,7 @@ class ForgottenGrowthTest {
         return range;
     }
 
-    /** Whether anything is left of GPU memory; streams stay with the allocator. */
+    /** Returns true if no GPU memory is left; streams stay with the allocator. */
     private boolean isFreed() {
         return cuda.leaks().stream().allMatch(leak -> leak.startsWith("stream"));
     }
@@ -58,7 +58,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void whatNobodyClosedIsLoggedWithItsSiteAndGivenBack() throws InterruptedException {
+    void forgottenMemoryIsLoggedWithItsSiteAndFreed() throws InterruptedException {
         forget();
         assertThat(isFreed()).isFalse();
         assertThat(logUntilFreed())
@@ -71,7 +71,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void aRangeOfItKeepsIt() throws InterruptedException {
+    void rangeKeepsTheGrowableMemory() throws InterruptedException {
         MemoryRange range = rangeOfAForgottenOne();
         for (int i = 0; i < 5; i++) {
             assertThat(logged.afterCollection()).isEmpty();
@@ -84,7 +84,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void whatWasClosedIsNotLogged() throws InterruptedException {
+    void closedMemoryIsNotLogged() throws InterruptedException {
         try (GrowableMemory memory = allocator.growable(MAXIMUM, 0)) {
             memory.grow(5 << 20);
         }
@@ -94,7 +94,7 @@ class ForgottenGrowthTest {
     }
 
     @Test
-    void theLeakDetectorNamesItUntilItIsClosed() {
+    void leakDetectorNamesItUntilItIsClosed() {
         LeakDetector watched = new LeakDetector(allocator);
         GrowableMemory memory = watched.growable(MAXIMUM, 0);
         memory.grow(5 << 20);
@@ -102,7 +102,7 @@ class ForgottenGrowthTest {
                 .isInstanceOf(AssertionError.class)
                 .hasMessageContaining("1 allocations were not closed")
                 .hasMessageContaining("%d bytes of CUDA_VMM", memory.allocation().range().length())
-                .hasMessageContaining("ForgottenGrowthTest.theLeakDetectorNamesItUntilItIsClosed");
+                .hasMessageContaining("ForgottenGrowthTest.leakDetectorNamesItUntilItIsClosed");
         MemoryAccess.claim(memory.allocation().range()); // as a registration does
         assertThatThrownBy(memory::close).hasMessageContaining("EBUSY");
         assertThat(watched.alive()).hasSize(1);

@@ -37,13 +37,24 @@ class ArchitectureTest {
                                 Rooms.JACKSON_CORE)),
                 Arguments.of(
                         "gds-native",
-                        new String[]{Rooms.FFI, Rooms.JCUDA_INTEROP},
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP,
-                                Rooms.JCUDA)),
+                        Rooms.BINDINGS,
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI)),
+                Arguments.of(
+                        "gds-engine",
+                        new String[]{Rooms.ENGINE},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.ENGINE)),
+                Arguments.of(
+                        "gds-jcuda",
+                        new String[]{Rooms.JCUDA_INTEROP},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP, Rooms.JCUDA)),
+                Arguments.of(
+                        "gds-libcufile",
+                        new String[]{"io.gds4j.ffi.cufile.."},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.ENGINE)),
                 Arguments.of(
                         "gds-compat",
                         new String[]{Rooms.COMPAT},
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.COMPAT)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.ENGINE, Rooms.COMPAT)),
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
@@ -70,14 +81,14 @@ class ArchitectureTest {
                 .check(Rooms.MAIN_CLASSES);
     }
 
-    static Stream<Arguments> apiPackagesAndThoseAbove() {
-        return IntStream.range(0, Rooms.API.length - 1)
-                .mapToObj(i -> Arguments.of(Rooms.API[i], Arrays.copyOfRange(Rooms.API, i + 1, Rooms.API.length)));
+    static Stream<Arguments> packagesAndThoseAbove() {
+        return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES).flatMap(room -> IntStream.range(0, room.length - 1)
+                .mapToObj(i -> Arguments.of(room[i], Arrays.copyOfRange(room, i + 1, room.length))));
     }
 
     @ParameterizedTest(name = "{0}")
-    @MethodSource("apiPackagesAndThoseAbove")
-    void aPackageOfTheApiKnowsNoneAboveIt(String lower, String[] higher) {
+    @MethodSource("packagesAndThoseAbove")
+    void packageKnowsNoneAboveIt(String lower, String[] higher) {
         noClasses()
                 .that().resideInAPackage(lower)
                 .should().dependOnClassesThat().resideInAnyPackage(higher)
@@ -165,7 +176,7 @@ class ArchitectureTest {
     void theRulesSeeEveryModule() {
         assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
                 .contains(Rooms.API)
-                .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.memory", "io.gds4j.compat")
+                .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.samples", "io.gds4j.tools");
     }
 }

@@ -24,6 +24,18 @@ final class Rooms {
     /** What gds-api exports to gds4j's own modules alone. */
     static final String INTERNAL = "io.gds4j.internal..";
 
+    /** The packages of the engine, lowest first: each may know those before it. */
+    static final String[] ENGINE_PACKAGES = {
+            "io.gds4j.engine.lifecycle", "io.gds4j.engine.statistics", "io.gds4j.engine.memory",
+            "io.gds4j.engine.staging", "io.gds4j.engine.stream"
+    };
+
+    /** The bindings: one package for each C library, and what they share. */
+    static final String[] BINDINGS = {
+            "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.nvml", "io.gds4j.ffi.verbs"
+    };
+
+    static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
     static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
     static final String COMPAT = "io.gds4j.compat..";

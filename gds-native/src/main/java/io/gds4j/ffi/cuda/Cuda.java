@@ -1,12 +1,12 @@
 package io.gds4j.ffi.cuda;
 
 /**
- * The CUDA driver calls that gds4j makes, under the suffixed names that {@code cuda.h} selects. Every method answers the
- * {@code CUresult} ({@link #SUCCESS} is 0), or for those that make something, the thing through a one-element array. Handles
- * and device pointers are longs. {@link CudaErrors} turns a result into an exception.
+ * The CUDA driver calls that gds4j makes, under the suffixed names that {@code cuda.h} selects. Every method returns the
+ * {@code CUresult} ({@link #SUCCESS} is 0). A result goes into an array of one element. Handles and device pointers are longs.
+ * {@link CudaErrors} turns a {@code CUresult} into an exception.
  *
  * <p>
- * Any thread may call; which context is current is the caller's business ({@link CudaContexts}).
+ * Any thread may call. The caller makes the context current ({@link CudaContexts}).
  */
 public interface Cuda {
     int SUCCESS = 0;
@@ -68,7 +68,7 @@ public interface Cuda {
 
     int ctxGetCurrent(long[] context);
 
-    /** Whether {@code cuCtxGetCurrent} answers this context; allocates nothing. */
+    /** Returns true if {@code cuCtxGetCurrent} returns this context; allocates nothing. */
     boolean ctxIsCurrent(long context);
 
     int ctxSetCurrent(long context);
@@ -102,21 +102,21 @@ public interface Cuda {
     int pointerGetAttribute(long[] value, int attribute, long pointer);
 
     /**
-     * {@code cuPointerGetAttributes}: several attributes of 4 or 8 bytes at once. Of an address that the driver does not know
-     * they are 0.
+     * {@code cuPointerGetAttributes}: several attributes of 4 or 8 bytes at once. They are 0 for an address that the driver does not
+     * know.
      *
-     * @param values gets one for each attribute
-     * @param attributes 16 at most
+     * @param values receives a value for each attribute
+     * @param attributes at most 16
      */
     int pointerGetAttributes(long[] values, int[] attributes, long pointer);
 
     /** {@code cuPointerSetAttribute} for attributes of 4 bytes. */
     int pointerSetAttribute(int value, int attribute, long pointer);
 
-    /** {@code cuMemPrefetchAsync} of managed memory to a GPU, or to the host where {@code device} is below 0. */
+    /** {@code cuMemPrefetchAsync} of managed memory to a GPU, or to the host if {@code device} is below 0. */
     int memPrefetchAsync(long pointer, long bytes, int device, long stream);
 
-    /** {@code cuMemGetHandleForAddressRange} of a dma-buf: a descriptor of the caller's. */
+    /** {@code cuMemGetHandleForAddressRange} of a dma-buf: a descriptor that the caller owns. */
     int memGetDmaBuf(int[] fd, long pointer, long bytes);
 
     /** {@code cuFlushGPUDirectRDMAWrites} of the current context's GPU. */
@@ -125,8 +125,8 @@ public interface Cuda {
     int memcpyHtoDAsync(long device, long host, long bytes, long stream);
 
     /**
-     * {@code cuMemcpy2DAsync}, rows one behind the other: as {@link #memcpyHtoDAsync} of {@code width * rows} bytes, but by a copy
-     * engine, where the driver puts small plain copies into the queue of commands; a single row is a plain copy to it.
+     * {@code cuMemcpy2DAsync} of adjacent rows: copies {@code width * rows} bytes as {@link #memcpyHtoDAsync}, but by a copy engine. The
+     * driver puts small plain copies, and those of a single row, into the queue of commands.
      */
     int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream);
 
@@ -152,13 +152,13 @@ public interface Cuda {
 
     int streamWaitEvent(long stream, long event, int flags);
 
-    /** {@code cuStreamWaitValue32}: the stream goes on once the 32-bit word at {@code address} satisfies the flags. */
+    /** {@code cuStreamWaitValue32}: the stream passes once the 32-bit word at {@code address} satisfies the flags. */
     int streamWaitValue32(long stream, long address, int value, int flags);
 
-    /** {@code cuStreamWriteValue32}: sets the 32-bit word at {@code address} once the stream has come to it. */
+    /** {@code cuStreamWriteValue32}: sets the 32-bit word at {@code address} when the stream reaches the call. */
     int streamWriteValue32(long stream, long address, int value);
 
-    /** {@code cuStreamIsCapturing}: 0 if no graph is being captured from the stream. */
+    /** {@code cuStreamIsCapturing}: 0 if the stream is not being captured into a graph. */
     int streamIsCapturing(long stream, int[] status);
 
     /** {@code cuStreamGetCtx}. */
@@ -193,7 +193,7 @@ public interface Cuda {
 
     int memAddressFree(long pointer, long bytes);
 
-    /** {@code cuMemCreate} of pinned memory of a device, GPUDirect-RDMA-capable where {@code rdma}. */
+    /** {@code cuMemCreate} of pinned memory of a device, GPUDirect-RDMA-capable if {@code rdma}. */
     int memCreate(long[] handle, long bytes, int device, boolean rdma);
 
     int memRelease(long handle);
@@ -208,7 +208,7 @@ public interface Cuda {
     /** {@code cuMemGetAllocationGranularity}, the recommended one. */
     int memGetAllocationGranularity(long[] bytes, int device);
 
-    /** False if the driver is too old for a function; its method answers {@link #ERROR_NOT_FOUND} then. */
+    /** Returns false if the driver is too old for a function, whose method returns {@link #ERROR_NOT_FOUND} then. */
     default boolean has(CudaFunction function) {
         return true;
     }

@@ -1,12 +1,12 @@
 package io.gds4j.ffi.cuda;
 
-/** Numbers of {@code CUpointer_attribute}, {@code CUdevice_attribute} and {@code CUmemorytype} that gds4j asks for. */
+/** Numbers of {@code CUpointer_attribute}, {@code CUdevice_attribute} and {@code CUmemorytype} that gds4j reads. */
 public final class CudaAttributes {
-    /** CUcontext of the allocation; 0 for memory that belongs to no context, such as that of pools. */
+    /** CUcontext of the allocation; 0 for memory without a context, such as that of pools. */
     public static final int POINTER_CONTEXT = 1;
     /** One of MEMORY_TYPE_*. */
     public static final int POINTER_MEMORY_TYPE = 2;
-    /** 1 to make synchronous copies of the allocation wait for their end, towards other devices, too. */
+    /** 1 makes synchronous copies of the allocation complete on return, as other devices see them. */
     public static final int POINTER_SYNC_MEMOPS = 6;
     /** Number of the allocation, unique over the process. */
     public static final int POINTER_BUFFER_ID = 7;
@@ -34,10 +34,10 @@ public final class CudaAttributes {
     public static final int DEVICE_GPU_DIRECT_RDMA_WITH_VMM = 110;
     /** Bits: 1 the host may flush writes of other devices by cuFlushGPUDirectRDMAWrites, 2 by memory operations of streams. */
     public static final int DEVICE_RDMA_FLUSH_WRITES_OPTIONS = 117;
-    /** Whose work sees writes of other devices without a flush: 0 nobody's, 100 this GPU's, 200 all GPUs'. */
+    /** Work that sees writes of other devices without a flush: 0 none, 100 that of this GPU, 200 that of all GPUs. */
     public static final int DEVICE_RDMA_WRITES_ORDERING = 118;
     public static final int DEVICE_DMA_BUF = 124;
-    /** Host memory of cuMemHostAlloc may become a dma-buf. */
+    /** Host memory of cuMemHostAlloc can be exported as a dma-buf. */
     public static final int DEVICE_HOST_ALLOC_DMA_BUF = 145;
 
     private CudaAttributes() {

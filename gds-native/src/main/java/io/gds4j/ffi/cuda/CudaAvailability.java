@@ -4,27 +4,27 @@ import java.util.Optional;
 
 /** Whether this machine has a CUDA driver and a GPU, and if not, why. */
 public sealed interface CudaAvailability {
-    /** The driver, if there is one with a GPU. */
+    /** Returns the driver if there is one with a GPU. */
     Optional<Cuda> cuda();
 
-    /** The driver's contexts, one set for all users of this answer. */
+    /** Returns the driver's contexts, shared by all users of this answer. */
     Optional<CudaContexts> cudaContexts();
 
-    /** GPUs that this process sees; 0 where unavailable. */
+    /** Returns the number of GPUs that this process sees; 0 if unavailable. */
     int deviceCount();
 
     /**
-     * The driver is loaded and initialised; no context exists because of that.
+     * The driver is loaded and initialised; that made no context.
      *
-     * @param driver its calls
-     * @param driverVersion newest CUDA version that it serves: 1000 × major + 10 × minor
+     * @param driver calls of the driver
+     * @param driverVersion newest CUDA version that it supports: 1000 × major + 10 × minor
      * @param deviceCount GPUs that this process sees, 1 or more
-     * @param contexts which context serves which memory
+     * @param contexts contexts of the driver
      */
     record Available(Cuda driver, int driverVersion, int deviceCount, CudaContexts contexts)
             implements
                 CudaAvailability {
-        /** With contexts of its own. */
+        /** Has contexts of its own. */
         public Available(Cuda driver, int driverVersion, int deviceCount) {
             this(driver, driverVersion, deviceCount, new CudaContexts(driver));
         }
@@ -41,10 +41,10 @@ public sealed interface CudaAvailability {
     }
 
     /**
-     * There is none.
+     * There is no driver with a GPU.
      *
-     * @param reason what is missing, one line
-     * @param remedy what a person could do about it, one line
+     * @param reason the cause, one line
+     * @param remedy what to do about it, one line
      */
     record Unavailable(String reason, String remedy) implements CudaAvailability {
         @Override

@@ -16,48 +16,44 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The driver's entry points by function, and one handle for each shape of parameters. The handles are constants, so that the
- * JIT compiler inlines them, while the entry points may come from any library. {@code int} here is C's int or unsigned int,
- * {@code long} a size, a handle or an address, {@code MemorySegment} a pointer to memory of ours.
+ * The driver's entry points by function, and one handle for each shape of parameters ({@link CudaFunction#shape}). The handles are
+ * constants, so that the JIT compiler inlines them, while the entry points may come from any library.
  */
 final class CudaCalls {
-    private static final MethodHandle I = shape(JAVA_INT);
-    private static final MethodHandle II = shape(JAVA_INT, JAVA_INT);
-    private static final MethodHandle L = shape(JAVA_LONG);
-    private static final MethodHandle P = shape(ADDRESS);
-    private static final MethodHandle IP = shape(JAVA_INT, ADDRESS);
-    private static final MethodHandle LP = shape(JAVA_LONG, ADDRESS);
-    private static final MethodHandle LL = shape(JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle PI = shape(ADDRESS, JAVA_INT);
-    private static final MethodHandle PL = shape(ADDRESS, JAVA_LONG);
-    private static final MethodHandle PP = shape(ADDRESS, ADDRESS);
-    private static final MethodHandle LLI = shape(JAVA_LONG, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle LLII = shape(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT);
-    private static final MethodHandle PII = shape(ADDRESS, JAVA_INT, JAVA_INT);
-    private static final MethodHandle PIL = shape(ADDRESS, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle PLI = shape(ADDRESS, JAVA_LONG, JAVA_INT);
-    private static final MethodHandle PLL = shape(ADDRESS, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle PPI = shape(ADDRESS, ADDRESS, JAVA_INT);
-    private static final MethodHandle PPL = shape(ADDRESS, ADDRESS, JAVA_LONG);
-    private static final MethodHandle IPPL = shape(JAVA_INT, ADDRESS, ADDRESS, JAVA_LONG);
-    private static final MethodHandle LLLIL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle PLLIL = shape(ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
-    private static final MethodHandle LBLL = shape(JAVA_LONG, JAVA_BYTE, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle LLLL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle LLPL = shape(JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG);
-    private static final MethodHandle PLPL = shape(ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG);
-    private static final MethodHandle LLLLL = shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle PLP = shape(ADDRESS, JAVA_LONG, ADDRESS);
-    private static final MethodHandle PLLLL = shape(ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    private static final MethodHandle LLLLLL =
-            shape(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MethodHandle I = link("I");
+    private static final MethodHandle L = link("L");
+    private static final MethodHandle P = link("P");
+    private static final MethodHandle II = link("II");
+    private static final MethodHandle IP = link("IP");
+    private static final MethodHandle LL = link("LL");
+    private static final MethodHandle LP = link("LP");
+    private static final MethodHandle PI = link("PI");
+    private static final MethodHandle PL = link("PL");
+    private static final MethodHandle PP = link("PP");
+    private static final MethodHandle LLI = link("LLI");
+    private static final MethodHandle PII = link("PII");
+    private static final MethodHandle PIL = link("PIL");
+    private static final MethodHandle PLI = link("PLI");
+    private static final MethodHandle PLL = link("PLL");
+    private static final MethodHandle PLP = link("PLP");
+    private static final MethodHandle PPI = link("PPI");
+    private static final MethodHandle PPL = link("PPL");
+    private static final MethodHandle IPPL = link("IPPL");
+    private static final MethodHandle LBLL = link("LBLL");
+    private static final MethodHandle LLII = link("LLII");
+    private static final MethodHandle LLLL = link("LLLL");
+    private static final MethodHandle LLPL = link("LLPL");
+    private static final MethodHandle PLPL = link("PLPL");
+    private static final MethodHandle LLLIL = link("LLLIL");
+    private static final MethodHandle LLLLL = link("LLLLL");
+    private static final MethodHandle PLLIL = link("PLLIL");
+    private static final MethodHandle PLLLL = link("PLLLL");
+    private static final MethodHandle LLLLLL = link("LLLLLL");
 
     /** Function, grid, block, shared memory, stream, parameters, extra. */
-    private static final MethodHandle LAUNCH = shape(
-            JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, ADDRESS,
-            JAVA_LONG);
+    private static final MethodHandle LAUNCH = link("LIIIIIIILPL");
 
-    /** For {@link #look}. */
+    /** Handle of {@link #look}. */
     private static final MethodHandle LOOK = Linker.nativeLinker()
             .downcallHandle(FunctionDescriptor.of(JAVA_INT, ADDRESS), Linker.Option.critical(false));
 
@@ -73,7 +69,7 @@ final class CudaCalls {
         }
     }
 
-    /** Required functions that the library lacks. */
+    /** Returns the required functions that the library lacks. */
     List<String> missing() {
         return missing;
     }
@@ -84,7 +80,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, int a) {
         try {
-            return (int) I.invokeExact(entry(function), a);
+            return (int) I.invokeExact(entry(function, "I"), a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -92,7 +88,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a) {
         try {
-            return (int) L.invokeExact(entry(function), a);
+            return (int) L.invokeExact(entry(function, "L"), a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -100,16 +96,16 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a) {
         try {
-            return (int) P.invokeExact(entry(function), a);
+            return (int) P.invokeExact(entry(function, "P"), a);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
     /**
-     * For a native function that looks something up for the calling thread and is done: it never waits nor calls back.
+     * Calls a native function that only looks up a value of the calling thread: it never waits and never calls back.
      *
-     * @param entry {@link #entry} of the function
+     * @param entry entry point of the function
      */
     static int look(MemorySegment entry, MemorySegment a) {
         try {
@@ -121,7 +117,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, int a, MemorySegment b) {
         try {
-            return (int) IP.invokeExact(entry(function), a, b);
+            return (int) IP.invokeExact(entry(function, "IP"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -129,7 +125,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, MemorySegment b) {
         try {
-            return (int) LP.invokeExact(entry(function), a, b);
+            return (int) LP.invokeExact(entry(function, "LP"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -137,7 +133,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b) {
         try {
-            return (int) LL.invokeExact(entry(function), a, b);
+            return (int) LL.invokeExact(entry(function, "LL"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -145,7 +141,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, int b) {
         try {
-            return (int) PI.invokeExact(entry(function), a, b);
+            return (int) PI.invokeExact(entry(function, "PI"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -153,7 +149,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b) {
         try {
-            return (int) PL.invokeExact(entry(function), a, b);
+            return (int) PL.invokeExact(entry(function, "PL"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -161,7 +157,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, MemorySegment b) {
         try {
-            return (int) PP.invokeExact(entry(function), a, b);
+            return (int) PP.invokeExact(entry(function, "PP"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -169,7 +165,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, int c) {
         try {
-            return (int) LLI.invokeExact(entry(function), a, b, c);
+            return (int) LLI.invokeExact(entry(function, "LLI"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -177,7 +173,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, int c, int d) {
         try {
-            return (int) LLII.invokeExact(entry(function), a, b, c, d);
+            return (int) LLII.invokeExact(entry(function, "LLII"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -185,7 +181,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, int b, int c) {
         try {
-            return (int) PII.invokeExact(entry(function), a, b, c);
+            return (int) PII.invokeExact(entry(function, "PII"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -193,7 +189,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, int b, long c) {
         try {
-            return (int) PIL.invokeExact(entry(function), a, b, c);
+            return (int) PIL.invokeExact(entry(function, "PIL"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -201,7 +197,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, int c) {
         try {
-            return (int) PLI.invokeExact(entry(function), a, b, c);
+            return (int) PLI.invokeExact(entry(function, "PLI"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -209,7 +205,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, long c) {
         try {
-            return (int) PLL.invokeExact(entry(function), a, b, c);
+            return (int) PLL.invokeExact(entry(function, "PLL"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -217,7 +213,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, MemorySegment b, int c) {
         try {
-            return (int) PPI.invokeExact(entry(function), a, b, c);
+            return (int) PPI.invokeExact(entry(function, "PPI"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -225,7 +221,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, MemorySegment b, long c) {
         try {
-            return (int) PPL.invokeExact(entry(function), a, b, c);
+            return (int) PPL.invokeExact(entry(function, "PPL"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -233,7 +229,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, byte b, long c, long d) {
         try {
-            return (int) LBLL.invokeExact(entry(function), a, b, c, d);
+            return (int) LBLL.invokeExact(entry(function, "LBLL"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -241,7 +237,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, long c, long d) {
         try {
-            return (int) LLLL.invokeExact(entry(function), a, b, c, d);
+            return (int) LLLL.invokeExact(entry(function, "LLLL"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -249,7 +245,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, MemorySegment c, long d) {
         try {
-            return (int) LLPL.invokeExact(entry(function), a, b, c, d);
+            return (int) LLPL.invokeExact(entry(function, "LLPL"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -257,7 +253,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, MemorySegment c, long d) {
         try {
-            return (int) PLPL.invokeExact(entry(function), a, b, c, d);
+            return (int) PLPL.invokeExact(entry(function, "PLPL"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -265,7 +261,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, long c, long d, long e) {
         try {
-            return (int) LLLLL.invokeExact(entry(function), a, b, c, d, e);
+            return (int) LLLLL.invokeExact(entry(function, "LLLLL"), a, b, c, d, e);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -273,7 +269,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, long c, long d, long e) {
         try {
-            return (int) PLLLL.invokeExact(entry(function), a, b, c, d, e);
+            return (int) PLLLL.invokeExact(entry(function, "PLLLL"), a, b, c, d, e);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -281,7 +277,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, long c, long d, long e, long f) {
         try {
-            return (int) LLLLLL.invokeExact(entry(function), a, b, c, d, e, f);
+            return (int) LLLLLL.invokeExact(entry(function, "LLLLLL"), a, b, c, d, e, f);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -289,7 +285,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, int a, int b) {
         try {
-            return (int) II.invokeExact(entry(function), a, b);
+            return (int) II.invokeExact(entry(function, "II"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -297,7 +293,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, int a, MemorySegment b, MemorySegment c, long d) {
         try {
-            return (int) IPPL.invokeExact(entry(function), a, b, c, d);
+            return (int) IPPL.invokeExact(entry(function, "IPPL"), a, b, c, d);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -305,7 +301,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, long a, long b, long c, int d, long e) {
         try {
-            return (int) LLLIL.invokeExact(entry(function), a, b, c, d, e);
+            return (int) LLLIL.invokeExact(entry(function, "LLLIL"), a, b, c, d, e);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -313,7 +309,7 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, long c, int d, long e) {
         try {
-            return (int) PLLIL.invokeExact(entry(function), a, b, c, d, e);
+            return (int) PLLIL.invokeExact(entry(function, "PLLIL"), a, b, c, d, e);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
@@ -321,28 +317,49 @@ final class CudaCalls {
 
     int call(CudaFunction function, MemorySegment a, long b, MemorySegment c) {
         try {
-            return (int) PLP.invokeExact(entry(function), a, b, c);
+            return (int) PLP.invokeExact(entry(function, "PLP"), a, b, c);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
-    /** One row of blocks without shared memory. */
+    /** Launches one row of blocks without shared memory. */
     int launch(CudaFunction function, long kernel, int blocks, int threads, long stream, MemorySegment parameters) {
         try {
             return (int) LAUNCH.invokeExact(
-                    entry(function), kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, 0L);
+                    entry(function, "LIIIIIIILPL"), kernel, blocks, 1, 1, threads, 1, 1, 0, stream, parameters, 0L);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
     }
 
-    /** Where a function begins; null's address if the library lacks it. */
+    /** Returns the entry point of a function; NULL if the library lacks it. */
     MemorySegment entry(CudaFunction function) {
         return entryPoints[function.ordinal()];
     }
 
-    private static MethodHandle shape(MemoryLayout... parameters) {
+    /** As {@link #entry}, but asserts that the call has the function's shape: {@code 0} is not {@code 0L}. */
+    private MemorySegment entry(CudaFunction function, String shape) {
+        assert function.shape().equals(shape) : function;
+        return entryPoints[function.ordinal()];
+    }
+
+    private static MethodHandle link(String shape) {
+        MemoryLayout[] parameters = new MemoryLayout[shape.length()];
+        for (int i = 0; i < parameters.length; i++) {
+            parameters[i] = layout(shape.charAt(i));
+        }
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(JAVA_INT, parameters));
+    }
+
+    /** Returns the layout of a letter of {@link CudaFunction#shape}. */
+    private static MemoryLayout layout(char letter) {
+        return switch (letter) {
+            case 'I' -> JAVA_INT;
+            case 'L' -> JAVA_LONG;
+            case 'B' -> JAVA_BYTE;
+            case 'P' -> ADDRESS;
+            default -> throw new AssertionError(letter);
+        };
     }
 }

@@ -8,39 +8,32 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.function.IntSupplier;
 
 /**
- * Which CUDA context serves which memory: the one that allocated it, and a GPU's primary context only where the driver names
- * none, as for stream-ordered and mapped memory. A primary context is retained when it is first needed and kept to the end of
- * the process; its flags are never touched.
+ * Finds the CUDA context of memory: the context that allocated it, or the GPU's primary context if the driver names none, as for
+ * stream-ordered and mapped memory. A primary context is retained at its first use and kept until the process ends. Its flags are
+ * never changed.
  *
  * <p>
- * Thread-safe. Nothing here allocates in the steady state.
+ * Thread-safe. Allocates nothing in the steady state.
  */
 public final class CudaContexts {
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
-    private final StreamWaits streamWaits = new StreamWaits();
-    private final ConcurrentMap<Long, CopyKernel> copyKernels = new ConcurrentHashMap<>();
 
-    /** Over an initialised driver. */
+    /** Uses an initialised driver. */
     public CudaContexts(Cuda cuda) {
         this.cuda = cuda;
     }
 
-    /** The driver. */
+    /** Returns the driver. */
     public Cuda cuda() {
         return cuda;
     }
 
-    /** Which streams wait for us, of all sessions over this driver. */
-    public StreamWaits streamWaits() {
-        return streamWaits;
-    }
-
     /**
-     * The context that GPU memory belongs to.
+     * Returns the context of GPU memory.
      *
-     * @param device GPU whose primary context serves where the driver names none
+     * @param device GPU whose primary context is the answer if the driver names no context
      * @throws CuFileException CUDA_POINTER_INVALID if the driver does not know the address
      */
     public long contextOf(long pointer, int device) {
@@ -57,7 +50,7 @@ public final class CudaContexts {
     }
 
     /**
-     * The primary context of a GPU.
+     * Returns the primary context of a GPU.
      *
      * @param ordinal 0 for the first GPU
      * @throws CuFileException DEVICE_NOT_FOUND if there is no such GPU
@@ -80,15 +73,15 @@ public final class CudaContexts {
     }
 
     /**
-     * True for a primary context that was retained here, hence lives as long as the process. Any other may be gone, and a
-     * driver does not always notice: it has been seen to crash on the handle of a destroyed context. So what we made in a
-     * context of the program's own is left to go with it.
+     * Returns true for a primary context that was retained here and hence lives as long as the process. Any other context may be
+     * destroyed, and the driver does not always notice: it was seen to crash on the handle of a destroyed context. So objects in a
+     * context of the program's own are not freed; they end with the context.
      */
     public boolean isRetained(long context) {
         return primaries.containsValue(context);
     }
 
-    /** True if processors may touch managed memory of a GPU at any time, also while the GPU works. */
+    /** Returns true if processors may touch managed memory of a GPU while the GPU works. */
     public boolean sharesManagedMemory(int ordinal) {
         Boolean known = sharesManaged.get(ordinal);
         return known != null ? known : sharesManaged.computeIfAbsent(ordinal, this::asksManagedMemory);
@@ -103,31 +96,7 @@ public final class CudaContexts {
                 && value[0] == 1;
     }
 
-    /**
-     * The kernel that copies within streams of a context, loaded when it is first asked for and no stream waits for us.
-     *
-     * @throws CuFileException if the driver refuses
-     */
-    public CopyKernel copyKernel(long context) {
-        long id = idOf(context);
-        CopyKernel known = copyKernels.get(id);
-        if (known == null) {
-            streamWaits.whileNone(() -> copyKernels.computeIfAbsent(id, missing -> loadCopyKernel(context)));
-            known = copyKernels.get(id);
-        }
-        return known;
-    }
-
-    private CopyKernel loadCopyKernel(long context) {
-        CudaErrors.check(cuda, "cuCtxPushCurrent", enter(context));
-        try {
-            return CopyKernel.load(cuda);
-        } finally {
-            leave();
-        }
-    }
-
-    /** What tells a context from a later one at the same address; a driver before CUDA 12.0 has only the address. */
+    /** Returns the id that tells a context from a later one at the same address; before CUDA 12.0 it is the address. */
     public long idOf(long context) {
         if (!cuda.has(CudaFunction.CTX_GET_ID)) {
             return context;
@@ -138,10 +107,10 @@ public final class CudaContexts {
     }
 
     /**
-     * Makes a context current; {@link #leave} restores what was current before. Nothing may wait for another thread's work
-     * in between, and a virtual thread must not unmount: it is the carrier's context.
+     * Makes a context current; {@link #leave} restores the previous one. The thread must not wait for another thread's work in between,
+     * and a virtual thread must not unmount: the context belongs to the carrier.
      *
-     * @return the driver's answer: unless it is {@link Cuda#SUCCESS} there is nothing to leave
+     * @return a {@code CUresult}; {@link #leave} must follow only {@link Cuda#SUCCESS}
      */
     public int enter(long context) {
         return cuda.ctxPushCurrent(context);
@@ -153,19 +122,9 @@ public final class CudaContexts {
     }
 
     /**
-     * As {@link #in} for a call that waits for all streams of the context, at a time when none of them waits for us: it would hold
-     * the driver's locks until then, and what a stream waits for might need them.
-     */
-    public int inWhileNoStreamWaits(long context, IntSupplier call) {
-        int[] result = new int[1];
-        streamWaits.whileNone(() -> result[0] = in(context, call));
-        return result[0];
-    }
-
-    /**
-     * Makes a driver call with a context current and restores what was current before.
+     * Makes a driver call in a context and restores the previous context.
      *
-     * @return the call's result, or that of making the context current
+     * @return the call's result, or the failure to make the context current
      */
     public int in(long context, IntSupplier call) {
         int entered = enter(context);

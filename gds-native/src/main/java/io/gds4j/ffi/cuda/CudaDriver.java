@@ -4,8 +4,8 @@ import io.gds4j.ffi.DynamicLoader;
 import java.util.List;
 
 /**
- * Finds the CUDA driver, without JCuda and without creating a context. {@code -Dgds4j.cuda=off} makes gds4j behave as on a
- * machine without one.
+ * Finds the CUDA driver, without JCuda and without creating a context. With {@code -Dgds4j.cuda=off} gds4j behaves as on a machine
+ * without a driver.
  */
 public final class CudaDriver {
     /** Property that switches GPUs off for gds4j: {@code off} or {@code auto}, the default. */
@@ -21,7 +21,7 @@ public final class CudaDriver {
     private CudaDriver() {
     }
 
-    /** Whether there is a driver with a GPU; never throws, creates no context. Later calls repeat the first one's answer. */
+    /** Returns whether there is a driver with a GPU; never throws, creates no context. Later calls repeat the first answer. */
     public static CudaAvailability detect() {
         return Process.FOUND;
     }

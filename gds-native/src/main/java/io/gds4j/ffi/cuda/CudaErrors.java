@@ -4,7 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 
-/** The one place that turns a {@code CUresult} into an exception. */
+/** Turns a {@code CUresult} into an exception. */
 public final class CudaErrors {
     private CudaErrors() {
     }
@@ -21,7 +21,7 @@ public final class CudaErrors {
     }
 
     /**
-     * Throws unless the call succeeded, or failed because what it should free is gone already: {@link #isGone}.
+     * Throws unless the call succeeded, or failed because the context is gone with what it should free: {@link #isGone}.
      *
      * @param call C name of the driver function
      */
@@ -32,8 +32,8 @@ public final class CudaErrors {
     }
 
     /**
-     * True for the failures that say that a context, or the driver itself at the end of the process, is gone: memory, streams
-     * and events went with it, and whoever wanted to free them is done.
+     * Returns true for failures that report a destroyed context, or the end of the driver at the end of the process. Memory, streams
+     * and events ended with it and need no freeing.
      */
     public static boolean isGone(int result) {
         return result == Cuda.ERROR_DEINITIALIZED
@@ -41,7 +41,7 @@ public final class CudaErrors {
                 || result == Cuda.ERROR_INVALID_CONTEXT;
     }
 
-    /** Begins the exception for a failed driver call: NOMEM_ERROR when memory ran out, else CUDA_DRIVER_ERROR. */
+    /** Begins the exception of a failed driver call: NOMEM_ERROR if memory ran out, else CUDA_DRIVER_ERROR. */
     public static CuFileException.Builder failure(Cuda cuda, String call, int result) {
         String text = cuda.errorText(result);
         CuFileException.Builder failure = CuFileException.builder(call)

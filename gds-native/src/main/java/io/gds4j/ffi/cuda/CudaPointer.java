@@ -1,9 +1,11 @@
 package io.gds4j.ffi.cuda;
 
+import io.gds4j.memory.MemoryKind;
+
 /**
- * What the driver knows of an address.
+ * The driver's knowledge of an address.
  *
- * @param address the address asked for
+ * @param address the address
  * @param type where the memory lives
  * @param device ordinal of the GPU that it was allocated or registered for; −1 for memory unknown to the driver
  * @param context context that it belongs to; 0 for none, as with pools and mapped memory, or unknown
@@ -33,9 +35,24 @@ public record CudaPointer(
         MANAGED
     }
 
-    /** True if the range of {@code length} bytes from the address on lies within the allocation; true if it is not known. */
+    /** Returns true if {@code length} bytes from the address on are within the allocation, or its size is unknown. */
     public boolean holds(long length) {
         long offset = address - rangeStart;
         return rangeSize == 0 || (offset >= 0 && length >= 0 && length <= rangeSize && offset <= rangeSize - length);
+    }
+
+    /** Returns the kind of the memory; HOST if the driver does not know the address. */
+    public MemoryKind kind() {
+        return switch (type) {
+            case UNKNOWN -> MemoryKind.HOST;
+            case PINNED_HOST -> MemoryKind.HOST_PINNED;
+            case MANAGED -> MemoryKind.CUDA_MANAGED;
+            case DEVICE -> {
+                if (pool != 0) {
+                    yield MemoryKind.CUDA_POOL;
+                }
+                yield context != 0 ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_VMM; // mapped memory has no context
+            }
+        };
     }
 }

@@ -1,10 +1,10 @@
 package io.gds4j.ffi.cuda;
 
-/** Asks the driver about raw addresses. Thread-safe; needs no current context but where it says so. */
+/** Asks the driver about raw addresses. Thread-safe. Only {@link #synchronise} needs a current context. */
 public final class CudaPointers {
     private final Cuda cuda;
 
-    /** Over an initialised driver. */
+    /** Uses an initialised driver. */
     public CudaPointers(Cuda cuda) {
         this.cuda = cuda;
     }
@@ -15,7 +15,7 @@ public final class CudaPointers {
             CudaAttributes.POINTER_RANGE_SIZE, CudaAttributes.POINTER_BUFFER_ID,
             CudaAttributes.POINTER_MEMPOOL_HANDLE};
 
-    /** What the driver knows of an address, by one call; {@link CudaPointer.Type#UNKNOWN} if nothing. */
+    /** Returns what the driver knows of an address; {@link CudaPointer.Type#UNKNOWN} if nothing. */
     public CudaPointer classify(long address) {
         long[] found = new long[ASKED.length];
         if (cuda.pointerGetAttributes(found, ASKED, address) != Cuda.SUCCESS) {
@@ -30,11 +30,11 @@ public final class CudaPointers {
     }
 
     /**
-     * How far memory of the driver's reaches without a hole, over as many mappings or allocations as that takes.
+     * Finds the end of driver memory without a hole, over any number of mappings or allocations.
      *
-     * @param address where it begins
-     * @param length bytes that are of interest, 1 or more
-     * @return the first address that the driver does not know, or one behind those that are of interest
+     * @param address first byte
+     * @param length bytes to look at, 1 or more
+     * @return the first address that the driver does not know, or one at or behind the end of {@code length}
      */
     public long knownUpTo(long address, long length) {
         long end = address + length;
@@ -54,8 +54,8 @@ public final class CudaPointers {
     }
 
     /**
-     * Makes synchronous copies from and to an allocation wait for their end from now on, since another device may look at what
-     * they wrote (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). Once per allocation: it is expensive and stays. The memory's context is
+     * Makes synchronous copies from and to an allocation complete on return, since another device may read what they wrote
+     * (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). The call is expensive and holds for the life of the allocation. The memory's context must be
      * current.
      *
      * @return {@code CUresult}
@@ -72,7 +72,7 @@ public final class CudaPointers {
         return new CudaPointer(address, CudaPointer.Type.UNKNOWN, -1, 0, 0, 0, 0, 0);
     }
 
-    /** One attribute that the memory does not have must not hide the others. */
+    /** Asks for each attribute separately: one that the memory lacks must not hide the others. */
     private CudaPointer classifyOneByOne(long address) {
         long[] value = new long[1];
         if (cuda.pointerGetAttribute(value, CudaAttributes.POINTER_MEMORY_TYPE, address) != Cuda.SUCCESS) {
@@ -100,7 +100,7 @@ public final class CudaPointers {
                 : CudaPointer.Type.DEVICE;
     }
 
-    /** 0 for an attribute that the driver does not have for this memory. */
+    /** Returns 0 for an attribute that this memory lacks. */
     private long ask(int attribute, long address, long[] value) {
         return cuda.pointerGetAttribute(value, attribute, address) == Cuda.SUCCESS ? value[0] : 0;
     }

@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * The CUDA driver library through FFM. Out-parameters stand in memory of the calling thread, so a call allocates nothing.
+ * The CUDA driver library through FFM. Out-parameters are in memory of the calling thread, so that a call allocates nothing.
  */
 public final class FfmCuda implements Cuda {
     private static final long TEXT_BYTES = 256;
@@ -25,15 +25,13 @@ public final class FfmCuda implements Cuda {
     private static final int FLUSH_CURRENT_CONTEXT = 0;
 
     private final CudaCalls calls;
-    /** Here, and not only in {@link #calls}: each object on the way of a short transfer costs it nanoseconds. */
+    /** A copy of the entry in {@link #calls}: each object on the path of a short transfer costs nanoseconds. */
     private final MemorySegment getCurrent;
 
     private final boolean isNative;
 
     /**
-     * Over the symbols of a driver library, which must stay loaded.
-     *
-     * @see #missing() what to ask before the first call
+     * Uses the symbols of a driver library that stays loaded. Check {@link #missing} before the first call.
      */
     public FfmCuda(SymbolLookup library) {
         this(library, false);
@@ -46,14 +44,14 @@ public final class FfmCuda implements Cuda {
     }
 
     /**
-     * The same where all functions are native code, none an upcall of a double: the context that is current, which is asked
-     * before each transfer, comes without the way out of Java and back.
+     * As the constructor, for a library of native functions only, none of which is an upcall of a double. {@link #ctxIsCurrent}, which
+     * each transfer calls, then skips the transition from Java to native code.
      */
     static FfmCuda ofNative(SymbolLookup library) {
         return new FfmCuda(library, true);
     }
 
-    /** Functions that the library lacks and gds4j needs: calling them throws. */
+    /** Returns the required functions that the library lacks; calling them throws. */
     public List<String> missing() {
         return List.copyOf(calls.missing());
     }

@@ -4,14 +4,14 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 
 /**
- * What a GPU and its driver can do for other devices.
+ * Capabilities of a GPU and its driver for other devices.
  *
  * @param rdma other devices reach its memory (GPUDirect RDMA, by the legacy way of nvidia-peermem)
  * @param rdmaWithVmm also memory of the virtual memory management calls
  * @param dmaBuf its memory can be exported as a dma-buf
- * @param hostAllocDmaBuf so can host memory that the driver allocated
+ * @param hostAllocDmaBuf host memory of the driver can be exported as a dma-buf
  * @param flushFromHost the host can flush writes of other devices (cuFlushGPUDirectRDMAWrites)
- * @param writesOrdering whose work sees writes of other devices without a flush
+ * @param writesOrdering the GPUs whose work sees writes of other devices without a flush
  */
 public record GpuCapabilities(
         boolean rdma,
@@ -20,13 +20,13 @@ public record GpuCapabilities(
         boolean hostAllocDmaBuf,
         boolean flushFromHost,
         Ordering writesOrdering) {
-    /** Whose work sees writes of other devices that were complete before it was launched. */
+    /** The GPUs whose work sees writes of other devices that were complete before its launch. */
     public enum Ordering {
-        /** Nobody's: flush them. */
+        /** None: writes need a flush. */
         NONE,
-        /** That of the GPU that was written to. */
+        /** The GPU that was written to. */
         OWNER,
-        /** That of all GPUs. */
+        /** All GPUs. */
         ALL_DEVICES
     }
 
@@ -56,7 +56,7 @@ public record GpuCapabilities(
                 ordering >= ALL_DEVICES ? Ordering.ALL_DEVICES : ordering >= OWNER ? Ordering.OWNER : Ordering.NONE);
     }
 
-    /** 0 for what a driver does not know. */
+    /** Returns 0 for an attribute that the driver does not know. */
     private static int ask(Cuda cuda, int attribute, int device) {
         int[] value = new int[1];
         return cuda.deviceGetAttribute(value, attribute, device) == Cuda.SUCCESS ? value[0] : 0;

@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUmemAccessDesc}: a device reads and writes. */
+/** {@code CUmemAccessDesc}: a device may read and write. */
 final class MemAccessDesc {
     static final StructLayout LAYOUT =
             MemoryLayout.structLayout(MemLocation.LAYOUT.withName("location"), ValueLayout.JAVA_INT.withName("flags"));

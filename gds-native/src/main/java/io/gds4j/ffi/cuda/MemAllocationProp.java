@@ -28,7 +28,7 @@ final class MemAllocationProp {
     private MemAllocationProp() {
     }
 
-    /** Fills {@code buffer}, whatever it held. */
+    /** Overwrites {@code buffer}. */
     static void write(MemorySegment buffer, int device, boolean rdma) {
         buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
         TYPE.set(buffer, 0L, PINNED);

@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUmemLocation}: a device, or the host. */
+/** {@code CUmemLocation}: a device or the host. */
 final class MemLocation {
     static final StructLayout LAYOUT =
             MemoryLayout.structLayout(ValueLayout.JAVA_INT.withName("type"), ValueLayout.JAVA_INT.withName("id"));
@@ -21,7 +21,7 @@ final class MemLocation {
     private MemLocation() {
     }
 
-    /** The structure as C passes it by value: two ints in one register; the host where {@code device} is below 0. */
+    /** Returns the structure as C passes it by value, two ints in one register. A {@code device} below 0 is the host. */
     static long packed(int device) {
         return device < 0 ? HOST : DEVICE | (long) device << Integer.SIZE;
     }

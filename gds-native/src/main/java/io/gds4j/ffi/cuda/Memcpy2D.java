@@ -7,7 +7,7 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** {@code CUDA_MEMCPY2D}: rows of bytes from one place to another. */
+/** {@code CUDA_MEMCPY2D}: a copy of rows of bytes. */
 final class Memcpy2D {
     static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("srcXInBytes"),
@@ -48,7 +48,7 @@ final class Memcpy2D {
         return LAYOUT.varHandle(PathElement.groupElement(name));
     }
 
-    /** Fills {@code buffer}, whatever it held: rows that lie one behind the other in both memories. */
+    /** Overwrites {@code buffer} with a copy of rows that are adjacent in both memories. */
     static void writeRowsToDevice(MemorySegment buffer, long device, long host, long width, long rows) {
         buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
         FROM_TYPE.set(buffer, 0L, HOST);

@@ -1,6 +1,6 @@
 /**
- * The CUDA driver through the Java FFM API: the seam behind which all CUDA calls of gds4j stand, and what is built
- * directly upon it: detection, contexts, memory. For gds4j's own modules.
+ * The CUDA driver through the Java FFM API. All CUDA calls of gds4j go through {@link io.gds4j.ffi.cuda.Cuda}; tests replace it.
+ * Detection, contexts and pointers build on it.
  */
 @NullMarked
 package io.gds4j.ffi.cuda;

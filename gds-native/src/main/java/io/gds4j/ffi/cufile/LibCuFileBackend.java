@@ -1,10 +1,10 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;

@@ -2,12 +2,13 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.statistics.CuFileCounters;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
@@ -68,7 +69,7 @@ final class LibCuFileSession implements LibraryUser {
         this.opening = process.open(this, settings, contexts);
         this.limits = new LibraryLimits(opening);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
-        this.buffers = new SessionBuffers(opening.registrations(), contexts.streamWaits(), pinnedKb);
+        this.buffers = new SessionBuffers(opening.registrations(), StreamWaits.of(contexts), pinnedKb);
         this.transfers = new Transfers(opening, contexts, buffers);
         this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
         this.streams = new OrderedStreams(opening, contexts, transfers);

@@ -1,9 +1,9 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.lifecycle.ExitTask;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.exit.ExitTask;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
 import java.io.IOException;

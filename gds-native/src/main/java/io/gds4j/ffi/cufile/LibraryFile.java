@@ -1,12 +1,12 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.ffi.statistics.PathCounters;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;

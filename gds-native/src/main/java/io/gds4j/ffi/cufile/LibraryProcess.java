@@ -6,12 +6,13 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.CuFileParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
+import io.gds4j.engine.lifecycle.ExitTask;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.DynamicLoader;
 import io.gds4j.ffi.Linkage;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.exit.ExitTask;
 import io.gds4j.ffi.posix.FfmPosix;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -105,8 +106,8 @@ final class LibraryProcess {
         }
         Opening open = opening;
         if (open == null) {
-            // Opening pins memory, and pinning waits for all streams.
-            cuda.streamWaits().whileNone(() -> opening = openFirst(settings, cuda));
+            // Opening pins memory, which waits for all streams.
+            StreamWaits.of(cuda).whileNone(() -> opening = openFirst(settings, cuda));
             open = Objects.requireNonNull(opening);
             contexts = cuda;
         } else {
@@ -146,7 +147,7 @@ final class LibraryProcess {
             loaded.driverOpen();
             openedBefore = true;
             try {
-                return new Opening(loaded, settings, loaded.driverGetProperties(), cuda.streamWaits());
+                return new Opening(loaded, settings, loaded.driverGetProperties(), StreamWaits.of(cuda));
             } catch (CuFileException e) {
                 loaded.driverClose();
                 throw e;
@@ -203,7 +204,7 @@ final class LibraryProcess {
         open.end();
         CudaContexts cuda = contexts;
         if (cuda != null) {
-            cuda.streamWaits().whileNone(() -> CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
+            StreamWaits.of(cuda).whileNone(() -> CurrentContext.with(cuda.cuda(), cuda.primary(0), () -> {
                 open.library().driverClose();
                 return true;
             }));
@@ -213,7 +214,7 @@ final class LibraryProcess {
     /** True if closing would have to wait for a stream, of gds4j or of the program. */
     private boolean aStreamWaits() {
         CudaContexts cuda = contexts;
-        return cuda != null && cuda.streamWaits().any();
+        return cuda != null && StreamWaits.of(cuda).any();
     }
 
     private void hookExit() {

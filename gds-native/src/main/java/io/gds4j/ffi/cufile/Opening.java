@@ -1,9 +1,9 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.DriverProperties;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Supplier;
 

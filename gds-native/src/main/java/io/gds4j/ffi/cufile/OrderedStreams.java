@@ -1,11 +1,12 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.stream.RegisteredStreams;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
+import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.stream.RegisteredStreams;
-import io.gds4j.ffi.stream.StreamLanes;
-import io.gds4j.ffi.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
@@ -27,19 +28,19 @@ final class OrderedStreams {
     private final Transfers transfers;
     private final Registrations registrations;
     private final StagedTransfers staged;
-    private final RegisteredStreams<StagedTransfers> streams;
+    private final RegisteredStreams streams;
 
     OrderedStreams(Opening opening, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
         this.registrations = opening.registrations();
         this.staged = new StagedTransfers(transfers, registrations, contexts);
-        this.streams = new RegisteredStreams<>(
-                Optional.of(contexts), new Lanes(staged), opening.settings().allowsStreams());
+        this.streams = new RegisteredStreams(
+                Optional.of(contexts), new Movers(new Mover(staged)), opening.settings().allowsStreams());
     }
 
-    /** All threads share one value: what they need while streams wait is made before. */
-    private record Lanes(StagedTransfers staged) implements StreamLanes<StagedTransfers> {
+    /** Serves all streams with the same mover; what it needs while streams wait is made before. */
+    private record Movers(Mover mover) implements StreamMovers {
         @Override
         public void prepareForWaits() {
             // StagedTransfers.prepare does, by the memory's context.
@@ -51,35 +52,41 @@ final class OrderedStreams {
         }
 
         @Override
-        public StagedTransfers borrow() {
-            return staged;
+        public StreamMover borrow() {
+            return mover;
         }
 
         @Override
-        public StagedTransfers borrow(long context) {
-            return staged;
+        public StreamMover borrow(long context) {
+            return mover;
+        }
+    }
+
+    /** Keeps nothing between operations, so that all threads may use it. */
+    private record Mover(StagedTransfers staged) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return staged.move((LibraryFile) request.file(), request, OrderedStreams.function(request.write()));
         }
 
         @Override
-        public void giveBack(StagedTransfers lane) {
-            // It is shared.
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return staged.movePart((LibraryFile) part.file(), part, arrived);
+        }
+
+        @Override
+        public void giveBack() {
+            // all streams share it
         }
     }
 
     /** An operation of this session. It has entered its file from its beginning to its end. */
-    private record Operation(LibraryFile file, String function, boolean direct)
-            implements
-                StreamTransfer<StagedTransfers> {
+    private record Operation(LibraryFile file, String function, boolean direct) implements StreamTransfer {
         @Override
         public void begin() {
             if (!file.enter()) {
                 throw file.refused(function);
             }
-        }
-
-        @Override
-        public long move(StagedTransfers lane, BatchRequest request) {
-            return lane.move(file, request, function);
         }
 
         /** Memory that a direct transfer may reach is left to such a transfer, and managed memory to the processors. */
@@ -91,11 +98,6 @@ final class OrderedStreams {
         @Override
         public void check(BatchRequest request) {
             StagedTransfers.check(file, request, function);
-        }
-
-        @Override
-        public long movePart(StagedTransfers lane, BatchRequest part, long operation, LongConsumer arrived) {
-            return lane.movePart(file, part, arrived);
         }
 
         @Override

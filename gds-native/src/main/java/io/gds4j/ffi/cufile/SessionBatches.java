@@ -1,10 +1,10 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;

@@ -1,8 +1,8 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.cuda.StreamWaits;
 import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,8 +1,8 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.memory.HostMemoryViews;
-import io.gds4j.ffi.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;

@@ -1,9 +1,9 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.StreamWaits;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -30,7 +30,7 @@ final class StagingPool {
 
     StagingPool(CudaContexts contexts) {
         this.contexts = contexts;
-        this.waits = contexts.streamWaits();
+        this.waits = StreamWaits.of(contexts);
     }
 
     /**

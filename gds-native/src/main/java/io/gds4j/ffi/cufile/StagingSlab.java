@@ -1,9 +1,10 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.staging.EngineCopies;
+import io.gds4j.engine.staging.EventWait;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.ffi.cuda.EngineCopies;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.ConcurrentHashMap;
@@ -99,7 +100,7 @@ final class StagingSlab {
         void await(int half) {
             if (underWay[half]) {
                 underWay[half] = false;
-                check("cuEventSynchronize", contexts.in(context, () -> awaitEvent(events[half])));
+                check("cuEventSynchronize", contexts.in(context, () -> EventWait.spin(cuda, events[half], SPIN_NANOS)));
             }
         }
 
@@ -110,16 +111,6 @@ final class StagingSlab {
             } finally {
                 await(1);
             }
-        }
-
-        private int awaitEvent(long event) {
-            long begun = System.nanoTime();
-            int reached = cuda.eventQuery(event);
-            while (reached == Cuda.ERROR_NOT_READY && System.nanoTime() - begun < SPIN_NANOS) {
-                Thread.onSpinWait();
-                reached = cuda.eventQuery(event);
-            }
-            return reached == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : reached;
         }
 
         private void close() {

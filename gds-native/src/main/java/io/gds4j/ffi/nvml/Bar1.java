@@ -1,11 +1,11 @@
 package io.gds4j.ffi.nvml;
 
 /**
- * The aperture through which other PCI devices reach a GPU's memory, in bytes, as it is now.
+ * The aperture through which other PCI devices reach a GPU's memory, in bytes, at the time of the call.
  *
- * @param total all of it; the driver keeps some for itself
- * @param free what could be mapped
- * @param used what is mapped
+ * @param total bytes of the aperture; the driver reserves some
+ * @param free bytes that can be mapped
+ * @param used bytes that are mapped
  */
 public record Bar1(long total, long free, long used) {
 }

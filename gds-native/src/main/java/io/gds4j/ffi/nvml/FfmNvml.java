@@ -20,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** NVML through FFM. Asked rarely, so that each call takes an arena of its own. */
+/** NVML through FFM. Calls are rare, so that each takes an arena of its own. */
 final class FfmNvml implements Nvml {
     static final int SUCCESS = 0;
 
@@ -54,7 +54,7 @@ final class FfmNvml implements Nvml {
     private final MethodHandle deviceGetUuid;
     private final MethodHandle deviceGetBar1MemoryInfo;
 
-    /** Over the symbols of the library, which must stay loaded; ask {@link #missing} before the first call. */
+    /** Links the symbols of a library that stays loaded. Check {@link #missing} before the first call. */
     FfmNvml(SymbolLookup library) {
         this.library = library;
         init = link("nvmlInit_v2", NONE);
@@ -88,7 +88,7 @@ final class FfmNvml implements Nvml {
         }
     }
 
-    /** A code and what NVML says of it. */
+    /** Returns the text and the number of an NVML error. */
     String describe(int result) {
         try {
             String text = CString.at((long) errorString.invokeExact(result), LONGEST_MESSAGE);
@@ -121,7 +121,7 @@ final class FfmNvml implements Nvml {
 
     private NvmlGpu find(String call, MethodHandle function, String name) {
         if (!CString.isRepresentable(name)) {
-            throw CuFileException.of(CuFileError.DEVICE_NOT_FOUND, call, "the name of the GPU holds a NUL");
+            throw CuFileException.of(CuFileError.DEVICE_NOT_FOUND, call, "the name of the GPU contains a NUL");
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_LONG);

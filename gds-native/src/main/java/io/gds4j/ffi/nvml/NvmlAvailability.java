@@ -2,12 +2,12 @@ package io.gds4j.ffi.nvml;
 
 import java.util.Optional;
 
-/** Whether NVML is there, and if not, why. */
+/** Whether NVML is available, and if not, why. */
 public sealed interface NvmlAvailability {
-    /** NVML, if it is there. */
+    /** Returns NVML if it is available. */
     Optional<Nvml> nvml();
 
-    /** It is loaded and initialised. */
+    /** NVML is loaded and initialised. */
     record Available(Nvml library) implements NvmlAvailability {
         @Override
         public Optional<Nvml> nvml() {
@@ -16,10 +16,10 @@ public sealed interface NvmlAvailability {
     }
 
     /**
-     * It is not.
+     * NVML is not available.
      *
-     * @param reason what is missing, one line
-     * @param remedy what a person could do about it, one line
+     * @param reason the cause, one line
+     * @param remedy what to do about it, one line
      */
     record Unavailable(String reason, String remedy) implements NvmlAvailability {
         @Override

@@ -14,7 +14,7 @@ public final class NvmlLibrary {
     private NvmlLibrary() {
     }
 
-    /** Whether there is NVML; never throws. Later calls repeat the first one's answer. */
+    /** Returns whether NVML is available; never throws. Later calls repeat the answer of the first. */
     public static NvmlAvailability detect() {
         return Process.FOUND;
     }

@@ -1,6 +1,5 @@
 /**
- * NVIDIA's management library through the Java FFM API: what the driver tells of a GPU without a CUDA context, BAR1 above
- * all. For gds4j's own modules.
+ * NVIDIA's management library (NVML) through the Java FFM API: properties of a GPU without a CUDA context, above all BAR1.
  */
 @NullMarked
 package io.gds4j.ffi.nvml;

@@ -28,8 +28,8 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle OPEN = variadic("open", 2, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT);
     private static final MethodHandle CLOSE = call("close", JAVA_INT, JAVA_INT);
     private static final MethodHandle PREAD = call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
-    // The segment stands behind the real arguments, in a register that the callee ignores, so that its arena is held open
-    // during the call: a slice at the right address would be an object per call.
+    // The segment follows the real arguments, in a register that the callee ignores. It holds its arena open during the call: a
+    // slice at the right address would be an object per call.
     private static final MethodHandle PREAD_SEGMENT =
             call("pread", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS);
     private static final MethodHandle PWRITE = call("pwrite", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG);
@@ -89,7 +89,7 @@ public final class FfmPosix implements Posix {
     private static final long BLKGETSIZE64 = 0x80081272L;
     private static final MemorySegment EMPTY_PATH = CString.ofFileName(Arena.global(), "");
 
-    // After all handles: what could not be linked is known then.
+    // After all handles: the linkage knows its failures only then.
     private static final Optional<String> PROBLEM = LIBC.problem();
     private static final FfmPosix INSTANCE = new FfmPosix();
 
@@ -100,10 +100,10 @@ public final class FfmPosix implements Posix {
     }
 
     /**
-     * libc of this process.
+     * Returns libc of this process.
      *
-     * @throws io.gds4j.error.CuFileException PLATFORM_NOT_SUPPORTED, saying which function, option or platform stands in
-     *         the way
+     * @throws io.gds4j.error.CuFileException PLATFORM_NOT_SUPPORTED; the message names the function, option or platform that
+     *         is missing
      */
     public static Posix instance() {
         if (PROBLEM.isPresent()) {
@@ -261,7 +261,7 @@ public final class FfmPosix implements Posix {
     public int fadvise(int fd, long offset, long length, int advice) {
         CallState state = CallState.current();
         try {
-            // Answers the error number itself and leaves errno alone.
+            // Returns the error number itself and does not set errno.
             return -(int) POSIX_FADVISE.invokeExact(state.errnoSlot(), fd, offset, length, advice);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);

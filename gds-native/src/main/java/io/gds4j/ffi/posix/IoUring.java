@@ -11,18 +11,17 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 
 /**
- * Reads and writes that the kernel works on side by side, submitted and awaited by one thread with one system call: the submission and
- * completion rings of {@code io_uring(7)}. Buffers are not registered: that gained little where it was measured, and depth
- * everything.
+ * An {@code io_uring(7)}: one thread submits reads and writes and awaits them with one system call; the kernel serves them in parallel.
+ * Buffers are not registered: measurements showed that depth gains much and registration little.
  *
  * <pre>{@code
  * ring.read(fd, address, 65536, 0, 1);
  * ring.read(fd, address + 65536, 65536, 65536, 2);
- * ring.run((tag, result) -> ...);   // bytes or -errno, in whatever order they end
+ * ring.run((tag, result) -> ...);   // bytes or -errno, in order of completion
  * }</pre>
  *
  * <p>
- * For one thread at a time. {@link #run} returns when the kernel touches no buffer any more.
+ * One thread at a time may use it. When {@link #run} returns, the kernel touches no buffer any more.
  */
 public final class IoUring implements AutoCloseable {
     private static final int ENTRY_BYTES = 64;
@@ -34,7 +33,7 @@ public final class IoUring implements AutoCloseable {
     private static final byte WRITE = 23;
     private static final int GET_EVENTS = 1;
 
-    // Offsets in struct io_uring_params, and of those in its two tables that are used.
+    // Offsets in struct io_uring_params and in its two tables.
     private static final int FEATURES = 20;
     private static final int SUBMISSION = 40;
     private static final int COMPLETION = 80;
@@ -60,23 +59,23 @@ public final class IoUring implements AutoCloseable {
     private int prepared;
     private boolean broken;
 
-    /** What became of a read or write. */
+    /** Receives the results of reads and writes. */
     @FunctionalInterface
     public interface Completion {
         /**
-         * One is over.
+         * A read or write is complete.
          *
-         * @param tag what it was prepared with
+         * @param tag the tag it was prepared with
          * @param result bytes, 0 at the end of the file, or {@code -errno}
          */
         void done(long tag, int result);
     }
 
     /**
-     * Makes rings.
+     * Sets up an io_uring.
      *
-     * @param depth reads at work at a time, a power of two
-     * @throws CuFileException with the errno of what failed: ENOSYS or EPERM where there is no io_uring for this process
+     * @param depth most requests in flight, a power of two
+     * @throws CuFileException with the errno of the failed call: ENOSYS or EPERM if this process may not use io_uring
      */
     public static IoUring open(Posix posix, int depth) {
         try (Arena arena = Arena.ofConfined()) {
@@ -147,7 +146,7 @@ public final class IoUring implements AutoCloseable {
         return MemorySegment.ofAddress(address).reinterpret(size);
     }
 
-    /** Reads and writes that may be prepared before {@link #run}. */
+    /** Returns the number of requests that may be prepared before {@link #run}. */
     public int capacity() {
         return capacity;
     }
@@ -155,8 +154,8 @@ public final class IoUring implements AutoCloseable {
     /**
      * Prepares a read to a raw address that the caller keeps alive.
      *
-     * @param tag told with its result
-     * @throws IllegalStateException if {@link #capacity} are prepared already
+     * @param tag reported with the result
+     * @throws IllegalStateException if {@link #capacity} requests are prepared already
      */
     public void read(int fd, long address, int count, long offset, long tag) {
         prepare(READ, fd, address, count, offset, tag);
@@ -165,8 +164,8 @@ public final class IoUring implements AutoCloseable {
     /**
      * Prepares a write from a raw address that the caller keeps alive.
      *
-     * @param tag told with its result
-     * @throws IllegalStateException if {@link #capacity} are prepared already
+     * @param tag reported with the result
+     * @throws IllegalStateException if {@link #capacity} requests are prepared already
      */
     public void write(int fd, long address, int count, long offset, long tag) {
         prepare(WRITE, fd, address, count, offset, tag);
@@ -188,9 +187,9 @@ public final class IoUring implements AutoCloseable {
     }
 
     /**
-     * Submits what is prepared and waits for all of it.
+     * Submits the prepared requests and waits for all of them.
      *
-     * @return false if the kernel refused to take some of the reads: those are not reported, and the ring is of no use any more
+     * @return false if the kernel refused some requests: they are not reported, and this object is unusable from then on
      */
     public boolean run(Completion completion) {
         int waiting = 0;
@@ -224,12 +223,12 @@ public final class IoUring implements AutoCloseable {
         return count;
     }
 
-    /** False once the kernel has refused reads. */
+    /** Returns false once the kernel has refused requests. */
     public boolean works() {
         return !broken;
     }
 
-    /** Gives the rings back; nothing is at work. */
+    /** Unmaps and closes the io_uring; no request may be in flight. */
     @Override
     public void close() {
         posix.munmap(entries.address(), entries.byteSize());

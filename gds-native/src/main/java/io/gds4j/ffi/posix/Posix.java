@@ -5,12 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
 
 /**
- * The system calls that gds4j makes. Every method answers the call's result, or {@code -errno}: errno is read in the same
- * downcall, nothing is thrown, nothing allocated on the I/O calls. {@link PosixErrors} turns a negative answer into an
- * exception.
+ * The system calls that gds4j makes. Every method returns the call's result or {@code -errno}; the same downcall captures errno. No
+ * method throws because a call failed, and I/O calls allocate nothing. {@link PosixErrors} turns a negative result into an exception.
  *
  * <p>
- * EINTR is not retried here. Any thread may call.
+ * The caller retries EINTR. Any thread may call.
  */
 public interface Posix {
     /** {@code open(2)} with O_CLOEXEC added. */
@@ -40,12 +39,12 @@ public interface Posix {
     long preadv2(int fd, long address, long count, long offset, int flags);
 
     /**
-     * {@code cachestat(2)}: pages of the range that are in the page cache, dirty ones included. EPERM to those who neither own
+     * {@code cachestat(2)}: pages of the range that are in the page cache, including dirty ones. EPERM for a process that neither owns
      * nor may write the file, ENOSYS before Linux 6.5.
      */
     long cachedPages(int fd, long offset, long length);
 
-    /** {@code statx(2)} of an open descriptor (AT_EMPTY_PATH), everything incl. STATX_DIOALIGN; never null: see {@link StatxResult#error}. */
+    /** {@code statx(2)} of a descriptor (AT_EMPTY_PATH) with STATX_DIOALIGN; failures are in {@link StatxResult#error}. */
     StatxResult statx(int fd);
 
     /** {@code statx(2)} of a path, following links. */
@@ -57,7 +56,7 @@ public interface Posix {
     /** {@code fcntl(2)}. */
     int fcntl(int fd, int command, long argument);
 
-    /** {@code posix_fadvise(2)}; unlike libc's it answers {@code -errno}. */
+    /** {@code posix_fadvise(2)}; unlike libc's it returns {@code -errno}. */
     int fadvise(int fd, long offset, long length, int advice);
 
     /** {@code mmap(2)}. */
@@ -93,7 +92,7 @@ public interface Posix {
     long blockDeviceSize(int fd);
 
     /**
-     * {@code io_uring_setup(2)}: a descriptor of rings. ENOSYS before Linux 5.1, EPERM where it is forbidden, as in many containers.
+     * {@code io_uring_setup(2)}: a descriptor of an io_uring. ENOSYS before Linux 5.1, EPERM if forbidden, as in many containers.
      *
      * @param parameters 120 bytes, {@code struct io_uring_params}, filled by the kernel
      */
@@ -101,14 +100,14 @@ public interface Posix {
         return -Errno.ENOSYS;
     }
 
-    /** {@code io_uring_enter(2)} without a signal mask: how many entries the kernel took. */
+    /** {@code io_uring_enter(2)} without a signal mask: the number of entries that the kernel accepted. */
     default int ioUringEnter(int fd, int submit, int wait, int flags) {
         return -Errno.ENOSYS;
     }
 
     /**
-     * {@code prctl(PR_GET_TIMERSLACK)}: by how many nanoseconds the kernel may prolong a sleep of the calling thread, 50,000 where
-     * nobody chose.
+     * {@code prctl(PR_GET_TIMERSLACK)}: nanoseconds by which the kernel may prolong a sleep of the calling thread; 50,000 by
+     * default.
      */
     default int timerSlack() {
         return -Errno.ENOSYS;
@@ -122,7 +121,7 @@ public interface Posix {
     /**
      * {@code sched_getaffinity(2)} of the calling thread.
      *
-     * @param processors is set to the numbers of those that it may run on
+     * @param processors receives the processors that the thread may run on
      */
     default int affinity(BitSet processors) {
         return -Errno.ENOSYS;

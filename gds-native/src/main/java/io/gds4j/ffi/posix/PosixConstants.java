@@ -1,6 +1,6 @@
 package io.gds4j.ffi.posix;
 
-/** Numbers of Linux headers; where an architecture differs, that of this machine. */
+/** Constants of Linux headers, for the architecture of this machine. */
 public final class PosixConstants {
     private static final boolean AARCH64 = System.getProperty("os.arch").equals("aarch64");
 
@@ -16,7 +16,7 @@ public final class PosixConstants {
     public static final int O_APPEND = 0x400;
     public static final int O_NONBLOCK = 0x800;
     public static final int O_DSYNC = 0x1000;
-    /** O_SYNC holds O_DSYNC's bit too. */
+    /** Includes the bit of O_DSYNC. */
     public static final int O_SYNC = 0x101000;
     public static final int O_DIRECT = AARCH64 ? 0x10000 : 0x4000;
     public static final int O_CLOEXEC = 0x80000;
@@ -50,7 +50,7 @@ public final class PosixConstants {
     public static final int RWF_NOWAIT = 8;
     public static final int RWF_DONTCACHE = 0x80;
 
-    /** Bytes that one read or write call moves at most. */
+    /** Most bytes that one read or write call moves. */
     public static final long MAX_RW_COUNT = 0x7ffff000L;
 
     public static final long TMPFS_MAGIC = 0x01021994L;

@@ -6,24 +6,24 @@ import io.gds4j.error.Errno;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/** The one place that turns errno into an exception. */
+/** Turns errno into an exception. */
 public final class PosixErrors {
     private PosixErrors() {
     }
 
     /**
-     * Begins the exception for a failed system call: code and errno are set, the text names the call.
+     * Begins the exception of a failed system call, with code, errno, and the name of the call.
      *
-     * @param function C name of the cuFile function (or system call, where there is none) that failed
+     * @param function C name of the cuFile function that failed, or of the system call if there is none
      * @param call the system call
-     * @param negativeErrno its answer
+     * @param negativeErrno result of the call
      */
     public static CuFileException.Builder failure(String function, String call, long negativeErrno) {
         int errno = (int) -negativeErrno;
         return CuFileException.builder(function).error(code(errno)).errno(errno).detail(call + " failed");
     }
 
-    /** {@code result} if it is not negative. */
+    /** Returns {@code result} if it is not negative, else throws. */
     public static long check(String function, String call, long result, Optional<Path> path) {
         if (result < 0) {
             throw failure(function, call, result).path(path).build();
@@ -31,7 +31,7 @@ public final class PosixErrors {
         return result;
     }
 
-    /** The cuFile code that stands beside an errno. */
+    /** Returns the cuFile code for an errno. */
     public static CuFileError code(int errno) {
         return switch (errno) {
             case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;

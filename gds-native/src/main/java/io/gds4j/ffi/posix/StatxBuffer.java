@@ -62,7 +62,7 @@ final class StatxBuffer {
     private StatxBuffer() {
     }
 
-    /** What the kernel left in {@code buffer}. */
+    /** Returns the result that the kernel wrote into {@code buffer}. */
     static StatxResult read(MemorySegment buffer) {
         return new StatxResult(
                 0,

@@ -1,9 +1,9 @@
 package io.gds4j.ffi.posix;
 
 /**
- * What {@code statx(2)} answered.
+ * The result of {@code statx(2)}.
  *
- * @param error 0, or a negative errno and everything else 0
+ * @param error 0, or a negative errno; then all other values are 0
  * @param mask STATX_* bits that the kernel filled
  * @param mode type and permission bits
  * @param size bytes
@@ -14,11 +14,11 @@ package io.gds4j.ffi.posix;
  * @param rdevMinor device that a block or character file is
  * @param inode inode number
  * @param attributes STATX_ATTR_* bits
- * @param directMemoryAlignment bytes to which memory of direct I/O is aligned; 0 if direct I/O is not possible or not known
- * @param directOffsetAlignment bytes to which offsets and sizes of direct I/O are aligned; 0 likewise
- * @param directReadOffsetAlignment the same for reads, where it is smaller; 0 if not known
+ * @param directMemoryAlignment alignment in bytes of memory for direct I/O; 0 if impossible or unknown
+ * @param directOffsetAlignment alignment in bytes of offsets and sizes for direct I/O; 0 if impossible or unknown
+ * @param directReadOffsetAlignment the same for reads, if smaller; 0 if unknown
  * @param mtimeSeconds time of the last change, seconds since 1970
- * @param mtimeNanos and its nanoseconds
+ * @param mtimeNanos nanoseconds of that time
  */
 public record StatxResult(
         int error,

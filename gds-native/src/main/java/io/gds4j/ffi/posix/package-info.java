@@ -1,6 +1,6 @@
 /**
- * libc through the Java FFM API: the seam behind which all system calls stand. For gds4j's own modules; tests put a double
- * here to inject faults.
+ * libc through the Java FFM API. All system calls of gds4j go through {@link io.gds4j.ffi.posix.Posix}; tests replace it to inject
+ * faults.
  */
 @NullMarked
 package io.gds4j.ffi.posix;

@@ -3,7 +3,7 @@ package io.gds4j.ffi.verbs;
 import io.gds4j.internal.lifetime.Lifetime;
 
 /**
- * Memory that an RDMA device may reach ({@code ibv_mr}). Thread-safe; a forgotten one is logged and deregistered.
+ * Memory that an RDMA device may reach ({@code ibv_mr}). Thread-safe. A forgotten region is logged and deregistered.
  *
  * @since 0.1
  */
@@ -16,12 +16,12 @@ public final class MemoryRegion implements AutoCloseable {
         this.lifetime = Lifetime.of(this, what, release);
     }
 
-    /** {@return key for work requests of this side} */
+    /** {@return the key for local work requests} */
     public int localKey() {
         return region.localKey();
     }
 
-    /** {@return key for the other side} */
+    /** {@return the key for remote peers} */
     public int remoteKey() {
         return region.remoteKey();
     }
@@ -31,7 +31,7 @@ public final class MemoryRegion implements AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /** Deregisters ({@code ibv_dereg_mr}), once: its keys are worth nothing from then on. */
+    /** Deregisters the memory ({@code ibv_dereg_mr}), once. Its keys are invalid from then on. */
     @Override
     public void close() {
         lifetime.close("ibv_dereg_mr");

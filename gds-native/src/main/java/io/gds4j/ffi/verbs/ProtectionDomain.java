@@ -41,7 +41,7 @@ public final class ProtectionDomain implements AutoCloseable {
         });
     }
 
-    /** Takes the open device over, also if it fails. */
+    /** Makes a domain that closes the device. If that fails, closes the device itself. */
     static ProtectionDomain on(
             VerbsCalls calls, Supplier<CudaAvailability> cuda, String device, long context) {
         boolean made = false;
@@ -121,7 +121,7 @@ public final class ProtectionDomain implements AutoCloseable {
                 () -> MemoryAccess.unclaimDmaBuf(buffer));
     }
 
-    /** The device may look at what synchronous copies wrote to a GPU's memory. */
+    /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
     private void synchronise(MemoryRange memory) {
         if (!memory.kind().isCuda()) {
             return;

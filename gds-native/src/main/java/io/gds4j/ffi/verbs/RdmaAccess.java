@@ -5,19 +5,18 @@ import io.gds4j.error.CuFileException;
 import java.util.Set;
 
 /**
- * What an RDMA device, and those on the other side of the network, may do with a memory region. Reading it locally is always
- * allowed.
+ * What a local RDMA device and its remote peers may do with a memory region. Local reads are always allowed.
  *
  * @since 0.1
  */
 public enum RdmaAccess {
-    /** The device writes what arrives. */
+    /** The local device writes received data. */
     LOCAL_WRITE(1),
-    /** Others write; needs LOCAL_WRITE. */
+    /** Peers write; needs LOCAL_WRITE. */
     REMOTE_WRITE(2),
-    /** Others read. */
+    /** Peers read. */
     REMOTE_READ(4),
-    /** Others do atomic operations; needs LOCAL_WRITE. */
+    /** Peers do atomic operations; needs LOCAL_WRITE. */
     REMOTE_ATOMIC(8),
     /** Memory windows may be bound to it. */
     WINDOW_BIND(16),
@@ -30,7 +29,7 @@ public enum RdmaAccess {
         this.bit = bit;
     }
 
-    /** What verbs would refuse is refused here. */
+    /** Refuses the combinations that verbs would refuse. */
     static int toBits(Set<RdmaAccess> rights) {
         boolean writes = rights.contains(REMOTE_WRITE) || rights.contains(REMOTE_ATOMIC);
         if (writes && !rights.contains(LOCAL_WRITE)) {

@@ -9,19 +9,19 @@ import java.util.List;
  */
 public sealed interface RdmaAvailability {
     /**
-     * It has.
+     * This machine has RDMA devices.
      *
-     * @param devices their names, one or more
-     * @param verbs opens them
+     * @param devices names of the devices, one or more
+     * @param verbs opens a device
      */
     record Available(List<String> devices, RdmaDevices verbs) implements RdmaAvailability {
     }
 
     /**
-     * It has not.
+     * This machine has none.
      *
-     * @param reason what is missing, one line
-     * @param remedy what a person could do about it, one line
+     * @param reason the cause, one line
+     * @param remedy what to do about it, one line
      */
     record Unavailable(String reason, String remedy) implements RdmaAvailability {
     }

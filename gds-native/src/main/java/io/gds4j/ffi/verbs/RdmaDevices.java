@@ -51,7 +51,7 @@ public final class RdmaDevices {
         };
     }
 
-    /** @param cuda asked when GPU memory is to be registered */
+    /** @param cuda called when GPU memory is registered */
     static RdmaAvailability detect(VerbsCalls calls, Supplier<CudaAvailability> cuda) {
         if (!calls.missing().isEmpty()) {
             return new RdmaAvailability.Unavailable(

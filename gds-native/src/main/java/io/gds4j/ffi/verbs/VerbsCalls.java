@@ -61,7 +61,7 @@ final class VerbsCalls {
     private final MethodHandle regDmaBufMr;
     private final MethodHandle deregMr;
 
-    /** Over the symbols of the library, which must stay loaded; ask {@link #missing} before the first call. */
+    /** Links the symbols of a library that stays loaded. Check {@link #missing} before the first call. */
     VerbsCalls(SymbolLookup library) {
         getDeviceList = link(library, "ibv_get_device_list", FunctionDescriptor.of(JAVA_LONG, ADDRESS));
         freeDeviceList = link(library, "ibv_free_device_list", FunctionDescriptor.ofVoid(JAVA_LONG));
@@ -91,12 +91,12 @@ final class VerbsCalls {
                 .downcallHandle(symbol.orElse(MemorySegment.ofAddress(1)), type, CallState.CAPTURE_ERRNO);
     }
 
-    /** Functions that the library lacks and nothing works without. */
+    /** Returns the required functions that the library lacks. */
     List<String> missing() {
         return missing;
     }
 
-    /** Whether the library is new enough to register dma-bufs. */
+    /** Returns true if the library can register dma-bufs. */
     boolean hasDmaBuf() {
         return dmaBuf;
     }
@@ -110,13 +110,13 @@ final class VerbsCalls {
         return List.copyOf(names);
     }
 
-    /** The open device; 0 if there is none of this name. */
+    /** Opens the device of this name; returns 0 if there is none. */
     long openDevice(String wanted) {
         return eachDevice((device, name) -> name.equals(wanted) ? open(device) : 0);
     }
 
     private interface Visit {
-        /** Answers something to end with, or 0 to go on. */
+        /** Returns the result of the visit, or 0 to go on. */
         long device(long device, String name);
     }
 
@@ -221,7 +221,7 @@ final class VerbsCalls {
         }
     }
 
-    /** Verbs answers an errno. */
+    /** Calls a function that returns an errno. */
     private static void done(String call, MethodHandle function, long argument) {
         try {
             int result = (int) function.invokeExact(CallState.current().errnoSlot(), argument);

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which context serves which pointer, and that nobody notices it was current. */
+/** The context of a pointer, and that calls restore the previous context. */
 class CudaContextsTest {
     private final FakeCuda cuda = new FakeCuda(2, 1 << 20);
     private final CudaContexts contexts = new CudaContexts(cuda);
@@ -54,7 +54,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void thePrimaryContextIsRetainedOnceWhoeverAsks() throws InterruptedException {
+    void primaryContextIsRetainedOnceForAllThreads() throws InterruptedException {
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
             threads.add(Thread.ofPlatform().start(() -> contexts.primary(0)));
@@ -67,7 +67,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void whatWasCurrentIsCurrentAgainAlsoAfterAFailure() {
+    void previousContextIsRestoredAlsoAfterAFailure() {
         long own = cuda.createContext(0);
         cuda.ctxPushCurrent(own);
         assertThat(contexts.in(contexts.primary(1), () -> Cuda.ERROR_INVALID_VALUE))
@@ -81,7 +81,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void aThreadWithoutAContextHasNoneAfterwards() {
+    void threadWithoutAContextHasNoneAfterwards() {
         assertThat(contexts.enter(contexts.primary(0))).isZero();
         contexts.leave();
         cuda.ctxGetCurrent(out);
@@ -96,7 +96,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void aContextAtTheSameAddressHasAnotherId() {
+    void contextAtTheSameAddressHasAnotherId() {
         long own = cuda.createContext(0);
         long id = contexts.idOf(own);
         cuda.destroyContext(own);
@@ -130,7 +130,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void whatIsGoneNeedsNoFreeing() {
+    void destroyedContextNeedsNoFreeing() {
         for (int gone : new int[]{Cuda.SUCCESS, Cuda.ERROR_DEINITIALIZED, Cuda.ERROR_CONTEXT_IS_DESTROYED,
                 Cuda.ERROR_INVALID_CONTEXT}) {
             CudaErrors.checkFreed(cuda, "cuMemFree", gone);
@@ -141,7 +141,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void pointersAreClassifiedByWhatTheDriverKnows() {
+    void driverClassifiesPointers() {
         long own = cuda.createContext(1);
         long pointer = allocated(own);
         CudaPointer found = pointers.classify(pointer + 100);

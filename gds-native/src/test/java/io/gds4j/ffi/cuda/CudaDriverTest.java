@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Detection on machines of all sorts: it answers, it never throws, it makes no context. */
+/** Detection on various machines: it never throws and makes no context. */
 class CudaDriverTest {
     private static CudaAvailability.Unavailable unavailable(CudaAvailability found) {
         assertThat(found).isInstanceOf(CudaAvailability.Unavailable.class);
@@ -19,14 +19,14 @@ class CudaDriverTest {
     }
 
     @Test
-    void aMachineWithoutTheLibrarySaysWhatTheLinkerSays() {
+    void missingLibraryIsReportedInTheLinkersWords() {
         CudaAvailability.Unavailable found = unavailable(CudaDriver.probe("auto", "libgds4j-none.so.1"));
         assertThat(found.reason()).contains("libgds4j-none.so.1").contains("No such file");
         assertThat(found.remedy()).contains("NVIDIA driver");
     }
 
     @Test
-    void aFileThatIsNoLibraryIsNamed(@TempDir Path folder) throws IOException {
+    void fileThatIsNoLibraryIsNamed(@TempDir Path folder) throws IOException {
         Path file = Files.writeString(folder.resolve("libcuda.so.1"), "not a library");
         CudaAvailability.Unavailable found = unavailable(CudaDriver.probe("auto", file.toString()));
         assertThat(found.reason()).contains(file.toString());
@@ -34,24 +34,24 @@ class CudaDriverTest {
     }
 
     @Test
-    void aLibraryThatIsNoDriverLacksItsFunctions() {
+    void libraryThatIsNoDriverLacksItsFunctions() {
         CudaAvailability.Unavailable found = unavailable(CudaDriver.probe("auto", "libc.so.6"));
         assertThat(found.reason()).contains("lacks").contains("cuInit");
     }
 
     @Test
-    void aNameWithANulIsRefused() {
+    void nameWithANulIsRefused() {
         assertThat(unavailable(CudaDriver.probe("auto", "libc.so.6\0x")).reason()).contains("NUL");
     }
 
     @Test
-    void thePropertySwitchesGpusOffAndNothingElse() {
+    void propertySwitchesGpusOffAndNothingElse() {
         assertThat(unavailable(CudaDriver.probe("off", "libc.so.6")).reason()).contains("-Dgds4j.cuda=off");
         assertThat(unavailable(CudaDriver.probe("OFF", "libc.so.6")).remedy()).contains("auto and off");
     }
 
     @Test
-    void aDriverWithGpusIsAvailableWithoutAContext() {
+    void driverWithGpusIsAvailableWithoutAContext() {
         FakeCuda cuda = new FakeCuda(3, 1 << 20);
         CudaAvailability found = CudaDriver.initialise(cuda);
         assertThat(found).isInstanceOf(CudaAvailability.Available.class);
@@ -62,7 +62,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void aDriverWithoutGpusSaysSo() {
+    void driverWithoutGpusSaysSo() {
         assertThat(unavailable(CudaDriver.initialise(new FakeCuda(0, 0))).remedy()).contains("CUDA_VISIBLE_DEVICES");
         FakeCuda none = new FakeCuda();
         none.failAlways(CudaFunction.INIT, Cuda.ERROR_NO_DEVICE);
@@ -70,7 +70,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void aDriverThatDoesNotStartSaysWhy() {
+    void driverThatDoesNotStartSaysWhy() {
         for (CudaFunction function : new CudaFunction[]{CudaFunction.INIT, CudaFunction.DRIVER_GET_VERSION,
                 CudaFunction.DEVICE_GET_COUNT}) {
             FakeCuda broken = new FakeCuda();

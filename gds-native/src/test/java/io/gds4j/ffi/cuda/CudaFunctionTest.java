@@ -30,7 +30,7 @@ class CudaFunctionTest {
 
     @ParameterizedTest
     @EnumSource(CudaFunction.class)
-    void theBoundNameIsTheOneThatTheHeaderSelects(CudaFunction function) {
+    void boundNameIsTheOneThatTheHeaderSelects(CudaFunction function) {
         assertThat(SELECTED).containsEntry(function.documentedName(), function.symbol());
     }
 

@@ -29,7 +29,7 @@ public final class CudaOrderedStream implements OrderedStream {
     private final long stream;
     private boolean closed;
 
-    /** A new one. */
+    /** Makes a stream. */
     public CudaOrderedStream() {
         long[] made = new long[1];
         check("cuStreamCreate", contexts.in(context, () -> cuda.streamCreate(made, NON_BLOCKING)));
@@ -58,7 +58,7 @@ public final class CudaOrderedStream implements OrderedStream {
         }
     }
 
-    /** On a thread of the driver; what leaves it ends the JVM. */
+    /** Runs on a thread of the driver; an exception that left it would end the JVM. */
     private static void run(long id) {
         try {
             QUEUED.remove(id).run();

@@ -37,7 +37,7 @@ final class FakeBlock {
     /** VMM: what is mapped of the reservation. */
     final NavigableMap<Long, FakeMapping> mappings = new TreeMap<>();
 
-    /** Allocates. Content is garbage: whoever counts on zeroes shall see it. */
+    /** Allocates memory filled with garbage, to expose code that expects zeroes. */
     FakeBlock(Kind kind, long bytes, long alignment, FakeContext context, long id) {
         this.kind = kind;
         this.bytes = bytes;
@@ -49,7 +49,7 @@ final class FakeBlock {
         this.address = memory.address();
     }
 
-    /** Registers host memory that belongs to somebody else. */
+    /** Registers host memory of another owner. */
     FakeBlock(long address, long bytes, FakeContext context, long id) {
         this.kind = Kind.HOST_REGISTERED;
         this.bytes = bytes;
@@ -65,7 +65,7 @@ final class FakeBlock {
         return pointer >= address && length <= bytes && pointer - address <= bytes - length;
     }
 
-    /** True but for parts of a reservation that have nothing behind them, or nothing that the device may touch. */
+    /** False for parts of a reservation that are not mapped or that the device may not touch. */
     boolean isAccessible(long pointer, long length) {
         long at = pointer;
         while (kind == Kind.VMM && at < pointer + length) {

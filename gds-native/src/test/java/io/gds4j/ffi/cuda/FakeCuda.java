@@ -7,18 +7,17 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntSupplier;
 
 /**
- * A driver without a GPU, stricter than the real one where programs tend to err:
+ * A CUDA driver without a GPU. It is stricter than the real one:
  *
  * <ul>
  * <li>"GPU memory" is host memory at real addresses, filled with garbage; {@link #peek} and {@link #poke} look into it.
- * <li>Copies and fills happen when their stream or event is waited for, and read their source then: whoever does not wait,
- * or uses a buffer again too early, sees wrong bytes. A query does one piece of work and answers NOT_READY while there is
- * more.
+ * <li>Copies and fills run when a caller waits for their stream or event, and read their source then. A program that does not wait, or
+ * reuses a buffer too early, sees wrong bytes. A query runs one piece of work and returns NOT_READY while there is more.
  * <li>A call without a current context is INVALID_CONTEXT; a stream, an event or a pointer of {@code cuMemAlloc} that belongs
  * to another context than the current one is refused and noted in {@link #violations()}, as is the NULL stream.
  * <li>Copies of managed memory get nowhere while any stream waits for a word.
  * <li>{@link #fail}, {@link #failDeferred}, {@link #refusePinning} and {@link #deinitialize} inject failures.
- * <li>{@link #leaks()} tells what is alive.
+ * <li>{@link #leaks()} lists live objects.
  * </ul>
  *
  * Thread-safe. Do not unmap host memory that unfinished copies use: the work is done for real.
@@ -27,7 +26,7 @@ public final class FakeCuda extends FakeReservations {
     private static final long PARKED_NANOS = 50_000;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-    /** Up to here the driver puts the bytes of a copy into the queue of commands. */
+    /** Largest copy whose bytes the driver puts into the queue of commands. */
     private static final long SMALL_COPY = (64 << 10) - 1;
 
     private int channels = Integer.MAX_VALUE;
@@ -38,7 +37,7 @@ public final class FakeCuda extends FakeReservations {
         this(1, 256L << 20);
     }
 
-    /** So many GPUs with so much memory each, which is taken from the host as it is allocated. */
+    /** Has {@code devices} GPUs; their memory is host memory, allocated on demand. */
     public FakeCuda(int devices, long memoryPerDevice) {
         super(devices, memoryPerDevice);
     }
@@ -257,7 +256,7 @@ public final class FakeCuda extends FakeReservations {
         }));
     }
 
-    /** Waits, as what others put into the queue of commands, until waiting streams do not stand in all channels. */
+    /** Waits until waiting streams no longer block all channels. */
     public void awaitChannel() {
         untilReady(this::areChannelsTaken);
     }
@@ -285,7 +284,7 @@ public final class FakeCuda extends FakeReservations {
         channels = count;
     }
 
-    /** From now on a stream that holds so much work takes no wait for a word before it has done some: the call waits. */
+    /** From now on a wait for a word blocks its caller while the stream has {@code places} pieces of work. */
     public synchronized void limitQueues(int places) {
         queuePlaces = places;
     }
@@ -304,7 +303,7 @@ public final class FakeCuda extends FakeReservations {
         return untilReady(() -> onStream(CudaFunction.STREAM_SYNCHRONIZE, stream, FakeStream::advance));
     }
 
-    /** Others must get at the driver while a stream is parked, or nobody could ever release it. */
+    /** Releases the lock between attempts: another thread must be able to release a parked stream. */
     private static int untilReady(IntSupplier call) {
         int result = call.getAsInt();
         while (result == ERROR_NOT_READY) {

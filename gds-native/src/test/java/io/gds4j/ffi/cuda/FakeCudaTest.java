@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** That the double shows what it is made to show. */
+/** The double detects the errors that it is made for. */
 class FakeCudaTest {
     private final FakeCuda cuda = new FakeCuda(1, 1 << 20);
     private final long[] out = new long[1];
@@ -37,7 +37,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aCopyHappensWhenItsStreamIsWaitedForAndNotBefore() {
+    void copyHappensWhenItsStreamIsAwaited() {
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, stream)).isZero();
         assertThat(cuda.peek(device, 8)).containsOnly(0xCD);
         assertThat(cuda.pendingWork()).isEqualTo(1);
@@ -48,7 +48,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aSourceThatIsOverwrittenTooEarlyShows() {
+    void earlyOverwriteOfASourceIsDetected() {
         cuda.memcpyHtoDAsync(device, host, 8, stream);
         cuda.poke(host, new byte[8]);
         cuda.streamSynchronize(stream);
@@ -56,7 +56,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void anEventWaitsForWhatStoodBeforeItAndNoMore() {
+    void eventWaitsForEarlierWorkOnly() {
         long event = event();
         assertThat(cuda.eventQuery(event)).isZero();
         cuda.memcpyHtoDAsync(device, host, 4, stream);
@@ -82,7 +82,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void aStreamWaitsForAnotherByEvent() {
+    void streamWaitsForAnotherByEvent() {
         long event = event();
         cuda.memcpyHtoDAsync(device, host, 8, stream);
         cuda.eventRecord(event, stream);
@@ -114,7 +114,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void theNullStreamIsNoted() {
+    void nullStreamIsNoted() {
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, 0)).isZero();
         assertThat(cuda.violations()).hasSize(1);
     }

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
 
-/** What {@link FakeCuda} stands on: its state, the faults that tests inject, what they ask, and the rules. */
+/** Base of {@link FakeCuda}: its state, injected faults, queries of tests, and rules. */
 abstract class FakeDriver implements Cuda {
     private record Failure(int first, int times, int code) {
         boolean hits(long call) {
@@ -66,7 +66,7 @@ abstract class FakeDriver implements Cuda {
         failures.get(function).add(new Failure(0, Integer.MAX_VALUE, code));
     }
 
-    /** The n-th copy or fill that is carried out from now on fails; who waits for its stream or event learns it. */
+    /** The n-th copy or fill from now on fails; a wait for its stream or event reports it. */
     public synchronized void failDeferred(int nth, int code) {
         deferredFailures.add(new Failure(Math.toIntExact(deferredWork) + nth, 1, code));
     }
@@ -76,7 +76,7 @@ abstract class FakeDriver implements Cuda {
         pinningRefused = refuse;
     }
 
-    /** No failures any more. */
+    /** Ends all failures. */
     public synchronized void heal() {
         failures.values().forEach(List::clear);
         deferredFailures.clear();
@@ -95,7 +95,7 @@ abstract class FakeDriver implements Cuda {
         return createContext(device, handle());
     }
 
-    /** The same under a given handle: drivers give the handle of a dead context to a new one. */
+    /** {@code cuCtxCreate} with a given handle: drivers reuse the handle of a destroyed context. */
     public synchronized long createContext(int device, long handle) {
         FakeContext context = new FakeContext(handle, ++lastId, device, false);
         contexts.put(handle, context);
@@ -120,7 +120,7 @@ abstract class FakeDriver implements Cuda {
 
     // ---- what a test asks
 
-    /** What real drivers do with the handle of a destroyed context: crash. */
+    /** Fails where a real driver crashes: on the handle of a destroyed context. */
     final void checkNotDestroyed(long handle) {
         if (destroyedHandles.contains(handle)) {
             throw new AssertionError(
@@ -143,7 +143,7 @@ abstract class FakeDriver implements Cuda {
         MemorySegment.ofAddress(address).reinterpret(bytes.length).copyFrom(MemorySegment.ofArray(bytes));
     }
 
-    /** Copies, fills, records and waits that nobody has waited for. */
+    /** Copies, fills, records and waits that are not complete. */
     public synchronized int pendingWork() {
         int pending = streams.values().stream().mapToInt(FakeStream::pending).sum();
         return pending + contexts.values().stream().mapToInt(context -> context.nullStream.pending()).sum();
@@ -154,7 +154,7 @@ abstract class FakeDriver implements Cuda {
         return blocks.all().stream().filter(block -> block.kind.isHost()).mapToLong(block -> block.bytes).sum();
     }
 
-    /** Contexts that exist: 0 proves that nobody made one. */
+    /** Contexts that exist. */
     public synchronized int liveContexts() {
         return contexts.size();
     }
@@ -164,7 +164,7 @@ abstract class FakeDriver implements Cuda {
         return List.copyOf(violations);
     }
 
-    /** What is alive but contexts, one line each, and pushes that were not popped. */
+    /** Live objects except contexts, one line each, and pushes without a pop. */
     public synchronized List<String> leaks() {
         List<String> leaks = new ArrayList<>();
         blocks.all().forEach(block -> leaks.add(block.toString()));
@@ -276,7 +276,7 @@ abstract class FakeDriver implements Cuda {
     int freeAfterWork(FakeBlock block) {
         List.copyOf(streams.values()).forEach(stream -> {
             while (stream.runOne()) {
-                // its failures are for those who wait for it
+                // a wait for it reports its failures
             }
         });
         blocks.remove(block);

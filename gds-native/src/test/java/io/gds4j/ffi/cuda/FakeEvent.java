@@ -11,7 +11,7 @@ final class FakeEvent {
             this.stream = stream;
         }
 
-        /** Does the stream's work up to the record. */
+        /** Runs the stream's work up to the record. */
         void complete() {
             while (!done && stream.runOne()) {
                 // up to and including the record

@@ -1,11 +1,19 @@
 package io.gds4j.ffi.cuda;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The one kernel that {@link FakeCuda} can run, which is our own: it copies what its cell says when the stream comes to it. */
+/**
+ * The one kernel that {@link FakeCuda} can run, which is the engine's copy kernel: once the stream reaches it, it copies what its
+ * argument points to: source, target and count of bytes, 8 bytes each.
+ */
 abstract class FakeKernels extends FakeSharing {
+    private static final VarHandle COUNT = ValueLayout.JAVA_LONG.varHandle();
+    private static final String NAME = "gds4j_copy";
+
     private final Map<Long, FakeContext> modules = new HashMap<>();
     private final Map<Long, FakeContext> functions = new HashMap<>();
 
@@ -16,7 +24,7 @@ abstract class FakeKernels extends FakeSharing {
     @Override
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
-            if (!ptx.equals(CopyPtx.TEXT)) {
+            if (!ptx.contains(".visible .entry " + NAME + "(.param .u64 ")) {
                 return ERROR_INVALID_VALUE;
             }
             module[0] = handle();
@@ -35,7 +43,7 @@ abstract class FakeKernels extends FakeSharing {
     @Override
     public int moduleGetFunction(long[] function, long module, String name) {
         return inContext(CudaFunction.MODULE_GET_FUNCTION, context -> {
-            if (modules.get(module) != context || !name.equals(CopyPtx.NAME)) {
+            if (modules.get(module) != context || !name.equals(NAME)) {
                 return ERROR_NOT_FOUND;
             }
             function[0] = handle();
@@ -50,21 +58,24 @@ abstract class FakeKernels extends FakeSharing {
             if (functions.get(function) != used.context || blocks < 1 || threadsPerBlock < 1) {
                 return violation("a kernel of another context is launched in %s", ERROR_INVALID_HANDLE, used.context);
             }
-            used.enqueueKernel(() -> carryOut(() -> copy(CopyCell.at(argument), used.context)));
+            used.enqueueKernel(() -> carryOut(() -> copy(argument, used.context)));
             return SUCCESS;
         });
     }
 
-    /** A kernel that touches what it may not would end its context: here it is noted. */
-    private void copy(CopyCell cell, FakeContext context) {
-        long bytes = cell.bytes();
+    /** A kernel that touches memory it may not touch would end its context: here it is noted. */
+    private void copy(long argument, FakeContext context) {
+        MemorySegment cell = MemorySegment.ofAddress(argument).reinterpret(3 * Long.BYTES);
+        long bytes = (long) COUNT.getAcquire(cell, 2L * Long.BYTES);
+        long source = cell.get(ValueLayout.JAVA_LONG, 0);
+        long target = cell.get(ValueLayout.JAVA_LONG, Long.BYTES);
         if (bytes > 0
-                && checkKernelMayTouch("source", cell.source(), bytes, context)
-                && checkKernelMayTouch("target", cell.target(), bytes, context)) {
+                && checkKernelMayTouch("source", source, bytes, context)
+                && checkKernelMayTouch("target", target, bytes, context)) {
             MemorySegment.copy(
-                    MemorySegment.ofAddress(cell.source()).reinterpret(bytes),
+                    MemorySegment.ofAddress(source).reinterpret(bytes),
                     0,
-                    MemorySegment.ofAddress(cell.target()).reinterpret(bytes),
+                    MemorySegment.ofAddress(target).reinterpret(bytes),
                     0,
                     bytes);
         }

@@ -6,7 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** What {@link FakeCuda} tells of addresses, and what it does for other devices. */
+/** The part of {@link FakeCuda} for pointer attributes and for other devices. */
 abstract class FakeSharing extends FakeDevices {
     private static final long PAGE = 4096;
 
@@ -106,7 +106,7 @@ abstract class FakeSharing extends FakeDevices {
         });
     }
 
-    /** A file without a name stands for the buffer: of its size, to be closed by the caller. */
+    /** An unnamed file of the same size stands for the buffer; the caller closes it. */
     @Override
     public int memGetDmaBuf(int[] fd, long pointer, long bytes) {
         return inContext(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, context -> {

@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.Predicate;
 
-/** A stream of {@link FakeCuda}: work that is done in order, and not before somebody waits for it. */
+/** A stream of {@link FakeCuda}: runs its work in order, and only when a caller waits for it. */
 final class FakeStream {
     final long handle;
     final FakeContext context;
@@ -18,9 +18,9 @@ final class FakeStream {
     /** A graph is being captured from it. */
     boolean capturing;
 
-    /** Where work of several streams stands one behind the other. */
+    /** A queue that several streams share. */
     enum Channel {
-        /** Kernels, and what the driver puts into the queue of commands. */
+        /** Kernels and small copies. */
         COMPUTE,
         /** A copy engine's. */
         TO_GPU,
@@ -44,7 +44,7 @@ final class FakeStream {
         }
     }
 
-    /** Work that nobody can do before a word in memory is set: it stands where the stream worked last. */
+    /** A wait for a word in memory. It blocks the channel of the stream's last work. */
     private record Gate(BooleanSupplier open, Channel channel) implements IntSupplier {
         @Override
         public int getAsInt() {
@@ -57,13 +57,13 @@ final class FakeStream {
         this.context = context;
     }
 
-    /** Says when work that goes through a channel gets nowhere. */
+    /** Sets the condition under which a channel is blocked. */
     FakeStream behind(Predicate<Channel> othersStandIn) {
         taken = othersStandIn;
         return this;
     }
 
-    /** Says when a stream waits for a word, which copies of managed memory wait for. */
+    /** Sets the condition under which a stream waits for a word; copies of managed memory wait for it. */
     FakeStream besides(BooleanSupplier parked) {
         anyParked = parked;
         return this;
@@ -74,23 +74,23 @@ final class FakeStream {
         pending.add(work);
     }
 
-    /** A kernel that nothing of other streams can come before. */
+    /** Adds a kernel that no work of other streams can hold up. */
     void enqueueKernel(IntSupplier work) {
         last = Channel.COMPUTE;
         pending.add(work);
     }
 
-    /** What comes later waits until {@code open} says so. */
+    /** Later work waits until {@code open} is true. */
     void enqueueGate(BooleanSupplier open) {
         pending.add(new Gate(open, last));
     }
 
-    /** True if nothing can be done before somebody sets a word. */
+    /** True while the stream waits for a word. */
     boolean parked() {
         return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean();
     }
 
-    /** True if work of others waits for this stream there. */
+    /** True while this stream blocks the channel for others. */
     boolean parkedIn(Channel channel) {
         return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean() && gate.channel() == channel;
     }
@@ -99,7 +99,7 @@ final class FakeStream {
         return pending.size();
     }
 
-    /** Does the oldest piece of work; false if there is none, or none that can be done. */
+    /** Runs the oldest work; returns false if there is none or it cannot run. */
     boolean runOne() {
         if (parked()
                 || pending.peek() instanceof Through through && taken.test(through.channel())
@@ -117,7 +117,7 @@ final class FakeStream {
         return true;
     }
 
-    /** Does what can be done; NOT_READY if that is not all, else {@link #drain}'s answer. */
+    /** Runs the work that can run; returns NOT_READY if some is left, else as {@link #drain}. */
     int advance() {
         while (runOne()) {
             // each piece in its order
@@ -125,7 +125,7 @@ final class FakeStream {
         return pending.isEmpty() ? takeError() : Cuda.ERROR_NOT_READY;
     }
 
-    /** Does all work and answers the first failure since the last call. */
+    /** Runs all work and returns the first failure since the last call. */
     int drain() {
         while (runOne()) {
             // each piece in its order

@@ -69,6 +69,8 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_EVENT;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.Linker;
@@ -90,8 +92,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Each driver function once, argument by argument, against C functions of the types that cuda.h declares: a wrong type or a
- * swapped argument shows only in a call.
+ * Calls each driver function once, argument by argument, against C functions of the types that cuda.h declares. A wrong type or a
+ * swapped argument shows only in a call. With assertions on, each call also fails unless it has its function's shape.
  */
 class FfmCudaTest {
     private static final long A = 0x7a11_2233_4455_6677L;
@@ -103,7 +105,7 @@ class FfmCudaTest {
     private static final int I = 0x7654_3210;
     private static final int J = -2;
 
-    /** Makes a call and answers what it handed out, in a list that begins with the CUresult. */
+    /** Makes a call and returns its CUresult followed by its results. */
     interface Call {
         List<Object> on(Cuda cuda);
     }
@@ -116,7 +118,7 @@ class FfmCudaTest {
         }
     }
 
-    // What a pointer parameter is for: the driver writes there, or reads.
+    // The uses of a pointer parameter: the driver writes there or reads.
 
     private static RecordingDriver.Pointee writesInt(int value) {
         return memory -> {
@@ -146,7 +148,7 @@ class FfmCudaTest {
         };
     }
 
-    /** Follows the pointers that stand there, if any. */
+    /** Follows the pointers in that memory, if any. */
     private static RecordingDriver.Pointee writesAtPlaces(long... values) {
         return memory -> {
             for (int i = 0; i < values.length; i++) {
@@ -167,7 +169,7 @@ class FfmCudaTest {
         return memory -> memory.getString(0);
     }
 
-    /** Follows the pointer that stands there, if any. */
+    /** Follows the pointer in that memory, if any. */
     private static RecordingDriver.Pointee readsLongAtPlace() {
         return memory -> {
             long place = memory.get(ValueLayout.JAVA_LONG, 0);
@@ -184,7 +186,7 @@ class FfmCudaTest {
         return new Case(function, parameters, arguments, call, answers);
     }
 
-    /** What a pointee of the table says of itself, tried on memory of ours. */
+    /** Returns the name of a pointee of the table, found by a visit. */
     private static Object name(RecordingDriver.Pointee pointee) {
         Object found = pointee.visit(MemorySegment.ofArray(new long[32]));
         return found instanceof String ? found : "";
@@ -348,7 +350,7 @@ class FfmCudaTest {
 
     @Test
     void contextOfNativeCodeIsAskedForInItsOwnWay() {
-        // Any function of native code that fills what it is given and answers 0.
+        // Any native function that fills its argument and returns 0.
         SymbolLookup native_ = symbol -> Linker.nativeLinker().defaultLookup().find("uname");
         long[] context = new long[1];
         assertThat(FfmCuda.ofNative(native_).ctxGetCurrent(context)).isEqualTo(Cuda.SUCCESS);
@@ -367,7 +369,7 @@ class FfmCudaTest {
 
     @ParameterizedTest
     @MethodSource("cases")
-    void aFailureIsAnsweredAndNothingHandedOut(Case tested) {
+    void failedCallReturnsItsCodeAndNoResult(Case tested) {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(tested.function().symbol(), tested.parameters());
             driver.answer(Cuda.ERROR_ILLEGAL_ADDRESS);
@@ -376,6 +378,32 @@ class FfmCudaTest {
             for (Object out : answers.subList(1, answers.size())) {
                 assertThat(out).isIn(J, F, "untouched", (byte) 0);
             }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("cases")
+    void shapeIsThatOfTheDeclaration(Case tested) {
+        String letters = tested.parameters().stream()
+                .map(value -> switch (value) {
+                    case Integer i -> "I";
+                    case Long l -> "L";
+                    case Byte b -> "B";
+                    default -> "P";
+                })
+                .collect(Collectors.joining());
+        assertThat(tested.function().shape()).isEqualTo(letters);
+    }
+
+    @Test
+    void callWithAnotherShapeFails() {
+        assumeTrue(CudaCalls.class.desiredAssertionStatus(), "shapes are checked by assertions");
+        try (RecordingDriver driver = new RecordingDriver()) {
+            driver.offer(STREAM_DESTROY.symbol(), List.of(A));
+            CudaCalls calls = new CudaCalls(driver);
+            assertThat(calls.call(STREAM_DESTROY, 0L)).isZero();
+            AssertionError refused = catchThrowableOfType(AssertionError.class, () -> calls.call(STREAM_DESTROY, 0));
+            assertThat(refused).hasMessageContaining("STREAM_DESTROY");
         }
     }
 
@@ -392,7 +420,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void theTableHoldsEveryFunction() {
+    void tableHoldsEveryFunction() {
         Set<CudaFunction> tested =
                 cases().map(Case::function).collect(Collectors.toCollection(() -> EnumSet.noneOf(CudaFunction.class)));
         tested.addAll(List.of(GET_ERROR_NAME, GET_ERROR_STRING));
@@ -400,7 +428,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void attributesOf4BytesAreReadWithoutWhatStoodThereBefore() {
+    void fourByteAttributesHaveNoOldUpperBytes() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(POINTER_GET_ATTRIBUTE.symbol(), List.of(writesLong(-1), 7, A));
             long[] value = new long[1];
@@ -439,7 +467,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void anOldDriverLacksOptionalFunctionsAndSaysWhichVersionHasThem() {
+    void oldDriverNamesTheVersionOfAMissingFunction() {
         try (RecordingDriver driver = new RecordingDriver()) {
             Arrays.stream(CudaFunction.values()).filter(CudaFunction::isRequired)
                     .forEach(f -> driver.offerName(f.symbol()));
@@ -459,7 +487,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void aLibraryWithoutTheRequiredFunctionsNamesThemAll() {
+    void libraryWithoutTheRequiredFunctionsNamesThemAll() {
         try (RecordingDriver driver = new RecordingDriver()) {
             Arrays.stream(CudaFunction.values())
                     .filter(f -> f != MEM_ALLOC && f != EVENT_QUERY)

@@ -17,11 +17,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** A library of C functions that note what they were called with, write what they are told to, and answer a code. */
+/** A library of C functions that record their arguments, write given values, and return a code. */
 final class RecordingDriver implements SymbolLookup, AutoCloseable {
-    /** What a pointer parameter is for. */
+    /** The use of a pointer parameter. */
     interface Pointee {
-        /** Called with 512 bytes at the pointer; answers what it found there. */
+        /** Called with the memory at the pointer; returns its findings. */
         Object visit(MemorySegment memory);
     }
 
@@ -51,17 +51,17 @@ final class RecordingDriver implements SymbolLookup, AutoCloseable {
         this.parameters = parameters;
     }
 
-    /** Offers a symbol that nobody calls. */
+    /** Offers a symbol that is not called. */
     void offerName(String symbol) {
         symbols.put(symbol, MemorySegment.ofAddress(8));
     }
 
-    /** What the functions answer. */
+    /** Sets the code that the functions return. */
     void answer(int code) {
         result = code;
     }
 
-    /** Arguments of the last call; for a pointer what its {@link Pointee} found. */
+    /** Arguments of the last call; for a pointer the findings of its {@link Pointee}. */
     List<Object> seen() {
         if (thrown != null) {
             throw new AssertionError(thrown);
@@ -89,7 +89,7 @@ final class RecordingDriver implements SymbolLookup, AutoCloseable {
         };
     }
 
-    /** Nothing may be thrown into C. */
+    /** Catches everything: no exception may enter C. */
     @SuppressWarnings("unused") // by the stubs
     private int called(Object[] arguments) {
         try {

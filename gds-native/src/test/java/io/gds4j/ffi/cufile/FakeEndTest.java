@@ -1,10 +1,10 @@
 package io.gds4j.ffi.cufile;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.ffi.exit.ChildJvm;
-import io.gds4j.ffi.exit.JvmEnd;
-import io.gds4j.ffi.exit.JvmEndTest;
-import io.gds4j.ffi.exit.Traffic;
+import io.gds4j.engine.lifecycle.ChildJvm;
+import io.gds4j.engine.lifecycle.JvmEnd;
+import io.gds4j.engine.lifecycle.JvmEndTest;
+import io.gds4j.engine.lifecycle.Traffic;
 import java.nio.file.Path;
 import java.util.List;
 

@@ -7,11 +7,12 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
+import io.gds4j.engine.lifecycle.Traffic;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.exit.Traffic;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -218,11 +219,11 @@ class LibraryProcessTest extends SessionRig {
         CuFileBackend own = machine.backend(gpu);
         for (Runnable step : List.<Runnable>of(own::driverOpen, own::driverClose)) {
             int calls = fake.calls().size();
-            gpu.contexts().streamWaits().begin(true);
+            StreamWaits.of(gpu.contexts()).begin(true);
             Thread thread = Thread.ofPlatform().start(step);
             awaitState(thread, Thread.State.WAITING);
             assertThat(fake.calls()).hasSize(calls);
-            gpu.contexts().streamWaits().end(true);
+            StreamWaits.of(gpu.contexts()).end(true);
             join(thread);
         }
         assertThat(fake.calls()).endsWith("cuFileDriverClose()");

@@ -17,9 +17,9 @@ import java.util.Optional;
 
 /** A library of C functions that play NVML on a machine with one GPU. Lives as long as the process. */
 public final class FakeNvml implements SymbolLookup {
-    /** Where its GPU is. */
+    /** PCI address of its GPU. */
     public static final String PCI_BUS_ID = "00000000:18:00.0";
-    /** What its GPU is called. */
+    /** UUID of its GPU. */
     public static final String UUID = "GPU-01234567-89ab-cdef-0123-456789abcdef";
     static final long BAR1_TOTAL = 256L << 30;
     static final long BAR1_USED = 5L << 20;
@@ -31,7 +31,7 @@ public final class FakeNvml implements SymbolLookup {
     private final MemorySegment message = Arena.global().allocateFrom("Something is wrong");
     private final Map<String, Integer> failures = new HashMap<>();
 
-    /** All functions there, all well. */
+    /** Has all functions, and all succeed. */
     public FakeNvml() {
         offer("nvmlInit_v2", "init", FunctionDescriptor.of(JAVA_INT));
         offer("nvmlErrorString", "errorString", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
@@ -48,7 +48,7 @@ public final class FakeNvml implements SymbolLookup {
         return NvmlLibrary.initialise(new FfmNvml(this));
     }
 
-    /** A function does nothing from now on and answers this code. */
+    /** From now on a function does nothing and returns this code. */
     FakeNvml fail(String function, int code) {
         failures.put(function, code);
         return this;

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** NVML, there and not there. */
+/** NVML, available and not. */
 class NvmlTest {
     private static NvmlAvailability.Unavailable unavailable(NvmlAvailability found) {
         assertThat(found.nvml()).isEmpty();
@@ -17,7 +17,7 @@ class NvmlTest {
     }
 
     @Test
-    void aGpuIsFoundByPciIdAndByUuidWithItsBar1() {
+    void gpuIsFoundByPciIdAndByUuidWithItsBar1() {
         Nvml nvml = new FakeNvml().detect().nvml().orElseThrow();
         NvmlGpu gpu = nvml.byPciBusId(FakeNvml.PCI_BUS_ID);
         assertThat(gpu).isEqualTo(nvml.byUuid(FakeNvml.UUID));
@@ -37,13 +37,13 @@ class NvmlTest {
     }
 
     @Test
-    void aGpuWithoutBar1HasNone() {
+    void gpuWithoutBar1HasNone() {
         Nvml nvml = new FakeNvml().fail("nvmlDeviceGetBAR1MemoryInfo", 3).detect().nvml().orElseThrow();
         assertThat(nvml.byUuid(FakeNvml.UUID).bar1()).isEmpty();
     }
 
     @Test
-    void otherFailuresSayWhatNvmlSays() {
+    void otherFailuresHaveTheTextOfNvml() {
         Nvml nvml = new FakeNvml().fail("nvmlDeviceGetBAR1MemoryInfo", 15).detect().nvml().orElseThrow();
         assertThat(Failures.expect(CuFileError.CUDA_DRIVER_ERROR, () -> nvml.byUuid(FakeNvml.UUID)))
                 .hasMessageContaining("nvmlDeviceGetBAR1MemoryInfo")
@@ -52,21 +52,21 @@ class NvmlTest {
     }
 
     @Test
-    void aMachineWithoutTheLibrarySaysSo() {
+    void machineWithoutTheLibrarySaysSo() {
         NvmlAvailability.Unavailable none = unavailable(NvmlLibrary.probe("libgds4j-none.so.1"));
         assertThat(none.reason()).startsWith("no NVML").contains("libgds4j-none.so.1");
         assertThat(none.remedy()).contains("driver");
     }
 
     @Test
-    void aLibraryThatIsNotNvmlLacksItsFunctions() {
+    void libraryThatIsNotNvmlLacksItsFunctions() {
         assertThat(unavailable(NvmlLibrary.probe("libc.so.6")).reason()).contains("nvmlInit_v2");
         assertThat(unavailable(new FakeNvml().without("nvmlDeviceGetUUID").detect()).reason())
                 .isEqualTo("NVML lacks nvmlDeviceGetUUID");
     }
 
     @Test
-    void aLibraryThatDoesNotStartSaysWhy() {
+    void libraryThatDoesNotStartSaysWhy() {
         assertThat(unavailable(new FakeNvml().fail("nvmlInit_v2", 9).detect()).reason())
                 .isEqualTo("nvmlInit: Something is wrong (NVML error 9)");
         assertThat(unavailable(new FakeNvml().fail("nvmlInit_v2", 999).detect()).reason())

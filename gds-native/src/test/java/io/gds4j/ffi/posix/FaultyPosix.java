@@ -46,7 +46,7 @@ public final class FaultyPosix implements Posix {
         return new PosixFault(this, call);
     }
 
-    /** No faults any more. */
+    /** Ends all faults. */
     public void heal() {
         faults.clear();
     }
@@ -61,7 +61,7 @@ public final class FaultyPosix implements Posix {
         return List.copyOf(io);
     }
 
-    /** From now on {@link #io()} does not grow: for runs of minutes. */
+    /** Stops recording for {@link #io()}, for runs of minutes. */
     public void rememberNoIo() {
         remembers = false;
         io.clear();
@@ -87,7 +87,7 @@ public final class FaultyPosix implements Posix {
         return mapped.bytes();
     }
 
-    /** What is still open or mapped, one line each. */
+    /** Open descriptors and mapped ranges, one line each. */
     public List<String> leaks() {
         List<String> leaks = new ArrayList<>();
         open.forEach((fd, descriptor) -> leaks.add("descriptor " + fd + " of " + descriptor.path()));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** That the double injects what it is told to, where it is told to, and counts. */
+/** The double injects the given faults and counts calls. */
 class FaultyPosixTest {
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Arena arena = Arena.ofConfined();
@@ -53,7 +53,7 @@ class FaultyPosixTest {
     }
 
     @Test
-    void aFaultHitsTheNthMatchingCallOnce() {
+    void faultHitsTheNthMatchingCallOnce() {
         PosixFault fault = posix.on(PosixCall.PREAD).nth(2).fails(Errno.EIO);
         assertThat(read(10, 0)).isEqualTo(10);
         assertThat(posix.pwrite(fd, memory.address(), 10, 0)).isEqualTo(10);
@@ -79,7 +79,7 @@ class FaultyPosixTest {
     }
 
     @Test
-    void shortCallsMoveWhatTheyAnswer() throws IOException {
+    void shortCallsMoveAsManyBytesAsTheyReturn() throws IOException {
         memory.fill((byte) 1);
         posix.on(PosixCall.PWRITE).isShort(5);
         assertThat(posix.pwrite(fd, memory.address(), 10, 0)).isEqualTo(5);
@@ -106,7 +106,7 @@ class FaultyPosixTest {
     }
 
     @Test
-    void anActionRunsBeforeTheCall() {
+    void actionRunsBeforeTheCall() {
         AtomicInteger ran = new AtomicInteger();
         posix.on(PosixCall.PREAD).runsFirst(() -> {
             posix.ftruncate(fd, 3);

@@ -39,7 +39,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every system call once for what it does and once for how it fails, on real files. */
+/** Each system call on real files, once with success and once with failure. */
 class FfmPosixTest {
     private static final byte[] TEXT = "bytes of a file".getBytes(StandardCharsets.UTF_8);
 
@@ -149,7 +149,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void aClosedArenaIsAnExceptionNotACrash() throws IOException {
+    void closedArenaIsAnExceptionNotACrash() throws IOException {
         int fd = opened(file(), O_RDONLY);
         Arena arena = Arena.ofShared();
         MemorySegment memory = arena.allocate(8);
@@ -191,7 +191,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void cachedPagesAreThoseThatWereWrittenUntilTheyAreDropped() throws IOException {
+    void writtenPagesAreCachedUntilTheyAreDropped() throws IOException {
         Path path = folder.resolve("cached");
         byte[] content = new byte[10 * 4096 + 1];
         int fd = opened(path, O_RDWR | O_CREAT);
@@ -212,7 +212,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void countsAndOffsetsAboveFourGibibytesArePassedWhole() throws IOException {
+    void countsAndOffsetsAboveFourGibibytesArePassed() throws IOException {
         long count = 1L << 32; // 0 to a callee that took 32 bits of it
         long far = (5L << 30) + 17;
         Path path = folder.resolve("sparse");
@@ -237,7 +237,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void statxTellsWhatTheJdkTells() throws IOException {
+    void statxAgreesWithTheJdk() throws IOException {
         Path path = file();
         Instant modified = Instant.parse("2001-02-03T04:05:06.789012345Z");
         Files.setLastModifiedTime(path, FileTime.from(modified));
@@ -280,7 +280,7 @@ class FfmPosixTest {
 
     /** The kernel writes the whole structure, whose spare fields are zero, and not a byte more. */
     @Test
-    void theStructureOfStatxIsAsLargeAsTheKernels() {
+    void structureOfStatxIsAsLargeAsTheKernels() {
         MemorySegment scratch = CallState.current().scratch().fill((byte) 0xEE);
         assertThat(posix.statx("/dev/zero").error()).isZero();
         long written = StatxBuffer.LAYOUT.byteSize();
@@ -299,13 +299,13 @@ class FfmPosixTest {
     }
 
     @Test
-    void statxOfWhatIsNotThereAnswersItsErrno() {
+    void statxOfAMissingFileReturnsItsErrno() {
         assertThat(posix.statx(-1)).isEqualTo(StatxResult.failed(-Errno.EBADF));
         assertThat(posix.statx(folder.resolve("none").toString())).isEqualTo(StatxResult.failed(-Errno.ENOENT));
     }
 
     @Test
-    void theMagicNumberTellsTheFileSystem() throws IOException {
+    void magicNumberTellsTheFileSystem() throws IOException {
         int fd = posix.memfdCreate("gds4j-test", 0);
         assertThat(posix.fileSystemMagic(fd)).isEqualTo(TMPFS_MAGIC);
         posix.close(fd);
@@ -382,7 +382,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void theSizeOfABlockDeviceIsThatOfSysfs() throws IOException {
+    void sizeOfABlockDeviceIsThatOfSysfs() throws IOException {
         for (Path device : blockDevices()) {
             int fd = posix.open(Path.of("/dev").resolve(device.getFileName()).toString(), O_RDONLY, 0);
             if (fd >= 0) {
@@ -418,7 +418,7 @@ class FfmPosixTest {
         assertThat(posix.setenv("A=B", "x", true)).isEqualTo(-Errno.EINVAL);
     }
 
-    /** The C environment, which System.getenv() read once at start and no more. */
+    /** Reads the C environment, of which System.getenv() has a copy from the start of the JVM. */
     private static String environment(String name) {
         var linker = java.lang.foreign.Linker.nativeLinker();
         try (Arena arena = Arena.ofConfined()) {
@@ -471,7 +471,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void aFileIsNoTerminalAndAPseudoTerminalIs() throws IOException {
+    void fileIsNoTerminalAndAPseudoTerminalIs() throws IOException {
         int fd = opened(file(), O_RDONLY);
         assertThat(posix.isatty(fd)).isFalse();
         posix.close(fd);
@@ -483,7 +483,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void thePageSizeIsAPowerOfTwoFrom4KiB() {
+    void pageSizeIsAPowerOfTwoFrom4KiB() {
         assertThat(posix.pageSize()).isGreaterThanOrEqualTo(4096);
         assertThat(Long.bitCount(posix.pageSize())).isEqualTo(1);
     }

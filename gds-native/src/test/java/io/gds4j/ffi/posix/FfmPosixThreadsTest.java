@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What many threads see, and what a call costs. */
+/** Calls of many threads, and allocation per call. */
 class FfmPosixThreadsTest {
     private final Posix posix = FfmPosix.instance();
 
@@ -66,9 +66,9 @@ class FfmPosixThreadsTest {
         posix.close(fd);
     }
 
-    /** Reads one after the other, each far longer than an attempt to close: some attempt falls into one of them. */
+    /** Makes reads that each last far longer than an attempt to close, so that some attempt happens during a read. */
     @Test
-    void aSharedArenaCannotCloseDuringARead() throws Exception {
+    void sharedArenaCannotCloseDuringARead() throws Exception {
         int fd = posix.open("/dev/zero", PosixConstants.O_RDONLY, 0);
         AtomicInteger refused = new AtomicInteger();
         for (int round = 0; round < 100 && refused.get() == 0; round++) {

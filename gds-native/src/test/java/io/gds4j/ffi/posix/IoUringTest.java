@@ -101,7 +101,7 @@ class IoUringTest {
     }
 
     @Test
-    void anInterruptedWaitIsContinuedAndARefusalIsTold() {
+    void interruptedWaitContinuesAndRefusalIsReported() {
         try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
             long address = arena.allocate(BLOCK, BLOCK).address();
             int[] done = new int[1];

@@ -51,7 +51,7 @@ public final class NativeDescriptors implements RawDescriptors {
         return fd;
     }
 
-    /** Its end for reading; the other one stays open with the process. */
+    /** The read end of a pipe; the write end stays open with the process. */
     @Override
     public int pipe() {
         try (Arena arena = Arena.ofConfined()) {

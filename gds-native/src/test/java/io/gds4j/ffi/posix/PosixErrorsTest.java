@@ -28,7 +28,7 @@ class PosixErrorsTest {
     }
 
     @Test
-    void answersThatAreNoErrorsPass() {
+    void resultsThatAreNoErrorsPass() {
         assertThat(PosixErrors.check("f", "call", 0, Optional.empty())).isZero();
         assertThat(PosixErrors.check("f", "call", 1L << 40, Optional.empty())).isEqualTo(1L << 40);
     }

@@ -58,7 +58,7 @@ public final class PosixFault {
         return when(request -> !request.isDirect());
     }
 
-    /** Only I/O whose range holds this byte of the file. */
+    /** Only I/O whose range contains this byte of the file. */
     public PosixFault covering(long fileOffset) {
         return when(request -> request.offset() <= fileOffset && fileOffset - request.offset() < request.count());
     }
@@ -74,7 +74,7 @@ public final class PosixFault {
         return this;
     }
 
-    /** So many matching calls in a row. */
+    /** Hits {@code count} matching calls in a row. */
     public PosixFault times(int count) {
         times = count;
         return this;
@@ -107,7 +107,7 @@ public final class PosixFault {
         return arm();
     }
 
-    /** How often it has hit. */
+    /** Returns the number of hits. */
     public int hits() {
         return hits.get();
     }
@@ -139,7 +139,7 @@ public final class PosixFault {
         return error;
     }
 
-    /** {@code count}, or what this fault leaves of it. */
+    /** Returns {@code count}, or the part of it that this fault allows. */
     long shortened(long count) {
         return bytes < 0 ? count : Math.min(count, bytes);
     }

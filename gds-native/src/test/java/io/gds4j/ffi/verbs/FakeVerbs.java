@@ -61,7 +61,7 @@ final class FakeVerbs implements SymbolLookup, AutoCloseable {
         refusing = refuse;
     }
 
-    /** Calls but those that look at devices, and their arguments. */
+    /** Calls with their arguments, except queries of devices. */
     List<String> calls() {
         return List.copyOf(calls);
     }

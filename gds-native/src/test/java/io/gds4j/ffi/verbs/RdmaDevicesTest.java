@@ -2,11 +2,11 @@ package io.gds4j.ffi.verbs;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
-import io.gds4j.ffi.memory.NativeMemoryAllocator;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
@@ -48,7 +48,7 @@ class RdmaDevicesTest {
     }
 
     @Test
-    void aMachineWithoutDevicesSaysSo() {
+    void machineWithoutDevicesSaysSo() {
         try (FakeVerbs none = new FakeVerbs()) {
             assertThat(none.detect()).isInstanceOfSatisfying(
                     RdmaAvailability.Unavailable.class, rdma -> assertThat(rdma.reason()).isEqualTo("no RDMA device"));
@@ -130,7 +130,7 @@ class RdmaDevicesTest {
     }
 
     @Test
-    void whatVerbsWouldRefuseIsRefusedBefore() {
+    void invalidRightsAreRefusedBeforeVerbs() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, 10_000);
                 Arena arena = Arena.ofShared();
                 ProtectionDomain domain = devices().open("mlx5_0")) {
@@ -148,7 +148,7 @@ class RdmaDevicesTest {
     }
 
     @Test
-    void whatVerbsRefusesIsAnErrorAndKeepsNothing() {
+    void refusalOfVerbsIsAnErrorAndKeepsNothing() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, 10_000)) {
             ProtectionDomain domain = devices().open("mlx5_0");
             library.refuse(true);
@@ -162,7 +162,7 @@ class RdmaDevicesTest {
     }
 
     @Test
-    void anOldLibraryRegistersNoDmaBufs() {
+    void oldLibraryRegistersNoDmaBufs() {
         library.without("ibv_reg_dmabuf_mr");
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20);
                 ProtectionDomain domain = devices().open("mlx5_0");

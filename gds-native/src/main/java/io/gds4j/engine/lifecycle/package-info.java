@@ -1,0 +1,5 @@
+/** Work of the backends when the JVM exits. */
+@NullMarked
+package io.gds4j.engine.lifecycle;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,34 @@
+package io.gds4j.engine.memory;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.NativeSegments;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.util.Optional;
+
+/** Segments over host memory from any source. */
+public final class HostMemoryViews {
+    private HostMemoryViews() {
+    }
+
+    /**
+     * Returns the segment that a host range was made of, or a view of its raw address, for which the caller vouched. Do not hand it
+     * out: such a view knows nothing of the memory's lifetime.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of a kind that the host may not simply dereference
+     */
+    public static MemorySegment of(MemoryRange range) {
+        if (!range.kind().isHost()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, "MemoryRange.segment", "the host cannot address " + range);
+        }
+        Optional<MemorySegment> segment = range.segment();
+        return segment.isPresent() ? segment.get() : ofAddress(range.address(), range.length());
+    }
+
+    /** Returns {@code length} bytes of host memory at {@code address}, which the caller keeps alive. */
+    public static MemorySegment ofAddress(long address, long length) {
+        return NativeSegments.of(address, length);
+    }
+}

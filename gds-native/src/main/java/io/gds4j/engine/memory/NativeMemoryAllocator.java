@@ -1,0 +1,262 @@
+package io.gds4j.engine.memory;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.AllocationTag;
+import io.gds4j.memory.DmaBuf;
+import io.gds4j.memory.GrowableMemory;
+import io.gds4j.memory.HostPages;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.MemoryUsage;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Allocates memory of every kind that this machine has, over libc and the CUDA driver. Without a driver it has the host kinds alone.
+ * Host kinds create no CUDA context.
+ *
+ * <p>
+ * Closing it frees the streams that it keeps for copies, but no allocation; it works on afterwards. Streams of an allocator that is
+ * not closed live as long as their contexts.
+ */
+public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseable {
+    private static final String ALLOCATE = "MemoryAllocator.allocate";
+    private static final String COPY = "MemoryAllocator.copy";
+    private static final String EXPORT = "cuMemGetHandleForAddressRange";
+    private static final String PREFETCH = "MemoryAllocator.prefetch";
+
+    private final CudaAvailability availability;
+    private final HostMemory host;
+    private final Optional<CudaMemory> cuda;
+    private final Optional<CudaStreams> streams;
+    private final MemoryCopies copies;
+    private final Optional<AllocationTags> tags;
+    private final ForeignMemory foreign;
+    private final Optional<DmaBufExports> exports;
+    private final MemoryAccounts accounts = new MemoryAccounts();
+    private final AvailableHostMemory availableHost = new AvailableHostMemory();
+
+    /** Allocates by the given libc and, if available, CUDA driver. */
+    public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
+        this.availability = availability;
+        this.host = new HostMemory(posix);
+        this.streams = availability.cudaContexts().map(CudaStreams::new);
+        this.exports = availability.cudaContexts().map(contexts -> new DmaBufExports(posix, contexts));
+        this.foreign = new ForeignMemory(availability);
+        this.tags = availability.cudaContexts().map(AllocationTags::new);
+        this.copies = new MemoryCopies(availability.cudaContexts(), streams);
+        this.cuda = availability instanceof CudaAvailability.Available available
+                ? Optional.of(new CudaMemory(posix, available, streams.orElseThrow()))
+                : Optional.empty();
+    }
+
+    @Override
+    public boolean supports(MemoryKind kind) {
+        return switch (kind) {
+            case HOST, HOST_HUGEPAGE -> true;
+            case HOST_PINNED, HOST_REGISTERED, CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM ->
+                cuda.isPresent() && cuda.get().supports(kind, 0);
+        };
+    }
+
+    @Override
+    public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
+        if (size < 1) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is " + size + ", allowed is 1 or more");
+        }
+        return accounts.book(switch (kind) {
+            case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
+            // Pinned for all GPUs, whichever GPU registers it.
+            case HOST_PINNED, HOST_REGISTERED ->
+                cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);
+        });
+    }
+
+    @Override
+    public Map<MemoryKind, MemoryUsage> usage() {
+        return accounts.usage();
+    }
+
+    @Override
+    public MemoryRange wrap(long address, long length) {
+        return foreign.wrap(address, length);
+    }
+
+    @Override
+    public MemoryAllocation pin(MemorySegment segment) {
+        return accounts.book(foreign.pin(segment));
+    }
+
+    @Override
+    public GrowableMemory growable(long maximum, int device) {
+        if (maximum < 1) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
+        }
+        return cuda(MemoryKind.CUDA_VMM).growable(maximum, device, accounts::book);
+    }
+
+    @Override
+    public void prefetch(MemoryRange range, int device) {
+        if (range.kind() != MemoryKind.CUDA_MANAGED) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, PREFETCH, "not managed memory: " + range);
+        }
+        CudaMemory managed = cuda(range.kind());
+        range.retain();
+        try {
+            managed.prefetch(range, device);
+        } finally {
+            range.release();
+        }
+    }
+
+    @Override
+    public Optional<HostPages> pages(MemoryAllocation allocation) {
+        return host.pages(allocation.range().address());
+    }
+
+    @Override
+    public void copyToHost(MemoryRange from, MemorySegment to) {
+        checkFits(from, to.byteSize());
+        checkAccessible(to);
+        if (to.isReadOnly()) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, "the segment is read-only");
+        }
+        from.retain();
+        try {
+            copies.toHost(from, to);
+        } finally {
+            from.release();
+        }
+    }
+
+    @Override
+    public void copyFromHost(MemorySegment from, MemoryRange to) {
+        checkFits(to, from.byteSize());
+        checkAccessible(from);
+        checkWritable(to);
+        to.retain();
+        try {
+            copies.fromHost(from, to);
+        } finally {
+            to.release();
+        }
+    }
+
+    @Override
+    public void copy(MemoryRange from, MemoryRange to) {
+        checkFits(to, from.length());
+        checkWritable(to);
+        from.retain();
+        try {
+            to.retain();
+            try {
+                copies.between(from, to);
+            } finally {
+                to.release();
+            }
+        } finally {
+            from.release();
+        }
+    }
+
+    @Override
+    public void fill(MemoryRange range, byte value) {
+        checkWritable(range);
+        range.retain();
+        try {
+            copies.fill(range, value);
+        } finally {
+            range.release();
+        }
+    }
+
+    @Override
+    public long available(MemoryKind kind, int device) {
+        return switch (kind) {
+            case HOST, HOST_HUGEPAGE -> availableHost.bytes();
+            case HOST_PINNED, HOST_REGISTERED -> {
+                cuda(kind);
+                yield availableHost.bytes();
+            }
+            case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).free(device);
+        };
+    }
+
+    @Override
+    public Optional<AllocationTag> allocationOf(MemoryRange range) {
+        return tags.flatMap(known -> known.of(range));
+    }
+
+    @Override
+    public boolean isCurrent(AllocationTag tag) {
+        return tags.isPresent() && tags.get().isCurrent(tag);
+    }
+
+    @Override
+    public DmaBuf exportDmaBuf(MemoryRange range) {
+        if (exports.isEmpty()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, EXPORT, "there is no CUDA driver to export " + range);
+        }
+        range.retain();
+        try {
+            return exports.get().export(range);
+        } finally {
+            range.release();
+        }
+    }
+
+    @Override
+    public boolean flushDeviceWrites(int device) {
+        return cuda.isPresent() && cuda.get().flushDeviceWrites(device);
+    }
+
+    @Override
+    public void close() {
+        streams.ifPresent(CudaStreams::close);
+    }
+
+    private CudaMemory cuda(MemoryKind kind) {
+        return cuda.orElseThrow(() -> {
+            String why = availability instanceof CudaAvailability.Unavailable none
+                    ? ": " + none.reason() + "; " + none.remedy()
+                    : "";
+            return CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "this machine has no " + kind + " memory" + why);
+        });
+    }
+
+    private static void checkFits(MemoryRange range, long size) {
+        if (size > range.length()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    COPY,
+                    "%d bytes do not fit into a range of %d bytes".formatted(size, range.length()));
+        }
+    }
+
+    private static void checkAccessible(MemorySegment segment) {
+        if (!segment.scope().isAlive()) {
+            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, COPY, "the segment's arena is closed");
+        }
+        if (!segment.isAccessibleBy(Thread.currentThread())) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, COPY, "the segment is confined to another thread");
+        }
+    }
+
+    private static void checkWritable(MemoryRange range) {
+        if (!range.isWritable()) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, range + " is read-only");
+        }
+    }
+}

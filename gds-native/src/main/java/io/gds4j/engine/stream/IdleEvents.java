@@ -1,0 +1,50 @@
+package io.gds4j.engine.stream;
+
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/** A pool of events of one context. Thread-safe. */
+final class IdleEvents {
+    private final Cuda cuda;
+    private final Deque<Long> idle = new ArrayDeque<>();
+
+    IdleEvents(Cuda cuda) {
+        this.cuda = cuda;
+    }
+
+    /**
+     * Returns an idle event, or makes one in the current context. {@link #keep} takes it back.
+     *
+     * @throws io.gds4j.error.CuFileException if CUDA refuses
+     */
+    long take() {
+        Long known = poll();
+        if (known != null) {
+            return known;
+        }
+        long[] event = new long[1];
+        int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
+        CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, how));
+        return event[0];
+    }
+
+    private synchronized @Nullable Long poll() {
+        return idle.poll();
+    }
+
+    /** @param event 0 for none */
+    synchronized void keep(long event) {
+        if (event != 0) {
+            idle.push(event);
+        }
+    }
+
+    /** Destroys the idle events; their context is current. */
+    synchronized void destroy() {
+        idle.forEach(cuda::eventDestroy);
+        idle.clear();
+    }
+}

@@ -1,0 +1,20 @@
+package io.gds4j.ffi;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Segments over raw addresses. The caller vouches for the address, and for memory that outlives the segment. */
+public final class NativeSegments {
+    private NativeSegments() {
+    }
+
+    /** Returns {@code length} bytes at {@code address}, which the caller keeps alive. */
+    public static MemorySegment of(long address, long length) {
+        return MemorySegment.ofAddress(address).reinterpret(length);
+    }
+
+    /** Returns {@code length} bytes at {@code address}, accessible until {@code lifetime} is closed. */
+    public static MemorySegment of(long address, long length, Arena lifetime) {
+        return MemorySegment.ofAddress(address).reinterpret(length, lifetime, null);
+    }
+}

@@ -1,7 +1,0 @@
-/**
- * Allocates and copies memory of every kind over libc and the CUDA driver; backends hand this allocator to programs.
- */
-@NullMarked
-package io.gds4j.ffi.memory;
-
-import org.jspecify.annotations.NullMarked;

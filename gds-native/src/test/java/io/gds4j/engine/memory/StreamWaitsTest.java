@@ -1,0 +1,111 @@
+package io.gds4j.engine.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Streams and calls that wait for each other. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class StreamWaitsTest {
+    private final StreamWaits waits = new StreamWaits();
+
+    private static void awaitWaiting(Thread thread) {
+        while (thread.getState() != Thread.State.WAITING) {
+            assertThat(thread.isAlive()).as("still waiting").isTrue();
+            Thread.onSpinWait();
+        }
+    }
+
+    @Test
+    void callsAreMadeWhileNoStreamWaitsAndNoneBeginsMeanwhile() throws InterruptedException {
+        waits.begin(true);
+        assertThat(waits.tryEnterCall()).isFalse();
+        AtomicBoolean called = new AtomicBoolean();
+        Thread caller = Thread.ofPlatform().start(() -> waits.whileNone(() -> called.set(true)));
+        awaitWaiting(caller);
+        assertThat(called).isFalse();
+        waits.end(true);
+        caller.join();
+        assertThat(called).isTrue();
+
+        assertThat(waits.tryEnterCall()).isTrue();
+        CountDownLatch begun = new CountDownLatch(1);
+        Thread stream = Thread.ofPlatform().start(() -> {
+            waits.begin(true);
+            begun.countDown();
+        });
+        awaitWaiting(stream);
+        assertThat(begun.getCount()).isEqualTo(1);
+        waits.leaveCall();
+        stream.join();
+        assertThat(waits.any()).isTrue();
+    }
+
+    @Test
+    void callComesToItsTurnAlthoughStreamsAlwaysWait() throws InterruptedException {
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicInteger begun = new AtomicInteger();
+        AtomicInteger waiting = new AtomicInteger();
+        List<Thread> streams = new ArrayList<>();
+        waits.begin(true);
+        for (int i = 0; i < 4; i++) {
+            streams.add(Thread.ofPlatform().start(() -> {
+                while (!over.get()) {
+                    waits.begin(true);
+                    begun.incrementAndGet();
+                    waiting.incrementAndGet();
+                    LockSupport.parkNanos(2_000_000);
+                    waiting.decrementAndGet();
+                    waits.end(true);
+                }
+            }));
+        }
+        while (begun.get() < 8) {
+            Thread.onSpinWait();
+        }
+        waits.end(true);
+        for (int i = 0; i < 5; i++) {
+            waits.whileNone(() -> assertThat(waiting).hasValue(0));
+        }
+        over.set(true);
+        for (Thread stream : streams) {
+            stream.join();
+        }
+        assertThat(waits.any()).isFalse();
+    }
+
+    @Test
+    void streamThatOthersMayWaitForBeginsAlthoughACallWaits() throws InterruptedException {
+        waits.begin(true);
+        AtomicBoolean called = new AtomicBoolean();
+        Thread caller = Thread.ofPlatform().start(() -> waits.whileNone(() -> called.set(true)));
+        awaitWaiting(caller);
+        waits.begin(true);
+        assertThat(called).isFalse();
+        waits.end(true);
+        waits.end(true);
+        caller.join();
+        assertThat(called).isTrue();
+    }
+
+    @Test
+    void manyAreMoreThanAFewStreamsNotOperations() {
+        for (int i = 0; i < 100; i++) {
+            waits.begin(i == 0);
+        }
+        assertThat(waits.many()).isFalse();
+        for (int i = 0; i < 4; i++) {
+            waits.begin(true);
+        }
+        assertThat(waits.many()).isTrue();
+        waits.end(true);
+        waits.awaitFew();
+    }
+}

@@ -1,0 +1,91 @@
+package io.gds4j.engine.stream;
+
+import io.gds4j.spi.BatchRequest;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Moves bytes between memory and an array, which stands for a file. Lends itself to all streams. */
+final class ArrayMover implements StreamMover, StreamMovers {
+    private final byte[] file;
+    private final boolean stages;
+    private @Nullable RuntimeException failure;
+    private long failsAt;
+    private Runnable first = () -> {
+    };
+
+    private int borrowed;
+
+    ArrayMover(byte[] file, boolean stages) {
+        this.file = file;
+        this.stages = stages;
+    }
+
+    /** From now on, what touches this byte of the file fails. */
+    void failAt(long offset, RuntimeException cause) {
+        failsAt = offset;
+        failure = cause;
+    }
+
+    /** Runs before each move, on the thread that moves. */
+    void runsFirst(Runnable action) {
+        first = action;
+    }
+
+    /** Movers that are not given back. */
+    synchronized int borrowed() {
+        return borrowed;
+    }
+
+    @Override
+    public void prepareForWaits() {
+        // it needs nothing
+    }
+
+    @Override
+    public boolean stages() {
+        return stages;
+    }
+
+    @Override
+    public synchronized StreamMover borrow() {
+        borrowed++;
+        return this;
+    }
+
+    @Override
+    public StreamMover borrow(long context) {
+        return borrow();
+    }
+
+    @Override
+    public synchronized void giveBack() {
+        borrowed--;
+    }
+
+    @Override
+    public long move(BatchRequest request) {
+        first.run();
+        long offset = request.fileOffset();
+        if (failure != null && offset <= failsAt && failsAt < offset + request.size()) {
+            throw failure;
+        }
+        int bytes = (int) Math.clamp(file.length - offset, 0, request.size());
+        MemorySegment memory = MemorySegment.ofAddress(request.memory().address() + request.bufferOffset())
+                .reinterpret(bytes);
+        if (request.write()) {
+            MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, 0, file, (int) offset, bytes);
+        } else {
+            MemorySegment.copy(file, (int) offset, memory, ValueLayout.JAVA_BYTE, 0, bytes);
+        }
+        return bytes;
+    }
+
+    @Override
+    public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+        long moved = move(part);
+        arrived.accept(moved);
+        return moved;
+    }
+}
