@@ -20,6 +20,7 @@ import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import java.lang.ref.Reference;
 import java.nio.file.Path;
