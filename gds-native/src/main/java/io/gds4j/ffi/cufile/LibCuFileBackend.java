@@ -14,6 +14,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -163,8 +164,8 @@ final class LibCuFileBackend extends LibraryDriver {
         LibCuFileSession open = current(function);
         LibraryFile ours = enter(function, open, file);
         try {
-            Guards.transfer(function, ours, base, size, fileOffset, bufferOffset);
-            Guards.accessMode(function, ours, write, size, fileOffset);
+            // The library fails with EPERM, EIO or 5030 for such numbers, and with EIO against the access mode.
+            TransferArguments.check(function, ours, base, size, fileOffset, bufferOffset, write);
             return size == 0 ? 0 : open.transfer(ours, write, base, size, fileOffset, bufferOffset);
         } finally {
             ours.exit();
@@ -229,7 +230,7 @@ final class LibCuFileBackend extends LibraryDriver {
         LibCuFileSession open = current(function);
         LibraryFile ours = enter(function, open, request.file());
         try {
-            Guards.accessMode(function, ours, write, -1, -1);
+            TransferArguments.checkAccessMode(function, ours, -1, -1, write);
             open.streams().submit(ours, write, request);
         } finally {
             ours.exit();
@@ -300,7 +301,7 @@ final class LibCuFileBackend extends LibraryDriver {
         try {
             requireLater(needed);
             Guards.vector(function, ours, ranges, fileOffset, flags);
-            Guards.accessMode(function, ours, write, -1, fileOffset);
+            TransferArguments.checkAccessMode(function, ours, -1, fileOffset, write);
             return ranges.isEmpty() ? 0 : open.transferVector(ours, write, ranges, fileOffset, flags);
         } finally {
             ours.exit();

@@ -10,6 +10,7 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -194,8 +195,14 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
 
     private BatchEntry enter(BatchRequest request, LibraryFile file, long now) {
         MemoryRange memory = request.memory();
-        Guards.transfer(SUBMIT, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
-        Guards.accessMode(SUBMIT, file, request.write(), request.size(), request.fileOffset());
+        TransferArguments.check(
+                SUBMIT,
+                file,
+                memory,
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.write());
         long context = transfers.contextOf(memory);
         if (!file.enter()) {
             throw file.refused(SUBMIT);

@@ -6,6 +6,7 @@ import io.gds4j.ffi.stream.StreamTransfer;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
@@ -42,9 +43,14 @@ final class StagedTransfers {
 
     /** Whether arguments as they came out of the cells are in order. */
     static void check(LibraryFile file, BatchRequest request, String function) {
-        Guards.transfer(
-                function, file, request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
-        Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
+        TransferArguments.check(
+                function,
+                file,
+                request.memory(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.write());
     }
 
     /** Moves a part of what was checked between a file and pinned memory of ours, in such pieces that the stream need not wait for all. */
