@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -204,19 +205,7 @@ final class Crew {
     /** Ends the workers; no request may be at work. */
     void close() {
         stop();
-        boolean interrupted = false;
-        for (Worker worker : workers) {
-            while (worker.thread.isAlive()) {
-                try {
-                    worker.thread.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        workers.forEach(worker -> Uninterruptibly.join(worker.thread));
     }
 
     /** One thread: sleeping in the list of the idle, or given a request that it may not have noticed yet, or at work. */

@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -120,18 +121,7 @@ final class Workers {
     }
 
     static void awaitUninterruptibly(CountDownLatch latch) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                latch.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterruptibly.await(latch::await);
     }
 
     /** Threads for work that keeps a core busy. */

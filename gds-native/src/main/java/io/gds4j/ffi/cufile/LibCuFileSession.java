@@ -8,6 +8,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.statistics.CuFileCounters;
 import io.gds4j.ffi.statistics.PathCounters;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
@@ -229,25 +230,14 @@ final class LibCuFileSession implements LibraryUser {
     private long onPlatformThread(Call call) {
         FutureTask<Long> task = new FutureTask<>(call::run);
         carriers.execute(task);
-        boolean interrupted = false;
         try {
-            while (true) {
-                try {
-                    return task.get();
-                } catch (InterruptedException e) {
-                    // The transfer sees the flag between its pieces; nobody may leave while it uses the memory.
-                    interrupted = true;
-                }
-            }
+            // The caller must not leave while the transfer uses the memory.
+            return Uninterruptibly.get(task);
         } catch (ExecutionException e) {
             switch (e.getCause()) {
                 case RuntimeException failure -> throw failure;
                 case Error failure -> throw failure;
                 case null, default -> throw new AssertionError(e);
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
             }
         }
     }

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.statistics.CuFileCounters;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
@@ -416,17 +417,11 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     private void awaitWhile(BooleanSupplier condition) {
-        boolean interrupted = false;
-        while (condition.getAsBoolean()) {
-            try {
+        Uninterruptibly.await(() -> {
+            while (condition.getAsBoolean()) {
                 wait();
-            } catch (InterruptedException e) {
-                interrupted = true;
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        });
     }
 
     /** The library never delivered some events: its memory and the files stay as they are, for ever. */

@@ -8,6 +8,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.cuda.StreamWaits;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -443,13 +444,8 @@ final class CudaOrder<L> implements StreamOrder<L> {
         } finally {
             lock.unlock();
         }
-        boolean interrupted = false;
-        while (serving != null && serving.isAlive()) {
-            try {
-                serving.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
+        if (serving != null) {
+            Uninterruptibly.join(serving);
         }
         contexts.in(context, () -> {
             events.destroy();
@@ -458,9 +454,6 @@ final class CudaOrder<L> implements StreamOrder<L> {
         words.giveBack(word);
         giveBack(place);
         lanes.giveBack(lane);
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     /** From now on no operation is being put into the stream. */
