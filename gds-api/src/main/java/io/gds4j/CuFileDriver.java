@@ -1,9 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.config.BoolParameter;
-import io.gds4j.config.ConfigKey;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
@@ -17,6 +15,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.OpenOption;
@@ -314,7 +313,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setPollMode(boolean poll, long pollThresholdKb) {
-        checkLimit("cuFileDriverSetPollMode", CuFileKeys.POLL_MODE_MAX_SIZE_KB, pollThresholdKb);
+        use.checkOpen("cuFileDriverSetPollMode");
+        DriverLimits.checkPollThreshold(pollThresholdKb);
         use.run("cuFileDriverSetPollMode", backend -> backend.driverSetPollMode(poll, pollThresholdKb));
     }
 
@@ -325,7 +325,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setMaxDirectIoSize(long kb) {
-        checkLimit("cuFileDriverSetMaxDirectIOSize", CuFileKeys.MAX_DIRECT_IO_SIZE_KB, kb);
+        use.checkOpen("cuFileDriverSetMaxDirectIOSize");
+        DriverLimits.checkMaxDirectIoSize(kb);
         use.run("cuFileDriverSetMaxDirectIOSize", backend -> backend.driverSetMaxDirectIoSize(kb));
     }
 
@@ -336,7 +337,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setMaxCacheSize(long kb) {
-        checkLimit("cuFileDriverSetMaxCacheSize", CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB, kb);
+        use.checkOpen("cuFileDriverSetMaxCacheSize");
+        DriverLimits.checkMaxCacheSize(kb);
         use.run("cuFileDriverSetMaxCacheSize", backend -> backend.driverSetMaxCacheSize(kb));
     }
 
@@ -347,7 +349,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
      */
     public void setMaxPinnedMemSize(long kb) {
-        checkLimit("cuFileDriverSetMaxPinnedMemSize", CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB, kb);
+        use.checkOpen("cuFileDriverSetMaxPinnedMemSize");
+        DriverLimits.checkMaxPinnedMemSize(kb);
         use.run("cuFileDriverSetMaxPinnedMemSize", backend -> backend.driverSetMaxPinnedMemSize(kb));
     }
 
@@ -485,16 +488,6 @@ public final class CuFileDriver implements AutoCloseable {
 
     Session session() {
         return session;
-    }
-
-    private void checkLimit(String function, ConfigKey<Long> key, long kb) {
-        if (!key.accepts(kb)) {
-            use.checkOpen(function);
-            throw CuFileException.of(
-                    CuFileError.DRIVER_UNSUPPORTED_LIMIT,
-                    function,
-                    "%s is %d, allowed: %s".formatted(key.name(), kb, key.allowed()));
-        }
     }
 
     @Override

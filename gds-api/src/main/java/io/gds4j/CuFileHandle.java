@@ -11,6 +11,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPathReport;
 import java.lang.ref.Reference;
 import java.nio.file.Path;
@@ -43,7 +44,7 @@ import java.util.concurrent.CompletableFuture;
  */
 public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
-    public static final long MAX_REQUEST_SIZE = RequestCheck.MAX_SIZE;
+    public static final long MAX_REQUEST_SIZE = TransferArguments.MAX_SIZE;
 
     /** Keeps the driver's session open while this handle is reachable. */
     private final SessionUse use;
@@ -325,8 +326,8 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
         List<MemoryRange> copy = List.copyOf(ranges);
-        RequestCheck request = new RequestCheck(function, file.path(), write, RequestCheck.total(copy), fileOffset, 0);
-        request.checkFileRange();
+        RequestCheck request = new RequestCheck(function, file.path(), write, TransferArguments.total(copy), fileOffset, 0);
+        request.checkNumbers();
         copy.forEach(request::checkAccess);
         ThreadState here = ThreadState.current();
         enter(request, here);
@@ -515,9 +516,8 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     private void checkRights(RequestCheck request) {
-        if (request.write() ? !file.isWritable() : !file.isReadable()) {
-            throw request.openFlag("the file is not open for " + (request.write() ? "writing" : "reading"));
-        }
+        TransferArguments.checkAccessMode(
+                request.function(), file, request.size(), request.fileOffset(), request.write());
     }
 
     @Override

@@ -25,6 +25,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.EngineStatistics;
@@ -54,6 +55,7 @@ final class CompatBackend implements CuFileBackend {
     private final PathCounters counters = new PathCounters();
     private final CuFileCounters statistics;
     private volatile DriverLimits limits;
+    private volatile DriverProperties properties;
 
     /** Changed under the lock; read without, because every request of every thread does. */
     private volatile @Nullable CompatSession session;
@@ -75,6 +77,7 @@ final class CompatBackend implements CuFileBackend {
         this.statistics = new CuFileCounters(cuda);
         this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.limits = new DriverLimits(config);
+        this.properties = CompatProperties.of(config);
     }
 
     @Override
@@ -191,6 +194,7 @@ final class CompatBackend implements CuFileBackend {
                 DriverLimits running = new DriverLimits(config);
                 session = new CompatSession(posix, contexts, config, running, counters, statistics);
                 limits = running;
+                properties = CompatProperties.of(config);
                 statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
                 opened = true;
             } finally {
@@ -234,7 +238,7 @@ final class CompatBackend implements CuFileBackend {
     @Override
     public DriverProperties driverGetProperties() {
         openImplicitly();
-        return limits.properties();
+        return limits.in(properties);
     }
 
     @Override

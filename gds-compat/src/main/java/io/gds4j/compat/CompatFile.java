@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
@@ -79,18 +80,14 @@ final class CompatFile implements BackendFile {
     }
 
     /** Waits until streams have passed all operations of this file. */
-    synchronized void awaitOperations() {
-        boolean interrupted = false;
-        while (operations > 0) {
-            try {
-                wait();
-            } catch (InterruptedException e) {
-                interrupted = true;
+    void awaitOperations() {
+        Uninterruptibly.await(() -> {
+            synchronized (this) {
+                while (operations > 0) {
+                    wait();
+                }
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        });
     }
 
     FilePair pair() {

@@ -15,6 +15,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.DriverLimits;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;

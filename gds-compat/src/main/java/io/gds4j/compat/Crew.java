@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -206,19 +207,7 @@ final class Crew {
     /** Ends the workers; no transfer may be at work. */
     void close() {
         stop();
-        boolean interrupted = false;
-        for (Worker worker : workers) {
-            while (worker.thread.isAlive()) {
-                try {
-                    worker.thread.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        workers.forEach(worker -> Uninterruptibly.join(worker.thread));
     }
 
     /** A transfer that workers may join. The thread that waits for the transfer reuses its offer for the next one. */

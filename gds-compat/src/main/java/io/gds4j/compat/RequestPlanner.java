@@ -4,6 +4,7 @@ import io.gds4j.compat.RequestPlan.CacheTrace;
 import io.gds4j.compat.RequestPlan.CacheUse;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.spi.DriverLimits;
 import java.util.function.LongSupplier;
 
 /** Decides how a request is served: past the page cache or through it, in which pieces, by how many threads. */
@@ -68,7 +69,12 @@ final class RequestPlanner {
 
     /** Bytes of a piece at most. */
     long largestPiece() {
-        return Math.min(slabSize, limits.largestPiece());
+        return Math.min(slabSize, largestRequest());
+    }
+
+    /** Bytes of one request to the kernel at most, a power of two. */
+    private long largestRequest() {
+        return Long.highestOneBit(limits.maxDirectIoKb() << 10);
     }
 
     /**
@@ -159,7 +165,7 @@ final class RequestPlanner {
      * that wait for a disk: the kernel gives it all of a long piece at once.
      */
     private long unstagedPiece(boolean fromMemory) {
-        return fromMemory ? Math.max(LARGEST_CACHED_PIECE, limits.largestPiece()) : limits.largestPiece();
+        return fromMemory ? Math.max(LARGEST_CACHED_PIECE, largestRequest()) : largestRequest();
     }
 
     /** True if a request is likely to sleep until a disk answers, so that others had better be at work beside it. */

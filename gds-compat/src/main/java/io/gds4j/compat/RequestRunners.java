@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -196,18 +197,6 @@ final class RequestRunners {
         } finally {
             lock.unlock();
         }
-        boolean interrupted = false;
-        for (Thread thread : threads) {
-            while (thread.isAlive()) {
-                try {
-                    thread.join();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        threads.forEach(Uninterruptibly::join);
     }
 }

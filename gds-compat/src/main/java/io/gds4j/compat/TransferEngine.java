@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -111,21 +112,16 @@ final class TransferEngine {
                     }
                 },
                 platform);
-        boolean interrupted = false;
-        while (true) {
+        Uninterruptibly.await(() -> {
             try {
                 done.get();
-                break;
             } catch (InterruptedException e) {
-                interrupted = true;
                 transfer.cancel();
+                throw e;
             } catch (ExecutionException e) {
                 throw new IllegalStateException(e.getCause());
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        });
     }
 
     private static void executeTogether(Lane lane, Transfer transfer, Crew crew, int threads) {

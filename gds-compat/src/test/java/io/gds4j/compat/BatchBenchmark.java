@@ -15,6 +15,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -10,6 +10,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.DriverLimits;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

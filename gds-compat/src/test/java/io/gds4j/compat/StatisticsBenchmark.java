@@ -11,6 +11,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.Files;

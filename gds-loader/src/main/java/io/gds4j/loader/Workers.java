@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -176,18 +177,7 @@ final class Workers {
 
     /** Waits for the latch; an interrupt is restored afterwards. */
     static void awaitUninterruptibly(CountDownLatch latch) {
-        boolean interrupted = false;
-        while (true) {
-            try {
-                latch.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterruptibly.await(latch::await);
     }
 
     /** Returns the number of threads for work that keeps a core busy. */

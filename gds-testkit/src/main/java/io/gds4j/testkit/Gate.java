@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -43,23 +44,11 @@ public final class Gate {
     }
 
     private static void await(CountDownLatch latch, String complaint) {
-        boolean interrupted = false;
         long end = System.nanoTime() + LIMIT.toNanos();
-        try {
-            while (true) {
-                try {
-                    if (!latch.await(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
-                        throw new AssertionError(complaint + " within " + LIMIT);
-                    }
-                    return;
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
+        Uninterruptibly.await(() -> {
+            if (!latch.await(end - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                throw new AssertionError(complaint + " within " + LIMIT);
             }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        });
     }
 }

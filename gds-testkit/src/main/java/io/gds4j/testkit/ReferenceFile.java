@@ -3,6 +3,7 @@ package io.gds4j.testkit;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
@@ -179,21 +180,10 @@ final class ReferenceFile implements BackendFile {
     }
 
     private static int await(Future<Integer> result) throws IOException {
-        boolean interrupted = false;
         try {
-            while (true) {
-                try {
-                    return result.get();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                } catch (ExecutionException e) {
-                    throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            return Uninterruptibly.get(result);
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
         }
     }
 

@@ -169,16 +169,9 @@ public final class InFlight {
             return false;
         }
         closer = Thread.currentThread();
-        boolean interrupted = false;
         // From now on stripes only go down, except for users that are turned away, which leave in the stripe that they
         // entered: the sum is never less than the users inside.
-        while (users() != 0) {
-            LockSupport.park(this);
-            interrupted |= Thread.interrupted();
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterruptibly.parkWhile(this, () -> users() != 0);
         return true;
     }
 

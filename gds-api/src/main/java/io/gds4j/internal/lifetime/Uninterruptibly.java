@@ -2,6 +2,8 @@ package io.gds4j.internal.lifetime;
 
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /** Waits that an interrupt does not end: the thread's interrupt flag is set again after the wait. */
 public final class Uninterruptibly {
@@ -39,6 +41,23 @@ public final class Uninterruptibly {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
+        }
+    }
+
+    /**
+     * Parks as long as a condition holds; for a thread that others unpark once it does not.
+     *
+     * @param blocker the object responsible
+     * @param condition looked at before each wait
+     */
+    public static void parkWhile(Object blocker, BooleanSupplier condition) {
+        boolean interrupted = false;
+        while (condition.getAsBoolean()) {
+            LockSupport.park(blocker);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -1,9 +1,12 @@
 package io.gds4j.internal.registration;
 
+import io.gds4j.internal.lifetime.InFlight;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -12,15 +15,14 @@ import org.jspecify.annotations.Nullable;
  * requests, and its last one deregisters it: so no memory is unpinned under running I/O, and no thread waits for that.
  */
 public final class CachedRegistration {
-    private static final int RETIRED = 1 << 31;
-
     private static final long CLAIM_POLL_MILLIS = 10;
 
     private final RegistrationCache cache;
     private final MemoryRange whole;
     private final @Nullable AllocationTag tag;
     private final long pinnedBytes;
-    private final AtomicInteger users = new AtomicInteger();
+    private final InFlight users = new InFlight();
+    private final AtomicBoolean over = new AtomicBoolean();
     private final AtomicInteger claims = new AtomicInteger();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile long lastUse;
@@ -70,21 +72,13 @@ public final class CachedRegistration {
     }
 
     boolean enter() {
-        int now = users.get();
-        while (now >= 0) {
-            if (users.compareAndSet(now, now + 1)) {
-                return true;
-            }
-            now = users.get();
-        }
-        return false;
+        return users.enter();
     }
 
     /** Counts a user out that {@link RegistrationCache#use} counted in. */
     public void exit() {
-        if (users.decrementAndGet() == RETIRED) {
-            end();
-        }
+        users.exit();
+        endIfUnused();
     }
 
     /** Marks a user that stays until the program takes a completion. */
@@ -102,28 +96,23 @@ public final class CachedRegistration {
     }
 
     boolean isIdle() {
-        return users.get() == 0;
+        return users.users() == 0;
     }
 
     /** Takes no more requests; ends now if none is running. */
     void retire() {
-        int now;
-        do {
-            now = users.get();
-            if (now < 0) {
-                return;
-            }
-        } while (!users.compareAndSet(now, now | RETIRED));
-        if (now == 0) {
-            end();
-        }
+        users.turnAway();
+        endIfUnused();
     }
 
-    private void end() {
-        try {
-            cache.ended(this);
-        } finally {
-            ended.countDown();
+    /** Several users that leave at once may find it unused: one of them ends it. */
+    private void endIfUnused() {
+        if (users.isClosed() && users.users() == 0 && over.compareAndSet(false, true)) {
+            try {
+                cache.ended(this);
+            } finally {
+                ended.countDown();
+            }
         }
     }
 
@@ -133,18 +122,11 @@ public final class CachedRegistration {
      * @return false if an entry of a batch claims it, whose end may wait for this thread
      */
     boolean awaitEnd() {
-        boolean interrupted = false;
-        boolean done = false;
-        while (!done && !isClaimed()) {
-            try {
-                done = ended.await(CLAIM_POLL_MILLIS, TimeUnit.MILLISECONDS);
-            } catch (InterruptedException e) {
-                interrupted = true;
+        Uninterruptibly.await(() -> {
+            while (!isClaimed() && !ended.await(CLAIM_POLL_MILLIS, TimeUnit.MILLISECONDS)) {
+                // looks for claims again
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        return done;
+        });
+        return ended.getCount() == 0;
     }
 }

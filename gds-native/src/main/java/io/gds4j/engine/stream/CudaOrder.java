@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -429,13 +430,8 @@ final class CudaOrder implements StreamOrder {
         } finally {
             lock.unlock();
         }
-        boolean interrupted = false;
-        while (serving != null && serving.isAlive()) {
-            try {
-                serving.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
+        if (serving != null) {
+            Uninterruptibly.join(serving);
         }
         contexts.in(context, () -> {
             events.destroy();
@@ -444,9 +440,6 @@ final class CudaOrder implements StreamOrder {
         words.giveBack(word);
         giveBack(place);
         mover.giveBack();
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
     }
 
     /** Waits for a submission under way; later ones are refused. */

@@ -4,6 +4,7 @@ import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
@@ -127,18 +128,16 @@ final class StagingSlabs {
      * @param parts units wanted; the slab may have fewer, see {@link #parts}: all but the first may be held longer
      */
     synchronized MemoryRange acquire(int parts) {
-        boolean interrupted = false;
-        while (idleUnits == 0) {
-            try {
-                wait();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+        if (idleUnits == 0) {
+            Uninterruptibly.await(this::awaitIdleUnit);
         }
         return take(Math.min(parts, 1 + spare(1)));
+    }
+
+    private synchronized void awaitIdleUnit() throws InterruptedException {
+        while (idleUnits == 0) {
+            wait();
+        }
     }
 
     /**

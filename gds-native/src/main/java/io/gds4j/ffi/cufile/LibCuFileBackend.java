@@ -14,6 +14,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -164,8 +165,8 @@ final class LibCuFileBackend extends LibraryDriver {
         LibCuFileSession open = current(function);
         LibraryFile own = enter(function, open, file);
         try {
-            Guards.transfer(function, own, base, size, fileOffset, bufferOffset);
-            Guards.accessMode(function, own, write, size, fileOffset);
+            // The library fails with EPERM, EIO or 5030 for such numbers, and with EIO against the access mode.
+            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, write);
             return size == 0 ? 0 : open.transfer(own, write, base, size, fileOffset, bufferOffset);
         } finally {
             own.exit();
@@ -230,7 +231,7 @@ final class LibCuFileBackend extends LibraryDriver {
         LibCuFileSession open = current(function);
         LibraryFile own = enter(function, open, request.file());
         try {
-            Guards.accessMode(function, own, write, -1, -1);
+            TransferArguments.checkAccessMode(function, own, -1, -1, write);
             open.streams().submit(own, write, request);
         } finally {
             own.exit();
@@ -301,7 +302,7 @@ final class LibCuFileBackend extends LibraryDriver {
         try {
             requireLater(needed);
             Guards.vector(function, own, ranges, fileOffset, flags);
-            Guards.accessMode(function, own, write, -1, fileOffset);
+            TransferArguments.checkAccessMode(function, own, -1, fileOffset, write);
             return ranges.isEmpty() ? 0 : open.transferVector(own, write, ranges, fileOffset, flags);
         } finally {
             own.exit();

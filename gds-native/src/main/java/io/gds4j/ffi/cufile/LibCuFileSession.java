@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
@@ -231,25 +232,14 @@ final class LibCuFileSession implements LibraryUser {
     private long onPlatformThread(Call call) {
         FutureTask<Long> task = new FutureTask<>(call::run);
         carriers.execute(task);
-        boolean interrupted = false;
         try {
-            while (true) {
-                try {
-                    return task.get();
-                } catch (InterruptedException e) {
-                    // The transfer checks the flag between its pieces and uses the memory until it ends.
-                    interrupted = true;
-                }
-            }
+            // The transfer checks the flag between its pieces and uses the memory until it ends.
+            return Uninterruptibly.get(task);
         } catch (ExecutionException e) {
             switch (e.getCause()) {
                 case RuntimeException failure -> throw failure;
                 case Error failure -> throw failure;
                 case null, default -> throw new AssertionError(e);
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
             }
         }
     }

@@ -5,11 +5,13 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -196,8 +198,14 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
 
     private BatchEntry enter(BatchRequest request, LibraryFile file, long now) {
         MemoryRange memory = request.memory();
-        Guards.transfer(SUBMIT, file, memory, request.size(), request.fileOffset(), request.bufferOffset());
-        Guards.accessMode(SUBMIT, file, request.write(), request.size(), request.fileOffset());
+        TransferArguments.check(
+                SUBMIT,
+                file,
+                memory,
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.write());
         long context = transfers.contextOf(memory);
         if (!file.enter()) {
             throw file.refused(SUBMIT);
@@ -417,17 +425,11 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     private void awaitWhile(BooleanSupplier condition) {
-        boolean interrupted = false;
-        while (condition.getAsBoolean()) {
-            try {
+        Uninterruptibly.await(() -> {
+            while (condition.getAsBoolean()) {
                 wait();
-            } catch (InterruptedException e) {
-                interrupted = true;
             }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        });
     }
 
     /** The library never delivered some events: its memory and the files stay as they are for ever. */

@@ -1,11 +1,10 @@
 package io.gds4j.ffi.cufile;
 
+import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,15 +13,11 @@ import org.jspecify.annotations.Nullable;
  * is used unregistered, unless the caller wants to know: then the library is asked at once.
  */
 final class SessionBuffers {
-    private static final String REGISTER = "cuFileBufRegister";
-    private static final long KIB = 1024;
-
     private final Registrations registrations;
     private final StreamWaits waits;
-    private final Map<Long, Buffer> byBase = new HashMap<>();
+    private final RegisteredBuffers<Buffer> buffers;
     private volatile boolean waiting;
-    private long maxDeviceBytes;
-    private long deviceBytes;
+    private volatile long maxDeviceKb;
 
     /**
      * @param waits streams that wait for gds4j; a registration pins memory, and pinning waits for all streams
@@ -31,12 +26,13 @@ final class SessionBuffers {
     SessionBuffers(Registrations registrations, StreamWaits waits, long maxDeviceKb) {
         this.registrations = registrations;
         this.waits = waits;
-        limit(maxDeviceKb);
+        this.maxDeviceKb = maxDeviceKb;
+        this.buffers = new RegisteredBuffers<>(() -> this.maxDeviceKb);
     }
 
     /** Sets the limit of registered GPU memory, KiB. */
-    synchronized void limit(long maxDeviceKb) {
-        maxDeviceBytes = maxDeviceKb > Long.MAX_VALUE / KIB ? Long.MAX_VALUE : maxDeviceKb * KIB;
+    void limit(long kb) {
+        maxDeviceKb = kb;
     }
 
     private static final class Buffer {
@@ -56,22 +52,7 @@ final class SessionBuffers {
     }
 
     private synchronized void add(Buffer buffer) {
-        MemoryRange range = buffer.range;
-        long bytes = deviceBytes(range);
-        if (bytes > maxDeviceBytes - deviceBytes) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_MAPPING_SIZE,
-                    REGISTER,
-                    "%d bytes beside %d registered exceed properties.max_device_pinned_mem_size_kb"
-                            .formatted(bytes, deviceBytes));
-        }
-        if (byBase.putIfAbsent(range.address(), buffer) != null) {
-            throw CuFileException.of(
-                    CuFileError.MEMORY_ALREADY_REGISTERED,
-                    REGISTER,
-                    "a buffer is registered at 0x%x already".formatted(range.address()));
-        }
-        deviceBytes += bytes;
+        buffers.add(buffer.range, buffer);
         waiting |= !buffer.tried;
     }
 
@@ -90,37 +71,25 @@ final class SessionBuffers {
     /** Does nothing if the buffer was deregistered meanwhile. */
     private synchronized void pin(Buffer buffer) {
         MemoryRange range = buffer.range;
-        if (byBase.get(range.address()) != buffer) {
+        if (buffers.get(range.address()) != buffer) {
             return;
         }
         try {
             buffer.registration = registrations.acquire(range.address(), range.length(), buffer.flags);
         } catch (CuFileException e) {
-            byBase.remove(range.address());
-            deviceBytes -= deviceBytes(range);
+            buffers.remove(range);
             throw e;
         }
     }
 
     private void waitForOthers() {
-        waiting = byBase.values().stream().anyMatch(other -> !other.tried);
-    }
-
-    private static long deviceBytes(MemoryRange range) {
-        return range.kind().isCuda() ? range.length() : 0;
+        waiting = buffers.all().stream().anyMatch(other -> !other.tried);
     }
 
     void deregister(MemoryRange range) {
         Buffer known;
         synchronized (this) {
-            known = byBase.remove(range.address());
-            deviceBytes -= known == null ? 0 : deviceBytes(known.range);
-        }
-        if (known == null) {
-            throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED,
-                    "cuFileBufDeregister",
-                    "no buffer is registered at 0x%x".formatted(range.address()));
+            known = buffers.remove(range);
         }
         release(known);
     }
@@ -144,7 +113,7 @@ final class SessionBuffers {
     }
 
     private synchronized void show(long base) {
-        Buffer buffer = byBase.get(base);
+        Buffer buffer = buffers.get(base);
         if (buffer == null || buffer.tried || !waits.tryEnterCall()) {
             return;
         }
@@ -159,13 +128,11 @@ final class SessionBuffers {
 
     /** Forgets all buffers. */
     void clear() {
-        Map<Long, Buffer> all;
+        Collection<Buffer> all;
         synchronized (this) {
-            all = Map.copyOf(byBase);
-            byBase.clear();
-            deviceBytes = 0;
+            all = buffers.removeAll();
             waiting = false;
         }
-        all.values().forEach(this::release);
+        all.forEach(this::release);
     }
 }

@@ -6,6 +6,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
@@ -43,9 +44,14 @@ final class StagedTransfers {
 
     /** Checks the arguments that the operation's cells held. */
     static void check(LibraryFile file, BatchRequest request, String function) {
-        Guards.transfer(
-                function, file, request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
-        Guards.accessMode(function, file, request.write(), request.size(), request.fileOffset());
+        TransferArguments.check(
+                function,
+                file,
+                request.memory(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.write());
     }
 
     /**

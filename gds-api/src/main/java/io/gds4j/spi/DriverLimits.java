@@ -1,0 +1,175 @@
+package io.gds4j.spi;
+
+import io.gds4j.config.ConfigKey;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+
+/**
+ * The limits that a running driver lets a program change: their ranges, which are those of the configuration, and the values of
+ * one session. Thread-safe.
+ *
+ * @since 0.1
+ */
+public final class DriverLimits {
+    private static final int POLL_MODE = 1;
+
+    private boolean poll;
+    private long pollThresholdKb;
+    private volatile long maxDirectIoKb;
+    private long maxCacheKb;
+    private volatile long maxPinnedKb;
+
+    /**
+     * As configured.
+     *
+     * @param config the configuration
+     */
+    public DriverLimits(CuFileConfig config) {
+        this.poll = config.get(CuFileKeys.USE_POLL_MODE);
+        this.pollThresholdKb = config.get(CuFileKeys.POLL_MODE_MAX_SIZE_KB);
+        this.maxDirectIoKb = config.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB);
+        this.maxCacheKb = config.get(CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB);
+        this.maxPinnedKb = config.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
+    }
+
+    /**
+     * As an open driver says.
+     *
+     * @param properties the driver's
+     * @param poll whether it polls
+     */
+    public DriverLimits(DriverProperties properties, boolean poll) {
+        this.poll = poll;
+        this.pollThresholdKb = properties.pollThresholdKb();
+        this.maxDirectIoKb = properties.maxDirectIoSizeKb();
+        this.maxCacheKb = properties.maxDeviceCacheSizeKb();
+        this.maxPinnedKb = properties.maxDevicePinnedMemSizeKb();
+    }
+
+    /**
+     * Checks an argument of {@code cuFileDriverSetPollMode}.
+     *
+     * @param thresholdKb KiB
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT out of range
+     */
+    public static void checkPollThreshold(long thresholdKb) {
+        check("cuFileDriverSetPollMode", CuFileKeys.POLL_MODE_MAX_SIZE_KB, thresholdKb);
+    }
+
+    /**
+     * Checks the argument of {@code cuFileDriverSetMaxDirectIOSize}.
+     *
+     * @param kb KiB
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT out of range
+     */
+    public static void checkMaxDirectIoSize(long kb) {
+        check("cuFileDriverSetMaxDirectIOSize", CuFileKeys.MAX_DIRECT_IO_SIZE_KB, kb);
+    }
+
+    /**
+     * Checks the argument of {@code cuFileDriverSetMaxCacheSize}.
+     *
+     * @param kb KiB
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT out of range
+     */
+    public static void checkMaxCacheSize(long kb) {
+        check("cuFileDriverSetMaxCacheSize", CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB, kb);
+    }
+
+    /**
+     * Checks the argument of {@code cuFileDriverSetMaxPinnedMemSize}.
+     *
+     * @param kb KiB
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT out of range
+     */
+    public static void checkMaxPinnedMemSize(long kb) {
+        check("cuFileDriverSetMaxPinnedMemSize", CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB, kb);
+    }
+
+    private static void check(String function, ConfigKey<Long> key, long kb) {
+        if (!key.accepts(kb)) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_UNSUPPORTED_LIMIT,
+                    function,
+                    "%s is %d, allowed: %s".formatted(key.name(), kb, key.allowed()));
+        }
+    }
+
+    /**
+     * Sets poll mode.
+     *
+     * @param wanted whether to poll
+     * @param thresholdKb for requests up to this size, KiB
+     */
+    public synchronized void setPollMode(boolean wanted, long thresholdKb) {
+        checkPollThreshold(thresholdKb);
+        poll = wanted;
+        pollThresholdKb = thresholdKb;
+    }
+
+    /**
+     * Sets the largest request to the kernel.
+     *
+     * @param kb KiB
+     */
+    public synchronized void setMaxDirectIoSize(long kb) {
+        checkMaxDirectIoSize(kb);
+        maxDirectIoKb = kb;
+    }
+
+    /**
+     * Sets the GPU memory for bounce buffers.
+     *
+     * @param kb KiB
+     */
+    public synchronized void setMaxCacheSize(long kb) {
+        checkMaxCacheSize(kb);
+        maxCacheKb = kb;
+    }
+
+    /**
+     * Sets the GPU memory that may be registered.
+     *
+     * @param kb KiB
+     */
+    public synchronized void setMaxPinnedMemSize(long kb) {
+        checkMaxPinnedMemSize(kb);
+        maxPinnedKb = kb;
+    }
+
+    /** {@return largest request to the kernel, KiB} */
+    public long maxDirectIoKb() {
+        return maxDirectIoKb;
+    }
+
+    /** {@return GPU memory that may be registered, KiB} */
+    public long maxPinnedKb() {
+        return maxPinnedKb;
+    }
+
+    /**
+     * Properties with these limits in place of their own.
+     *
+     * @param others all other properties
+     * @return the properties
+     */
+    public synchronized DriverProperties in(DriverProperties others) {
+        int control = others.driverControlFlags();
+        return new DriverProperties(
+                others.nvfsMajorVersion(),
+                others.nvfsMinorVersion(),
+                pollThresholdKb,
+                maxDirectIoKb,
+                others.driverStatusFlags(),
+                poll ? control | POLL_MODE : control & ~POLL_MODE,
+                others.featureFlags(),
+                maxCacheKb,
+                others.perBufferCacheSizeKb(),
+                maxPinnedKb,
+                others.maxBatchIoSize(),
+                others.maxBatchIoTimeoutMsecs());
+    }
+}
