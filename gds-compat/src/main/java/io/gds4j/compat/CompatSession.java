@@ -55,7 +55,8 @@ final class CompatSession {
         this.files = new RegisteredFiles(posix, policy, log);
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn)).orElse(BouncePool.Pinning.NONE);
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
+                        .orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(
                 posix, pinning, config, contexts.map(CudaContexts::streamWaits).orElseGet(StreamWaits::new));
         CudaContexts known = contexts.orElse(null);

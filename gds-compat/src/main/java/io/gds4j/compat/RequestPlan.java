@@ -121,7 +121,7 @@ final class RequestPlan {
         return keepsThreads;
     }
 
-    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work side by side. */
+    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work at a time. */
     RequestPlan takeFromBothEnds() {
         fromBothEnds = true;
         return this;
