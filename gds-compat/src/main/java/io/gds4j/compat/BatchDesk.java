@@ -13,7 +13,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** The batches of a driver session: {@code cuFileBatchIO*}, each function a few lines. */
+/** The batches of a driver session: the functions {@code cuFileBatchIO*}. */
 final class BatchDesk {
     private static final String SET_UP = "cuFileBatchIOSetUp";
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -39,9 +39,9 @@ final class BatchDesk {
     }
 
     CompatBatch setUp(int capacity) {
-        boolean well = capacity >= 1 && capacity <= largest;
-        counters.batchSetUp(well);
-        if (!well) {
+        boolean succeeded = capacity >= 1 && capacity <= largest;
+        counters.batchSetUp(succeeded);
+        if (!succeeded) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     SET_UP,
@@ -55,7 +55,7 @@ final class BatchDesk {
 
     void submit(BackendBatch batch, List<BatchRequest> requests) {
         long begun = System.nanoTime();
-        boolean well = false;
+        boolean succeeded = false;
         try {
             CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
             if (requests.isEmpty()) {
@@ -67,9 +67,9 @@ final class BatchDesk {
                     ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk(entries)));
             try {
                 runners.run(submission);
-                well = true;
+                succeeded = true;
             } finally {
-                if (!well) {
+                if (!succeeded) {
                     ours.withdraw(submission);
                 }
             }
@@ -78,16 +78,16 @@ final class BatchDesk {
             log.failed(e);
             throw e;
         } finally {
-            counters.batchSubmitted(well, requests, request -> RequestExecutor.STATISTICS_PATH, begun);
+            counters.batchSubmitted(succeeded, requests, request -> RequestExecutor.STATISTICS_PATH, begun);
         }
     }
 
-    /** As far as the first and the last entry tell. */
+    /** Asked of the first and the last entry alone, which stand for the others. */
     private boolean waitsForDisk(List<BatchRequest> entries) {
         return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
     }
 
-    /** All entries or none: an entry that could not even begin refuses its submission. */
+    /** An entry that could not even begin makes its whole submission fail. */
     private void check(BatchRequest entry) {
         try {
             executor.check(entry, SUBMIT);
@@ -104,7 +104,7 @@ final class BatchDesk {
     }
 
     List<BatchEvent> status(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
-        boolean well = false;
+        boolean succeeded = false;
         try {
             CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS);
             if (minimum < 0 || maximum < minimum) {
@@ -114,14 +114,14 @@ final class BatchDesk {
                         "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
             }
             List<BatchEvent> events = ours.take(minimum, maximum, timeout);
-            well = true;
+            succeeded = true;
             return events;
         } finally {
-            counters.batchAsked(well);
+            counters.batchAsked(succeeded);
         }
     }
 
-    /** As libcufile, ignores what it does not know. */
+    /** Ignores an unknown batch, as libcufile does. */
     void cancel(BackendBatch batch) {
         if (batch instanceof CompatBatch ours && batches.contains(ours)) {
             ours.cancel();
@@ -129,7 +129,7 @@ final class BatchDesk {
         counters.batchCancelled();
     }
 
-    /** As libcufile, ignores what it does not know. */
+    /** Ignores an unknown batch, as libcufile does. */
     void destroy(BackendBatch batch) {
         if (batch instanceof CompatBatch ours && batches.remove(ours)) {
             ours.destroy();
@@ -137,12 +137,12 @@ final class BatchDesk {
         }
     }
 
-    /** Entries on their way. */
+    /** Entries that are not done. */
     long atWork() {
         return batches.stream().mapToLong(CompatBatch::atWork).sum();
     }
 
-    /** Cancels what has not begun, everywhere. */
+    /** Cancels the entries of all batches that have not begun. */
     void cancelAll() {
         batches.forEach(CompatBatch::cancel);
     }

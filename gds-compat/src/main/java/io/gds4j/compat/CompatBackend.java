@@ -40,7 +40,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** cuFile over POSIX: the functions of cuFile 1.0, each a few lines over the {@link CompatSession} of the open driver. */
+/** cuFile over POSIX: forwards the functions of cuFile 1.0 to the {@link CompatSession} of the open driver. */
 final class CompatBackend implements CuFileBackend {
     static final String NAME = "compat";
 
@@ -57,7 +57,7 @@ final class CompatBackend implements CuFileBackend {
     private volatile DriverLimits limits;
     private volatile DriverProperties properties;
 
-    /** Changed under the lock; read without, because every request of every thread does. */
+    /** Changed under the lock; read without it, because every request reads it. */
     private volatile @Nullable CompatSession session;
 
     private long users;
@@ -67,7 +67,7 @@ final class CompatBackend implements CuFileBackend {
         this(config, posix, cuda, NvmlLibrary::detect);
     }
 
-    /** @param nvml asked when somebody wants to know something that only NVML knows */
+    /** @param nvml loads NVML when a function needs it */
     CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
         this.cuda = cuda;
         this.apertures = new Apertures(cuda, nvml);
@@ -105,14 +105,14 @@ final class CompatBackend implements CuFileBackend {
     public BackendFile handleRegister(FileSource source) {
         CompatSession open = openImplicitly();
         open.enter("cuFileHandleRegister");
-        boolean well = false;
+        boolean succeeded = false;
         try {
             BackendFile file = open.files().register(source);
-            well = true;
+            succeeded = true;
             return file;
         } finally {
             open.exit();
-            statistics.handleRegistered(well);
+            statistics.handleRegistered(succeeded);
         }
     }
 
@@ -129,13 +129,13 @@ final class CompatBackend implements CuFileBackend {
     public void bufRegister(MemoryRange range, int flags) {
         CompatSession open = openImplicitly();
         open.enter("cuFileBufRegister");
-        boolean well = false;
+        boolean succeeded = false;
         try {
             open.buffers().register(range);
-            well = true;
+            succeeded = true;
         } finally {
             open.exit();
-            statistics.bufferRegistered(range, well);
+            statistics.bufferRegistered(range, succeeded);
         }
     }
 
@@ -145,12 +145,12 @@ final class CompatBackend implements CuFileBackend {
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
-        boolean well = false;
+        boolean succeeded = false;
         try {
             open.buffers().deregister(range);
-            well = true;
+            succeeded = true;
         } finally {
-            statistics.bufferDeregistered(range, well);
+            statistics.bufferDeregistered(range, succeeded);
         }
     }
 

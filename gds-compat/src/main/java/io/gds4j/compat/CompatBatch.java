@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 
 /**
- * A batch: how many entries are on their way, and the events that nobody has taken. An entry has its place from its
+ * A batch: the number of entries at work, and the events that the program has not taken. An entry has its place from its
  * submission until its event is taken. Thread-safe.
  */
 final class CompatBatch implements BackendBatch {
@@ -30,7 +30,7 @@ final class CompatBatch implements BackendBatch {
     private int atWork;
     private boolean destroyed;
 
-    /** The fewest events that anybody waits for: fewer wake nobody. */
+    /** Smallest {@code minimum} among all waiters. */
     private int wanted = Integer.MAX_VALUE;
 
     CompatBatch(int capacity) {
@@ -53,10 +53,10 @@ final class CompatBatch implements BackendBatch {
     }
 
     /**
-     * Takes so many places.
+     * Takes places for new entries.
      *
      * @param make makes the submission, once there is room for it
-     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if there are not so many
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if too few are free
      */
     Submission enter(int count, Function<CompatBatch, Submission> make) {
         lock.lock();
@@ -94,7 +94,7 @@ final class CompatBatch implements BackendBatch {
         }
     }
 
-    /** Reports what has been done. */
+    /** Adds events of entries that are done. */
     void finish(List<BatchEvent> events) {
         lock.lock();
         try {
@@ -112,7 +112,7 @@ final class CompatBatch implements BackendBatch {
     /**
      * Waits for events and takes them.
      *
-     * @param minimum return once so many are there, or nothing is at work any more
+     * @param minimum returns once this number of events is there, or nothing is at work any more
      * @param timeout how long to wait at most; for ever if empty
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits; nothing is lost
      */
@@ -156,7 +156,7 @@ final class CompatBatch implements BackendBatch {
         }
     }
 
-    /** Cancels what has not begun. */
+    /** Cancels the entries that have not begun. */
     void cancel() {
         lock.lock();
         try {
@@ -172,7 +172,7 @@ final class CompatBatch implements BackendBatch {
         }
     }
 
-    /** Cancels what has not begun and waits for the rest; events that nobody has taken are gone. */
+    /** Cancels the entries that have not begun, waits for the others, and drops all events. */
     void destroy() {
         lock.lock();
         try {

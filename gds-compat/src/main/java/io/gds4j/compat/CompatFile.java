@@ -69,6 +69,23 @@ final class CompatFile implements BackendFile {
         return table == other;
     }
 
+    /**
+     * The file of a request.
+     *
+     * @param table the session's
+     * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with the session
+     */
+    static CompatFile own(DescriptorTable table, BackendFile file, String function) {
+        if (!(file instanceof CompatFile ours) || !ours.belongsTo(table)) {
+            throw CuFileException.of(
+                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
+        }
+        if (!ours.isRegistered()) {
+            throw ours.notRegistered(function);
+        }
+        return ours;
+    }
+
     /** A stream has an operation of this file before it. */
     synchronized void beginOperation() {
         operations++;
@@ -177,7 +194,7 @@ final class CompatFile implements BackendFile {
         }
     }
 
-    CuFileException notRegistered(String function) {
+    private CuFileException notRegistered(String function) {
         return CuFileException.builder(function)
                 .error(CuFileError.HANDLE_NOT_REGISTERED)
                 .path(path)

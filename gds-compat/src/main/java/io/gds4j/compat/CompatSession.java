@@ -56,7 +56,8 @@ final class CompatSession {
         this.files = new RegisteredFiles(posix, policy, log);
         this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
         BouncePool.Pinning pinning =
-                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn)).orElse(BouncePool.Pinning.NONE);
+                contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
+                        .orElse(BouncePool.Pinning.NONE);
         this.pool = new BouncePool(
                 posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new));
         CudaContexts known = contexts.orElse(null);
@@ -69,7 +70,7 @@ final class CompatSession {
         RequestPlanner planner = new RequestPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
-                files, planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
+                files.descriptors(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
         Function<Lane, EntryRunner> makeRunner = lane -> {
             RingTransfers ringTransfers = new RingTransfers(executor, ioUring, counters);
             DeviceReadGroup deviceReads = new DeviceReadGroup(lane.thread(), executor, ringTransfers);
@@ -84,7 +85,7 @@ final class CompatSession {
                 statistics,
                 log);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
-        this.streams = new StreamDesk(executor, files, log, contexts, engine, pool, parallel);
+        this.streams = new StreamDesk(executor, log, contexts, engine, pool, parallel);
         this.exitTask = ExitTask.register("cuFileDriverOpen", "gds4j-exit", this::drainForExit);
         log.log(
                 Severity.INFO,
@@ -158,7 +159,7 @@ final class CompatSession {
         enterToEnd(function);
     }
 
-    /** The same for what gives something back: a program may do so while the JVM exits. */
+    /** As {@link #enter}, for functions that give something back: a program may call them while the JVM exits. */
     void enterToEnd(String function) {
         if (!inFlight.enter()) {
             throw closed(function);
@@ -166,8 +167,8 @@ final class CompatSession {
     }
 
     /**
-     * The JVM exits: refuses new calls and waits for those at work, so that the GPU's driver is not torn down under a copy;
-     * but only so long, because a dead disk must not hold the exit up.
+     * The JVM exits: refuses new calls and waits for those at work, so that the GPU's driver is not torn down under a copy. The
+     * wait is bounded, because a dead disk must not delay the exit.
      */
     private void drainForExit() {
         exiting = true;

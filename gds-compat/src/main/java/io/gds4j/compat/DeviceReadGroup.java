@@ -123,7 +123,7 @@ final class DeviceReadGroup {
             }
             succeeded = true;
         } catch (CuFileException e) {
-            // A file that is gone, for instance: its entries meet it again, each by itself.
+            // A file that was closed, for instance: each entry meets that again by itself.
         } finally {
             if (together != null) {
                 run(together, ring, results);

@@ -190,8 +190,8 @@ final class GpuRing {
     }
 
     /**
-     * Starts a copy. While streams wait for this process a small copy goes by a copy engine, too: inlined into the command queue it
-     * would stand behind waiting streams in its channel. A single byte does so nevertheless; no stream waits for it.
+     * Starts a copy. While streams wait for this process a small copy goes by a copy engine, too: in the command queue it would
+     * stand behind waiting streams of its channel. A single byte does so nevertheless; no stream waits for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {

@@ -3,11 +3,11 @@ package io.gds4j.compat;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Supplier;
 
-/** Lanes that wait for the next caller: taken and given back without a lock. */
+/** Idle contexts of transfers: borrowed and given back without a lock. */
 final class LaneRack {
     private static final int PLACES = 64;
 
-    /** Places are in cache lines of their own, two each: threads that take their own lane do not meet. */
+    /** Two cache lines for each place, so that threads that use different places do not contend. */
     private static final int SPACING = 32;
 
     private final AtomicReferenceArray<Lane> places = new AtomicReferenceArray<>((PLACES + 1) * SPACING);
@@ -41,7 +41,7 @@ final class LaneRack {
         lane.close();
     }
 
-    /** Threads begin their search apart from each other, and where they found their lane the last time. */
+    /** Threads begin their search at different places, each where it found its context the last time. */
     private static int firstPlace() {
         return (int) (Thread.currentThread().threadId() % PLACES);
     }

@@ -7,7 +7,6 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -128,20 +127,9 @@ final class RegisteredFiles {
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);
     }
 
-    /**
-     * The file of a request.
-     *
-     * @throws CuFileException HANDLE_NOT_REGISTERED if it is not registered with this session
-     */
-    CompatFile own(BackendFile file, String function) {
-        if (!(file instanceof CompatFile ours) || !ours.belongsTo(descriptors)) {
-            throw CuFileException.of(
-                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
-        }
-        if (!ours.isRegistered()) {
-            throw ours.notRegistered(function);
-        }
-        return ours;
+    /** The descriptors that the files use. */
+    DescriptorTable descriptors() {
+        return descriptors;
     }
 
     /** Drops all registrations and closes all descriptors; no request may be at work. */

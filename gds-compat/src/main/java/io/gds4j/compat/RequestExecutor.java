@@ -18,39 +18,42 @@ final class RequestExecutor {
     /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
     static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
 
-    private final RegisteredFiles files;
+    private final DescriptorTable descriptors;
     private final RequestPlanner planner;
     private final TransferEngine engine;
     private final BouncePool pool;
     private final @Nullable CudaContexts contexts;
     private final boolean allowSystemMemory;
     private final RequestLog log;
+    private final boolean traces;
 
     /**
+     * @param descriptors of the session's files
      * @param contexts null where there is no CUDA driver
      * @param allowSystemMemory {@code properties.allow_system_memory}
      */
     RequestExecutor(
-            RegisteredFiles files,
+            DescriptorTable descriptors,
             RequestPlanner planner,
             TransferEngine engine,
             BouncePool pool,
             @Nullable CudaContexts contexts,
             boolean allowSystemMemory,
             RequestLog log) {
-        this.files = files;
+        this.descriptors = descriptors;
         this.planner = planner;
         this.engine = engine;
         this.pool = pool;
         this.contexts = contexts;
         this.allowSystemMemory = allowSystemMemory;
         this.log = log;
+        this.traces = log.isOn(Severity.TRACE);
     }
 
     /** Moves the bytes of a call, whose thread waits. */
     long execute(
             Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        CompatFile ours = files.own(file, operation.function());
+        CompatFile ours = CompatFile.own(descriptors, file, operation.function());
         RequestArguments.check(
                 operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
         if (size == 0) {
@@ -86,7 +89,7 @@ final class RequestExecutor {
      */
     long executePart(Lane lane, Operation operation, BatchRequest part, long total, LongConsumer arrived) {
         lane.hostTransfer().tell(arrived);
-        lane.request().set(files.own(part.file(), operation.function()), part).partOf(total);
+        lane.request().set(own(part.file(), operation.function()), part).partOf(total);
         return moveUnattended(lane, operation);
     }
 
@@ -96,17 +99,26 @@ final class RequestExecutor {
      * @throws CuFileException for a request that is not valid
      */
     CompatFile check(BatchRequest entry, String function) {
-        CompatFile file = files.own(entry.file(), function);
+        CompatFile file = own(entry.file(), function);
         RequestArguments.check(
                 function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
                 entry.write());
         return file;
     }
 
+    /**
+     * The file, if it is registered with this session.
+     *
+     * @throws CuFileException HANDLE_NOT_REGISTERED if not
+     */
+    CompatFile own(BackendFile file, String function) {
+        return CompatFile.own(descriptors, file, function);
+    }
+
     /** True if a request's thread is likely to sleep until a disk answers. */
     boolean waitsForDisk(BatchRequest entry, String function) {
         return planner.waitsForDisk(
-                files.own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
+                own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
     }
 
     /** Decides how a request is served. */
@@ -174,7 +186,7 @@ final class RequestExecutor {
             engine.leave(memory, request.size(), largest);
             transfer.end();
             Reference.reachabilityFence(memory);
-            if (log.isOn(Severity.TRACE)) {
+            if (traces) {
                 log.log(
                         Severity.TRACE,
                         "%s path=%s offset=%d size=%d memory=%s direct=%s",

@@ -53,8 +53,8 @@ final class RequestPlan {
         this.directFrom = offset;
         this.directTo = offset;
         this.write = false;
-        this.use = CacheUse.UNKNOWN;
-        this.trace = CacheTrace.KEPT;
+        cache(CacheUse.UNKNOWN);
+        leave(CacheTrace.KEPT);
         this.fromBothEnds = false;
         this.keepsThreads = false;
         return this;
@@ -88,8 +88,11 @@ final class RequestPlan {
         return write;
     }
 
+    /** Stores a change only: storing a reference costs a memory barrier of the garbage collector. */
     RequestPlan cache(CacheUse known) {
-        use = known;
+        if (use != known) {
+            use = known;
+        }
         return this;
     }
 
@@ -98,7 +101,9 @@ final class RequestPlan {
     }
 
     RequestPlan leave(CacheTrace left) {
-        trace = left;
+        if (trace != left) {
+            trace = left;
+        }
         return this;
     }
 
@@ -116,7 +121,7 @@ final class RequestPlan {
         return keepsThreads;
     }
 
-    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work side by side. */
+    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work at a time. */
     RequestPlan takeFromBothEnds() {
         fromBothEnds = true;
         return this;
@@ -174,12 +179,12 @@ final class RequestPlan {
         return size == 0 ? 0 : (end() - 1) / pieceSize - offset / pieceSize + 1;
     }
 
-    /** The piece that is taken as the {@code turn}-th. */
+    /** The piece that is taken in this turn, counted from 0. */
     long pieceOfTurn(long turn) {
         return !fromBothEnds ? turn : (turn & 1) == 0 ? turn / 2 : pieces() - 1 - turn / 2;
     }
 
-    /** How many pieces from the first one on have been taken, without a gap, after so many turns. */
+    /** Number of pieces taken from the first on, without a gap, after this number of turns. */
     long takenFromTheFirst(long turns) {
         return fromBothEnds && turns < pieces() ? (turns + 1) / 2 : turns;
     }

@@ -105,7 +105,7 @@ final class RingTransfers {
         }
     }
 
-    /** Takes the planned write's pages if nobody is in the way: who holds some must not wait for others. */
+    /** Takes the planned write's pages if they are free: a thread that holds pages must not wait for others. */
     private boolean hold(FilePair pair) {
         RangeLocks.Hold hold =
                 pair.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());

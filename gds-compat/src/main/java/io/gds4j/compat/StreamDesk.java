@@ -16,7 +16,6 @@ import java.util.function.LongConsumer;
 /** The registered streams of a driver session. Adapts the engine to {@link RegisteredStreams}, which keeps their order. */
 final class StreamDesk {
     private final RequestExecutor executor;
-    private final RegisteredFiles files;
     private final RequestLog log;
     private final RegisteredStreams streams;
 
@@ -25,14 +24,12 @@ final class StreamDesk {
      */
     StreamDesk(
             RequestExecutor executor,
-            RegisteredFiles files,
             RequestLog log,
             Optional<CudaContexts> contexts,
             TransferEngine engine,
             BouncePool pool,
             boolean parallel) {
         this.executor = executor;
-        this.files = files;
         this.log = log;
         this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
     }
@@ -132,7 +129,7 @@ final class StreamDesk {
         Operation operation = Operation.ofStream(write);
         String function = operation.function();
         streams.checkSupported(function, request);
-        CompatFile file = files.own(request.file(), function);
+        CompatFile file = executor.own(request.file(), function);
         streams.submit(function, request, write, new Transfer(executor, log, file, operation));
     }
 

@@ -23,7 +23,7 @@ final class Submission {
     /**
      * Nothing runs yet.
      *
-     * @param waitsForDisk whether threads will sleep until a disk answers
+     * @param waitsForDisk true if threads are likely to sleep until a disk answers
      */
     Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
         this.batch = batch;
@@ -32,7 +32,7 @@ final class Submission {
         this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
     }
 
-    /** Entries that go on where the one before them ends: these a thread had better read at once. */
+    /** Number of entries that begin where the one before them ends: one thread reads those best. */
     private static int followers(List<BatchRequest> entries) {
         int count = 0;
         for (int i = 1; i < entries.size(); i++) {
@@ -52,7 +52,7 @@ final class Submission {
         return small;
     }
 
-    /** True if its small entries are best served by as many threads as there are: each sleeps most of the time. */
+    /** True if all threads should serve its small entries, because each thread sleeps most of the time. */
     boolean isSpread() {
         return spread;
     }
@@ -95,7 +95,7 @@ final class Submission {
         }
     }
 
-    /** Takes what nobody has claimed. */
+    /** Takes the entries that no thread has claimed. */
     List<BatchEvent> cancel() {
         int from = Math.min(next.getAndSet(entries.size()), entries.size());
         return entries.subList(from, entries.size()).stream()

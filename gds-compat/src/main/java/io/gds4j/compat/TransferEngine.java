@@ -11,8 +11,8 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs requests: the calling thread takes pieces, and for requests of more than one piece the workers take them too. An idle
- * engine costs nothing.
+ * Runs transfers: the calling thread takes pieces, and workers take pieces of a transfer that has several. An idle engine costs
+ * nothing.
  */
 final class TransferEngine {
     private final LaneRack lanes;
@@ -60,12 +60,12 @@ final class TransferEngine {
         return parallelism;
     }
 
-    /** What the engine has to do now. */
+    /** The requests at work now. */
     Load load() {
         return crews;
     }
 
-    /** A lane for a request of the calling thread; to be given back. */
+    /** A context for a request of the calling thread; to be given back. */
     Lane borrowLane() {
         return lanes.borrow();
     }
@@ -74,7 +74,7 @@ final class TransferEngine {
         lanes.giveBack(lane);
     }
 
-    /** A lane for requests of a thread for which no caller waits; to be given back. */
+    /** A context for requests of a thread for which no caller waits; to be given back. */
     Lane borrowUnattendedLane() {
         return handOffLanes.borrow();
     }

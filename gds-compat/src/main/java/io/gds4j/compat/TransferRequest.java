@@ -4,7 +4,10 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import org.jspecify.annotations.Nullable;
 
-/** What a caller asks: which bytes of a file, and of which memory. Set anew for each request, so that a request allocates nothing. */
+/**
+ * What a caller asks: which bytes of a file, and of which memory. Set anew for each request, so that a request allocates
+ * nothing.
+ */
 final class TransferRequest {
     private @Nullable CompatFile file;
     private @Nullable MemoryRange memory;
@@ -33,7 +36,7 @@ final class TransferRequest {
                 ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
     }
 
-    /** The request is a part of an operation of so many bytes, which decide how many threads it is worth. */
+    /** The request is a part of an operation whose size decides how many threads it is worth. */
     void partOf(long bytes) {
         total = bytes;
     }

@@ -187,7 +187,8 @@ class RequestPlannerTest {
         });
         TransferEngine engine = engine(1);
         RequestPlan plan = new RequestPlan();
-        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix), memory(2 * MIB), 2 * MIB, false))).isOne();
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix), memory(2 * MIB), 2 * MIB, false)))
+                .isOne();
         assertThat(plan.pieces()).isOne();
         assertThat(asked).isEmpty();
         engine.close();
