@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.StackReserve;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.spi.CuFileBackend;
 import java.util.ArrayList;
@@ -154,6 +155,7 @@ final class Session {
     }
 
     void enter(String function) {
+        StackReserve.require();
         if (!calls.enter()) {
             throw closed(function);
         }

@@ -87,6 +87,7 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean enter(ThreadState here) {
+        StackReserve.require();
         here.reserve();
         if (!calls.enter()) {
             return false;
@@ -117,6 +118,7 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean hold() {
+        StackReserve.require();
         return calls.enter();
     }
 
@@ -131,6 +133,7 @@ public final class Lifetime {
      * @return whether it began
      */
     public boolean claim() {
+        StackReserve.require();
         return claims.enter();
     }
 
