@@ -11,7 +11,7 @@ set -u
 . "$(dirname "$0")/test-jvm.sh"
 report=${1:?name of the report}
 reports=${2:-$(mktemp -d)}
-class_path=$(class_path_of gds-compat gds-native gds-testkit)
+class_path=$(class_path_of gds-compat gds-libcufile gds-engine gds-native gds-testkit)
 need_test_jvm
 export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
 groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
@@ -26,7 +26,7 @@ one() { # name of the backend, class, group
 export -f one
 for group in $groups; do
     echo "compat io.gds4j.compat.GpuContractTest $group"
-    echo "libcufile io.gds4j.ffi.cufile.GpuLibCuFileContractTest $group"
+    echo "libcufile io.gds4j.libcufile.GpuLibCuFileContractTest $group"
 done | xargs -P "${JOBS:-5}" -L 1 bash -c 'one "$@"' one
 "$java" -cp "$class_path" io.gds4j.testkit.report.ContractReport compat="$reports/compat" libcufile="$reports/libcufile" >"$report"
 status=$?

@@ -8,7 +8,7 @@
 #   benchmarks/scripts/libcufile.sh
 #
 # Needs a GPU, libcufile with cufile.h, gcc, java 25. gds4j comes from GPU_CP and TEST_CP (class paths of its jars, and of
-# the test classes of gds-native and gds-testkit), else from the target folders that mvn package leaves.
+# benchmarks and of the test classes of gds-libcufile and gds-native), else from the target folders that mvn package leaves.
 #
 #   DIR=/data SIZE_GIB=4 LATENCY_PERCENT=5 RATE_PERCENT=2
 #   ROUNDS=10 REPEAT=5  alternations of the programs, and how often each measures: its own median counts
@@ -27,14 +27,14 @@ trap 'exit 130' INT TERM
 c="$flags -DGPU -DCUFILE $here/limits.c"
 gcc $c -o "$work/limits" $libs -lcufile -lcuda || exit 6
 gcc $c -shared -fPIC -Dmain=limits_main -o "$work/limits.so" $libs -lcufile -lcuda || exit 6
-jars=${GPU_CP:-$(ls "$root"/gds-tools/target/lib/*.jar "$root"/gds-{api,native,testkit}/target/classes -d 2>/dev/null | paste -sd:)}
-tests=${TEST_CP:-$root/gds-native/target/test-classes:$root/gds-testkit/target/classes}
+jars=${GPU_CP:-$(ls "$root"/gds-tools/target/lib/*.jar "$root"/gds-{api,native,engine,libcufile,testkit}/target/classes -d 2>/dev/null | paste -sd:)}
+tests=${TEST_CP:-$root/benchmarks/target/classes:$root/gds-libcufile/target/test-classes:$root/gds-native/target/test-classes}
 size=$((SIZE_GIB << 30)) small=$((256 << 20))
 "$work/limits" gpu limit "$data" "create:create:$size:1:1048576" >/dev/null || exit 4
 
 figures() { # what they are, options of the JVM, arguments
     timeout 300 "$java" -XX:+UseSerialGC -Xms64m $2 --enable-native-access=ALL-UNNAMED -cp "$jars:$tests" \
-        io.gds4j.ffi.cufile.LibCuFileFigures "${@:3}" || { echo "$1: status $?" >&2; exit 4; }
+        io.gds4j.benchmarks.LibCuFileFigures "${@:3}" || { echo "$1: status $?" >&2; exit 4; }
 }
 
 latency=latency:turns:$small:$((10 * TURNS)):4096

@@ -2,6 +2,7 @@
 module io.gds4j.tools {
     requires io.gds4j;
     requires io.gds4j.ffi;
+    requires io.gds4j.libcufile;
     requires io.gds4j.loader;
     requires io.gds4j.samples;
     requires info.picocli;

@@ -245,7 +245,8 @@ final class BatchLedger {
         Completion completion = new Completion(entry.request, event.status(), event.result());
         if (entry.event != null) {
             CuFileBatch.Request request = entry.request;
-            entry.event.record(request.handle().file(), request.write(), request.fileOffset(), event.status(), event.result());
+            entry.event.record(request.handle().file(), request.write(), request.fileOffset(), event.status(),
+                    event.result());
         }
         if (leave(entry)) {
             done.add(completion);

@@ -8,7 +8,6 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocator;

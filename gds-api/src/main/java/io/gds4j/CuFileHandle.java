@@ -326,7 +326,8 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long vectored(String function, List<MemoryRange> ranges, long fileOffset, boolean write) {
         List<MemoryRange> copy = List.copyOf(ranges);
-        RequestCheck request = new RequestCheck(function, file.path(), write, TransferArguments.total(copy), fileOffset, 0);
+        RequestCheck request =
+                new RequestCheck(function, file.path(), write, TransferArguments.total(copy), fileOffset, 0);
         request.checkNumbers();
         copy.forEach(request::checkAccess);
         ThreadState here = ThreadState.current();

@@ -26,6 +26,7 @@ public record RegistrationStatistics(
         long staleHits,
         int registrations,
         long bytesPinned) {
+
     static final RegistrationStatistics NONE = new RegistrationStatistics(0, 0, 0, 0, 0, 0, 0, 0);
 
     static RegistrationStatistics of(CacheStatistics counted) {

@@ -24,7 +24,8 @@ class TransferArgumentsTest {
 
     @ParameterizedTest
     @CsvSource({
-            "-1, 0, size is outside 0..2^62: -1", "4611686018427387905, 0, size is outside 0..2^62: 4611686018427387905",
+            "-1, 0, size is outside 0..2^62: -1",
+            "4611686018427387905, 0, size is outside 0..2^62: 4611686018427387905",
             "0, -1, file offset is negative: -1",
             "1, 9223372036854775807, file offset 9223372036854775807 and size 1 overflow",
             "4611686018427387904, 4611686018427387904,"

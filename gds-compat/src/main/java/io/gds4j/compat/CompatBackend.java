@@ -1,5 +1,8 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.transfer.CompatFile;
+import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -41,8 +44,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** cuFile over POSIX: forwards the functions of cuFile 1.0 to the {@link CompatSession} of the open driver. */
-final class CompatBackend implements CuFileBackend {
-    static final String NAME = "compat";
+public final class CompatBackend implements CuFileBackend {
+    public static final String NAME = "compat";
 
     private static final int VERSION = 1150;
 
@@ -63,12 +66,12 @@ final class CompatBackend implements CuFileBackend {
     private long users;
     private volatile long peakOfClosedSessions;
 
-    CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
+    public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
         this(config, posix, cuda, NvmlLibrary::detect);
     }
 
     /** @param nvml loads NVML when a function needs it */
-    CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
+    public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
         this.cuda = cuda;
         this.apertures = new Apertures(cuda, nvml);
         this.posix = posix;

@@ -1,11 +1,32 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.RequestLog.Severity;
+import io.gds4j.compat.batch.CoalescedDeviceReads;
+import io.gds4j.compat.batch.CompatBatches;
+import io.gds4j.compat.batch.CompatEntryRunner;
+import io.gds4j.compat.batch.EntryRunner;
+import io.gds4j.compat.batch.IoUringUse;
+import io.gds4j.compat.batch.RequestRunners;
+import io.gds4j.compat.batch.UringTransfers;
+import io.gds4j.compat.stream.CompatStreams;
+import io.gds4j.compat.transfer.AllocationBounds;
+import io.gds4j.compat.transfer.BufferTable;
+import io.gds4j.compat.transfer.GpuLocality;
+import io.gds4j.compat.transfer.IoPolicy;
+import io.gds4j.compat.transfer.Parallelism;
+import io.gds4j.compat.transfer.RegisteredFiles;
+import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.compat.transfer.ThreadContext;
+import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.compat.transfer.TransferPlanner;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.lifecycle.ExitTask;
 import io.gds4j.engine.memory.AvailableHostMemory;
 import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.GpuPinning;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
@@ -28,7 +49,7 @@ import java.util.function.IntConsumer;
  * Wires together all that lives while the driver is open: descriptors, registrations, slabs, threads. The first open creates it;
  * the last close closes it after the I/O in flight.
  */
-final class CompatSession {
+public final class CompatSession {
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -41,13 +62,13 @@ final class CompatSession {
     private final TransferEngine engine;
     private final RequestExecutor executor;
     private final IoUringUse ioUring;
-    private final BatchDesk batches;
-    private final StreamDesk streams;
+    private final CompatBatches batches;
+    private final CompatStreams streams;
     private final InFlight inFlight = InFlight.ofManyThreads();
     private final ExitTask exitTask;
     private volatile boolean exiting;
 
-    CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
+    public CompatSession(Posix posix, Optional<CudaContexts> contexts, CuFileConfig config, DriverLimits limits,
             PathCounters counters, CuFileCounters statistics) {
         this.posix = posix;
         this.log = SessionLog.open(config);
@@ -67,16 +88,16 @@ final class CompatSession {
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
                 locality(contexts, parallelism.workers() + 1));
-        RequestPlanner planner = new RequestPlanner(
+        TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
                 files.descriptors(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
-        Function<Lane, EntryRunner> makeRunner = lane -> {
-            RingTransfers ringTransfers = new RingTransfers(executor, ioUring, counters);
-            DeviceReadGroup deviceReads = new DeviceReadGroup(lane.thread(), executor, ringTransfers);
+        Function<TransferContext, EntryRunner> makeRunner = lane -> {
+            UringTransfers ringTransfers = new UringTransfers(executor, ioUring, counters);
+            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(lane.thread(), executor, ringTransfers);
             return new CompatEntryRunner(lane, executor, deviceReads, ringTransfers, statistics, log);
         };
-        this.batches = new BatchDesk(
+        this.batches = new CompatBatches(
                 executor,
                 config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
                 ioUring.isOn()
@@ -85,7 +106,7 @@ final class CompatSession {
                 statistics,
                 log);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
-        this.streams = new StreamDesk(executor, log, contexts, engine, pool, parallel);
+        this.streams = new CompatStreams(executor, log, contexts, engine, pool, parallel);
         this.exitTask = ExitTask.register("cuFileDriverOpen", "gds4j-exit", this::drainForExit);
         log.log(
                 Severity.INFO,
@@ -131,19 +152,19 @@ final class CompatSession {
         return inFlight.users() + batches.atWork() + streams.pending();
     }
 
-    RegisteredFiles files() {
+    public RegisteredFiles files() {
         return files;
     }
 
-    RequestExecutor executor() {
+    public RequestExecutor executor() {
         return executor;
     }
 
-    StreamDesk streams() {
+    CompatStreams streams() {
         return streams;
     }
 
-    BatchDesk batches() {
+    CompatBatches batches() {
         return batches;
     }
 
@@ -152,7 +173,7 @@ final class CompatSession {
     }
 
     /** Counts a call in; it must be counted out by {@link #exit}. */
-    void enter(String function) {
+    public void enter(String function) {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
         }
@@ -181,7 +202,7 @@ final class CompatSession {
         streams.releaseForExit();
     }
 
-    void exit() {
+    public void exit() {
         inFlight.exit();
     }
 
@@ -194,7 +215,7 @@ final class CompatSession {
     }
 
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */
-    void close() {
+    public void close() {
         inFlight.close();
         streams.close();
         batches.close();

@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * programs print INFO by default, and a library should be quiet. A failure that an exception reports is an ERROR in the file and
  * DEBUG for the logger.
  */
-final class SessionLog implements RequestLog, AutoCloseable {
+public final class SessionLog implements RequestLog, AutoCloseable {
     static final String NAME = "io.gds4j.compat";
 
     private static final String FILE_NAME = "cufile.log";
@@ -35,7 +36,7 @@ final class SessionLog implements RequestLog, AutoCloseable {
     }
 
     /** Opens the log as configured. A log file that cannot be opened is a warning, not a failure. */
-    static SessionLog open(CuFileConfig config) {
+    public static SessionLog open(CuFileConfig config) {
         Severity level = Severity.valueOf(config.get(CuFileKeys.LOGGING_LEVEL).toUpperCase(Locale.ROOT));
         String named = config.get(CuFileKeys.LOGFILE_PATH);
         String folder = config.get(CuFileKeys.LOGGING_DIR);

@@ -11,7 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
 /** One thread without any rights of the user that runs the tests. libc's setresuid would change all threads, the system call does not. */
-final class AsAnotherUser {
+public final class AsAnotherUser {
     private static final long SETRESUID = System.getProperty("os.arch").equals("aarch64") ? 147 : 117;
     private static final long NOBODY = 65534;
 
@@ -19,7 +19,7 @@ final class AsAnotherUser {
     }
 
     /** Runs it in a thread of its own as user nobody; skips the test where this process may not become another user. */
-    static void run(Runnable action) throws InterruptedException {
+    public static void run(Runnable action) throws InterruptedException {
         Linker linker = Linker.nativeLinker();
         MethodHandle syscall = linker.downcallHandle(
                 linker.defaultLookup().findOrThrow("syscall"),

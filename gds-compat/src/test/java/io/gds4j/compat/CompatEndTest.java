@@ -1,7 +1,7 @@
 package io.gds4j.compat;
 
-import io.gds4j.engine.lifecycle.ChildJvm;
 import io.gds4j.engine.lifecycle.JvmEndTest;
+import io.gds4j.ffi.ChildJvm;
 import java.nio.file.Path;
 
 /** The compat backend with host memory and that of a GPU that is not there. */

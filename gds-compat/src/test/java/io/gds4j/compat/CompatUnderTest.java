@@ -1,6 +1,7 @@
 package io.gds4j.compat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.contract.BackendContractSuite;

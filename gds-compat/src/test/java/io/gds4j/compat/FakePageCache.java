@@ -13,21 +13,21 @@ import java.util.concurrent.ConcurrentHashMap;
  * What of a test's file is in the page cache: what the test put there and what was read through it. The kernel's own takes pages
  * back whenever the machine wants memory, and fetches others ahead. All files of a test share it.
  */
-final class FakePageCache implements PosixOverlay.Answer {
+public final class FakePageCache implements PosixOverlay.Answer {
     private final Posix real = FfmPosix.instance();
     private final BitSet pages = new BitSet();
     private final BitSet wanted = new BitSet();
     private final Set<Integer> direct = ConcurrentHashMap.newKeySet();
 
     /** Holds the first {@code bytes} of the file and nothing else. */
-    static FakePageCache ofFirst(long bytes) {
+    public static FakePageCache ofFirst(long bytes) {
         FakePageCache cache = new FakePageCache();
         cache.fill(0, bytes);
         return cache;
     }
 
     /** The kernel's system calls over this page cache. */
-    Posix posix() {
+    public Posix posix() {
         return PosixOverlay.of(this);
     }
 
@@ -37,17 +37,17 @@ final class FakePageCache implements PosixOverlay.Answer {
     }
 
     /** Takes back so many bytes, or all from {@code offset} on for length 0. */
-    synchronized void drop(long offset, long length) {
+    public synchronized void drop(long offset, long length) {
         pages.clear(page(offset), length == 0 ? Math.max(page(offset), pages.length()) : page(offset + length));
     }
 
     /** Bytes of whole pages that the disk was told of before they were read. */
-    synchronized long wantedBytes() {
+    public synchronized long wantedBytes() {
         return (long) wanted.cardinality() * Rig.PAGE;
     }
 
     /** Bytes of whole pages. */
-    synchronized long bytes() {
+    public synchronized long bytes() {
         return (long) pages.cardinality() * Rig.PAGE;
     }
 

@@ -12,20 +12,20 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Streams on the fake driver and the cells of operations on them, for one test. */
-final class FakeStreams implements AutoCloseable {
+public final class FakeStreams implements AutoCloseable {
     /** The result of an operation that is not over. */
-    static final long UNTOUCHED = -77;
+    public static final long UNTOUCHED = -77;
 
     private final FakeCuda cuda;
     private final Arena arena = Arena.ofShared();
     private final List<Long> made = new ArrayList<>();
 
-    FakeStreams(FakeCuda cuda) {
+    public FakeStreams(FakeCuda cuda) {
         this.cuda = cuda;
     }
 
     /** What a test does. */
-    interface Body {
+    public interface Body {
         void run() throws Exception;
     }
 
@@ -33,7 +33,7 @@ final class FakeStreams implements AutoCloseable {
      * Has a context current on the thread of the test, which is not that of the methods around it, and destroys the streams in
      * the end.
      */
-    void inContext(Body body) throws Exception {
+    public void inContext(Body body) throws Exception {
         long[] context = new long[1];
         cuda.devicePrimaryCtxRetain(context, 0);
         cuda.ctxPushCurrent(context[0]);
@@ -47,7 +47,7 @@ final class FakeStreams implements AutoCloseable {
     }
 
     /** A new stream. */
-    long make() {
+    public long make() {
         long[] stream = new long[1];
         assertThat(cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING)).isZero();
         made.add(stream[0]);
@@ -55,17 +55,17 @@ final class FakeStreams implements AutoCloseable {
     }
 
     /** The stream that was made as the i-th, from 0 on. */
-    long get(int i) {
+    public long get(int i) {
         return made.get(i);
     }
 
     /** Waits for all streams. */
-    void synchronize() {
+    public void synchronize() {
         made.forEach(cuda::streamSynchronize);
     }
 
     /** The cells of an operation. */
-    CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
+    public CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
         return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
     }
 
@@ -75,12 +75,12 @@ final class FakeStreams implements AutoCloseable {
         return cell;
     }
 
-    static long result(CuFileStream.Cells cells) {
+    public static long result(CuFileStream.Cells cells) {
         return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
     }
 
     /** Host memory that streams may read and wait for. */
-    MemorySegment bytes(long count) {
+    public MemorySegment bytes(long count) {
         return arena.allocate(count, Long.BYTES);
     }
 

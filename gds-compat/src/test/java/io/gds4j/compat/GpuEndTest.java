@@ -2,10 +2,10 @@ package io.gds4j.compat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.engine.lifecycle.ChildJvm;
 import io.gds4j.engine.lifecycle.JvmEnd;
 import io.gds4j.engine.lifecycle.JvmEndTest;
 import io.gds4j.engine.lifecycle.Traffic;
+import io.gds4j.ffi.ChildJvm;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.GpuMachine;
 import java.io.IOException;

@@ -5,12 +5,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** POSIX record locks of this process, as the kernel lists them. */
-final class PosixLocks {
+public final class PosixLocks {
     private PosixLocks() {
     }
 
     /** True if this process holds a lock on the file. */
-    static boolean isLocked(Path file) throws IOException {
+    public static boolean isLocked(Path file) throws IOException {
         long inode = (Long) Files.getAttribute(file, "unix:ino");
         String holder = " " + ProcessHandle.current().pid() + " ";
         return Files.readAllLines(Path.of("/proc/locks")).stream()

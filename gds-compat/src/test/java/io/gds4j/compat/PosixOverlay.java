@@ -7,21 +7,21 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
 /** System calls of which a test answers some itself. */
-final class PosixOverlay {
+public final class PosixOverlay {
     private PosixOverlay() {
     }
 
     /** Answers a call, or lets the kernel. */
-    interface Answer {
+    public interface Answer {
         Object answer(Method call, Object[] arguments, Kernel kernel) throws Exception;
     }
 
     /** The real call with the same arguments. */
-    interface Kernel {
+    public interface Kernel {
         Object call() throws Exception;
     }
 
-    static Posix of(Answer answer) {
+    public static Posix of(Answer answer) {
         Posix real = FfmPosix.instance();
         return (Posix) Proxy.newProxyInstance(
                 Posix.class.getClassLoader(), new Class<?>[]{Posix.class}, (proxy, method, arguments) -> {

@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;

@@ -3,7 +3,7 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.gds4j.engine.lifecycle.ChildJvm;
+import io.gds4j.ffi.ChildJvm;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.RandomBytes;
 import java.io.IOException;

@@ -29,10 +29,10 @@ import java.util.function.Consumer;
 /**
  * A driver over faulty system calls and, if asked, a fake GPU. Closing it checks that nothing is left open, mapped or alive.
  */
-final class Rig implements AutoCloseable {
-    static final int PAGE = 4096;
+public final class Rig implements AutoCloseable {
+    public static final int PAGE = 4096;
     /** Bytes of a piece: the largest slab. */
-    static final int PIECE = 64 << 10;
+    public static final int PIECE = 64 << 10;
 
     private final FaultyPosix posix;
     private final FakeCuda cuda = new FakeCuda();
@@ -68,43 +68,43 @@ final class Rig implements AutoCloseable {
     }
 
     /** One thread, small pieces, everything past the page cache that can go there; host memory. */
-    static Rig onHost() {
+    public static Rig onHost() {
         return onHost(builder -> {
         });
     }
 
-    static Rig onHost(Consumer<CuFileConfig.Builder> more) {
+    public static Rig onHost(Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), FfmPosix.instance(), false);
     }
 
     /** The same with faults from the beginning. */
-    static Rig onHostWith(Consumer<FaultyPosix> faults, Consumer<CuFileConfig.Builder> more) {
+    public static Rig onHostWith(Consumer<FaultyPosix> faults, Consumer<CuFileConfig.Builder> more) {
         FaultyPosix faulty = new FaultyPosix(FfmPosix.instance());
         faults.accept(faulty);
         return new Rig(config(more), faulty, false);
     }
 
     /** The same with several threads. */
-    static Rig withWorkers() {
+    public static Rig withWorkers() {
         return onHost(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
     }
 
     /** The same over system calls that a test answers itself. */
-    static Rig over(Posix real) {
+    public static Rig over(Posix real) {
         return over(real, builder -> {
         });
     }
 
-    static Rig over(Posix real, Consumer<CuFileConfig.Builder> more) {
+    public static Rig over(Posix real, Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), real, false);
     }
 
-    static Rig withWorkersOver(Posix real) {
+    public static Rig withWorkersOver(Posix real) {
         return new Rig(config(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L)), real, false);
     }
 
     /** The same with a fake GPU. */
-    static Rig onGpu() {
+    public static Rig onGpu() {
         return onGpu(builder -> {
         });
     }
@@ -114,32 +114,32 @@ final class Rig implements AutoCloseable {
         return onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
     }
 
-    static Rig onGpu(Consumer<CuFileConfig.Builder> more) {
+    public static Rig onGpu(Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), FfmPosix.instance(), true);
     }
 
-    static Rig onGpuOver(Posix real, Consumer<CuFileConfig.Builder> more) {
+    public static Rig onGpuOver(Posix real, Consumer<CuFileConfig.Builder> more) {
         return new Rig(config(more), real, true);
     }
 
     /** Another session over the same machine; to be closed by the test. */
-    CuFileDriver another() {
+    public CuFileDriver another() {
         return CuFileDriver.open(new CompatBackend(config, posix, availability));
     }
 
-    FaultyPosix posix() {
+    public FaultyPosix posix() {
         return posix;
     }
 
-    FakeCuda cuda() {
+    public FakeCuda cuda() {
         return cuda;
     }
 
-    CuFileDriver driver() {
+    public CuFileDriver driver() {
         return driver;
     }
 
-    GuardedFile file(int size) {
+    public GuardedFile file(int size) {
         try {
             Path path = Files.createTempFile(TestFolder.onDisk(), "rig", ".bin");
             files.add(path);
@@ -149,27 +149,27 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    CuFileHandle open(GuardedFile file) {
+    public CuFileHandle open(GuardedFile file) {
         return driver.openFile(
                 file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
     }
 
-    GuardedMemory memory(MemoryKind kind, int length) {
+    public GuardedMemory memory(MemoryKind kind, int length) {
         GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, length);
         memories.add(memory);
         return memory;
     }
 
-    GuardedMemory host(int length) {
+    public GuardedMemory host(int length) {
         return memory(MemoryKind.HOST, length);
     }
 
     /** Reads so far that went past the page cache, or did not. */
-    List<PosixRequest> reads(boolean direct) {
+    public List<PosixRequest> reads(boolean direct) {
         return io(PosixCall.PREAD, direct);
     }
 
-    List<PosixRequest> writes(boolean direct) {
+    public List<PosixRequest> writes(boolean direct) {
         return io(PosixCall.PWRITE, direct);
     }
 

@@ -6,12 +6,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Where tests put their files. */
-final class TestFolder {
+public final class TestFolder {
     private TestFolder() {
     }
 
     /** On the disk of the working directory. */
-    static Path onDisk() {
+    public static Path onDisk() {
         return made(Path.of("target", "files").toAbsolutePath());
     }
 

@@ -81,7 +81,8 @@ final class IoOptions {
     @Option(names = "-T", paramLabel = "SECONDS", description = "Duration. Default: one pass over the file.")
     private @Nullable Double seconds;
 
-    @Option(names = "-k", paramLabel = "SEED", description = "Seed of all random values and of the pattern of -V. Default: 1.")
+    @Option(names = "-k", paramLabel = "SEED",
+            description = "Seed of all random values and of the pattern of -V. Default: 1.")
     private long seed = 1;
 
     @Option(names = "-U", description = "Do not align random offsets.")

@@ -53,7 +53,8 @@ final class PatternsCommand implements Callable<Integer> {
             description = "Bytes that each run moves. Default: 64M.")
     private long size = 64L << 20;
 
-    @Option(names = {"-r", "--rounds"}, paramLabel = "N", description = "Runs per measurement, which reports their median. Default: 5.")
+    @Option(names = {"-r", "--rounds"}, paramLabel = "N",
+            description = "Runs per measurement, which reports their median. Default: 5.")
     private int rounds = 5;
 
     @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as in gds sample.")

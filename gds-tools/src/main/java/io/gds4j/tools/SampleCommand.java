@@ -55,7 +55,8 @@ final class SampleCommand implements Callable<Integer> {
     @Option(names = "--io", paramLabel = "BYTES", description = "Request size in bytes. Default: 4M.")
     private @Nullable String io;
 
-    @Option(names = "--threads", paramLabel = "N", description = "Number of threads, for samples that use several. Default: 4.")
+    @Option(names = "--threads", paramLabel = "N",
+            description = "Number of threads, for samples that use several. Default: 4.")
     private @Nullable String threads;
 
     @Option(names = "--memory", paramLabel = "KIND",

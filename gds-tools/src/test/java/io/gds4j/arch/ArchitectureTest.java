@@ -46,11 +46,13 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-jcuda",
                         new String[]{Rooms.JCUDA_INTEROP},
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP, Rooms.JCUDA)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.JCUDA_INTEROP,
+                                Rooms.JCUDA)),
                 Arguments.of(
                         "gds-libcufile",
-                        new String[]{"io.gds4j.ffi.cufile.."},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.ENGINE)),
+                        new String[]{Rooms.LIBCUFILE},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.ENGINE,
+                                Rooms.LIBCUFILE)),
                 Arguments.of(
                         "gds-compat",
                         new String[]{Rooms.COMPAT},
@@ -58,12 +60,12 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.JACKSON_CORE, Rooms.LOADER)),
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,
-                                Rooms.SAMPLES)),
+                                Rooms.VERBS, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         new String[]{Rooms.TESTKIT},
@@ -82,8 +84,9 @@ class ArchitectureTest {
     }
 
     static Stream<Arguments> packagesAndThoseAbove() {
-        return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES).flatMap(room -> IntStream.range(0, room.length - 1)
-                .mapToObj(i -> Arguments.of(room[i], Arrays.copyOfRange(room, i + 1, room.length))));
+        return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES, Rooms.COMPAT_PACKAGES, Rooms.LIBCUFILE_PACKAGES)
+                .flatMap(room -> IntStream.range(0, room.length - 1)
+                        .mapToObj(i -> Arguments.of(room[i], Arrays.copyOfRange(room, i + 1, room.length))));
     }
 
     @ParameterizedTest(name = "{0}")

@@ -32,13 +32,28 @@ final class Rooms {
 
     /** The bindings: one package for each C library, and what they share. */
     static final String[] BINDINGS = {
-            "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.nvml", "io.gds4j.ffi.verbs"
+            "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.cufile", "io.gds4j.ffi.nvml",
+            "io.gds4j.ffi.verbs"
+    };
+
+    /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
+    static final String[] COMPAT_PACKAGES = {
+            "io.gds4j.compat.file", "io.gds4j.compat.transfer", "io.gds4j.compat.batch", "io.gds4j.compat.stream",
+            "io.gds4j.compat"
+    };
+
+    /** The packages of gds-libcufile, lowest first. */
+    static final String[] LIBCUFILE_PACKAGES = {
+            "io.gds4j.libcufile.process", "io.gds4j.libcufile.file", "io.gds4j.libcufile.guard",
+            "io.gds4j.libcufile.batch", "io.gds4j.libcufile.stream", "io.gds4j.libcufile"
     };
 
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
+    static final String VERBS = "io.gds4j.ffi.verbs";
     static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
     static final String COMPAT = "io.gds4j.compat..";
+    static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
     static final String TESTKIT = "io.gds4j.testkit..";
     static final String TOOLS = "io.gds4j.tools..";

@@ -44,7 +44,8 @@ class SourcesTest {
     @Test
     void theRulesSeeTheSourcesOfEveryModule() throws IOException {
         assertThat(sources()).extracting(source -> ROOT.relativize(source).getName(0).toString()).contains(
-                "gds-api", "gds-native", "gds-compat", "gds-loader", "gds-testkit", "gds-tools", "samples");
+                "gds-api", "gds-native", "gds-engine", "gds-libcufile", "gds-compat", "gds-jcuda", "gds-loader",
+                "gds-testkit", "gds-tools", "samples", "benchmarks");
     }
 
     private static List<Path> sources() throws IOException {

@@ -28,7 +28,8 @@ final class BuiltJars {
 
     /** Returns the jars that a program needs to use the compat backend. */
     static List<Path> ofApiAndCompat() throws IOException {
-        return named("gds-api", "gds-native", "gds-compat", "jackson-core", "jackson-databind", "jackson-annotations");
+        return named("gds-api", "gds-native", "gds-engine", "gds-compat", "jackson-core", "jackson-databind",
+                "jackson-annotations");
     }
 
     static String path(List<Path> jars) {

@@ -29,7 +29,9 @@ class JarsIT {
     void everyModuleHasOneJar() throws IOException {
         assertThat(BuiltJars.own())
                 .extracting(jar -> descriptor(jar).name())
-                .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.compat", "io.gds4j.loader");
+                .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.engine", "io.gds4j.libcufile",
+                        "io.gds4j.compat",
+                        "io.gds4j.jcuda", "io.gds4j.loader");
     }
 
     @ParameterizedTest

@@ -40,7 +40,8 @@ class BadInputTest {
                 arguments("a missing file", (Maker) path -> {
                 }, "FileNotFound"),
                 arguments("an empty file", (Maker) path -> Files.write(path, new byte[0]), "HeaderTooSmall"),
-                arguments("a text file", (Maker) path -> Files.writeString(path, "this is not a checkpoint"), "HeaderTooLarge"),
+                arguments("a text file", (Maker) path -> Files.writeString(path, "this is not a checkpoint"),
+                        "HeaderTooLarge"),
                 arguments("a header of 2^60 bytes", (Maker) path -> Files.write(path, header(1L << 60, "{}")),
                         "HeaderTooLarge"),
                 arguments("a header past the end", (Maker) path -> Files.write(path, header(5000, "{}")),

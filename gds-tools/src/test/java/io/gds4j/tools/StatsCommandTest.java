@@ -137,7 +137,8 @@ class StatsCommandTest {
             GdsRun run = GdsRun.gds("stats", Long.toString(other.pid()));
             assertThat(run.status()).isEqualTo(4);
             assertThat(run.errorLine()).isEqualTo(
-                    "gds: cannot connect to process %d: it is not a JVM, or has not started yet".formatted(other.pid()));
+                    "gds: cannot connect to process %d: it is not a JVM, or has not started yet"
+                            .formatted(other.pid()));
         } finally {
             other.destroy();
         }

@@ -6,7 +6,7 @@ import java.util.List;
  * The functions of libcufile, in the order of {@code cufile.h}. Those of cuFile 1.0 are required. Each later one is found by
  * its symbol, not by the library's version.
  */
-enum CuFileFunction {
+public enum CuFileFunction {
     HANDLE_REGISTER("cuFileHandleRegister"),
     HANDLE_DEREGISTER("cuFileHandleDeregister"),
     BUF_REGISTER("cuFileBufRegister"),
@@ -72,7 +72,7 @@ enum CuFileFunction {
     }
 
     /** Name in the documentation. */
-    String cName() {
+    public String cName() {
         return cName;
     }
 
@@ -82,7 +82,7 @@ enum CuFileFunction {
     }
 
     /** First version of cuFile that has it. */
-    String since() {
+    public String since() {
         return since;
     }
 

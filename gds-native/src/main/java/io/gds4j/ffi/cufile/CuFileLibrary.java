@@ -18,7 +18,7 @@ import java.lang.foreign.MemorySegment;
  * <p>
  * Any thread may call; GPU memory needs its CUDA context current.
  */
-interface CuFileLibrary {
+public interface CuFileLibrary {
     /** Name and version of the loaded library, for messages. */
     String description();
 

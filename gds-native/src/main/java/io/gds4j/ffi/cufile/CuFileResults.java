@@ -24,7 +24,7 @@ import java.lang.foreign.StructLayout;
  *
  * The result of a transfer becomes one number: bytes, or a negative errno (to -4095), or a negative code (from -5001 down).
  */
-final class CuFileResults {
+public final class CuFileResults {
     /** {@code CUfileError_t}. */
     static final StructLayout STATUS = MemoryLayout.structLayout(JAVA_INT.withName("err"), JAVA_INT.withName("cu_err"));
 
@@ -51,7 +51,7 @@ final class CuFileResults {
     }
 
     /** Begins the exception for a status that is not success. */
-    static CuFileException.Builder failure(CuFileFunction function, long status) {
+    public static CuFileException.Builder failure(CuFileFunction function, long status) {
         int error = error(status);
         if (error == CuFileError.CUDA_DRIVER_ERROR.code()) {
             CuFileException.Builder failure = CuFileException.builder(function.cName())
@@ -69,7 +69,7 @@ final class CuFileResults {
      * @param errno as captured in the same call
      * @param size bytes that were asked for
      */
-    static long transferred(long result, int errno, long size) {
+    public static long transferred(long result, int errno, long size) {
         if (result >= 0) {
             return result <= size ? result : -result;
         }
@@ -85,7 +85,7 @@ final class CuFileResults {
      * @param status bit of {@code CUfileStatus_t}
      * @param result its {@code ret}
      */
-    static long transferred(BatchStatus status, long result, long size) {
+    public static long transferred(BatchStatus status, long result, long size) {
         if (status == BatchStatus.COMPLETE || result < 0) {
             // There is no errno here: -1 is either EPERM or means nothing.
             return transferred(result, 0, size);
@@ -98,7 +98,7 @@ final class CuFileResults {
     }
 
     /** Begins the exception for a negative errno or a negative code. */
-    static CuFileException.Builder failure(String function, long negative) {
+    public static CuFileException.Builder failure(String function, long negative) {
         CuFileException.Builder failure = CuFileException.builder(function);
         if (negative < 0 && negative >= -LARGEST_ERRNO) {
             int errno = (int) -negative;

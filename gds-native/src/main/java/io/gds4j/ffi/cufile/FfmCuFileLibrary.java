@@ -24,7 +24,7 @@ import java.util.List;
  * libcufile through FFM. Out-parameters are in memory of the calling thread, so that a transfer allocates nothing; only
  * texts, slab arrays and statistics use an arena.
  */
-final class FfmCuFileLibrary implements CuFileLibrary {
+public final class FfmCuFileLibrary implements CuFileLibrary {
     private static final long SECOND = Long.BYTES;
     private static final int TEXT_BYTES = 4096;
 
@@ -41,7 +41,7 @@ final class FfmCuFileLibrary implements CuFileLibrary {
      * @param description name and version, for messages
      * @throws CuFileException PLATFORM_NOT_SUPPORTED if it lacks a function of cuFile 1.0
      */
-    FfmCuFileLibrary(SymbolLookup symbols, String description) {
+    public FfmCuFileLibrary(SymbolLookup symbols, String description) {
         this.calls = new CuFileCalls(symbols);
         this.read = calls.entry(CuFileFunction.READ);
         this.write = calls.entry(CuFileFunction.WRITE);

@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /** {@code CUfileIOEvents_t}: the end of one entry of a batch. */
-final class IoEvents {
-    static final StructLayout LAYOUT = MemoryLayout.structLayout(
+public final class IoEvents {
+    public static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("cookie"),
             ValueLayout.JAVA_INT.withName("status"),
             MemoryLayout.paddingLayout(4),
@@ -22,17 +22,17 @@ final class IoEvents {
     private IoEvents() {
     }
 
-    static long cookie(MemorySegment array, int index) {
+    public static long cookie(MemorySegment array, int index) {
         return (long) COOKIE.get(array, index * LAYOUT.byteSize());
     }
 
     /** A bit of {@code CUfileStatus_t}. */
-    static int status(MemorySegment array, int index) {
+    public static int status(MemorySegment array, int index) {
         return (int) STATUS.get(array, index * LAYOUT.byteSize());
     }
 
     /** Bytes; a {@code size_t} that also carries negative errors. */
-    static long result(MemorySegment array, int index) {
+    public static long result(MemorySegment array, int index) {
         return (long) RESULT.get(array, index * LAYOUT.byteSize());
     }
 

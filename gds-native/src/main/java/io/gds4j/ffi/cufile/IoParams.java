@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /** {@code CUfileIOParams_t}: one entry of a batch. */
-final class IoParams {
-    static final StructLayout LAYOUT = MemoryLayout.structLayout(
+public final class IoParams {
+    public static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_INT.withName("mode"),
             MemoryLayout.paddingLayout(4),
             ValueLayout.JAVA_LONG.withName("devPtr_base"),
@@ -41,7 +41,7 @@ final class IoParams {
     }
 
     /** Fills element {@code index} of an array. */
-    static void write(
+    public static void write(
             MemorySegment array,
             int index,
             long handle,

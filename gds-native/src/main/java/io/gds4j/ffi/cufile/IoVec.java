@@ -8,8 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /** {@code CUfileIOVec_t} of cuFile 1.19: one range of memory. */
-final class IoVec {
-    static final StructLayout LAYOUT =
+public final class IoVec {
+    public static final StructLayout LAYOUT =
             MemoryLayout.structLayout(ValueLayout.JAVA_LONG.withName("base"), ValueLayout.JAVA_LONG.withName("len"));
 
     private static final VarHandle BASE = LAYOUT.varHandle(PathElement.groupElement("base"));
@@ -19,7 +19,7 @@ final class IoVec {
     }
 
     /** Fills element {@code index} of an array. */
-    static void write(MemorySegment array, int index, long base, long length) {
+    public static void write(MemorySegment array, int index, long base, long length) {
         long at = index * LAYOUT.byteSize();
         BASE.set(array, at, base);
         LENGTH.set(array, at, length);

@@ -99,11 +99,11 @@ public final class LibCuFile {
      * The reason why the library is unusable wherever it is. Opening it reads {@code /proc/modules} to the end, and
      * never ends if that file cannot be opened.
      */
-    static Optional<String> obstacle() {
+    public static Optional<String> obstacle() {
         return obstacle(Path.of("/"));
     }
 
-    static Optional<String> obstacle(Path root) {
+    public static Optional<String> obstacle(Path root) {
         return Files.isReadable(root.resolve("proc/modules"))
                 ? Optional.empty()
                 : Optional.of("/proc/modules cannot be read, and libcufile would never end opening");
@@ -136,7 +136,7 @@ public final class LibCuFile {
     }
 
     /** Loads the library for the rest of the process. The result has the dynamic linker's reason if that fails. */
-    static DynamicLoader.Result load(Found found) {
+    public static DynamicLoader.Result load(Found found) {
         return DynamicLoader.open(found.path().toString());
     }
 

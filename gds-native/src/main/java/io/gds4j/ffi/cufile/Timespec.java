@@ -9,8 +9,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.TimeUnit;
 
 /** {@code struct timespec}. */
-final class Timespec {
-    static final StructLayout LAYOUT = MemoryLayout.structLayout(
+public final class Timespec {
+    public static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("tv_sec"), ValueLayout.JAVA_LONG.withName("tv_nsec"));
 
     private static final VarHandle SECONDS = LAYOUT.varHandle(PathElement.groupElement("tv_sec"));
@@ -20,7 +20,7 @@ final class Timespec {
     private Timespec() {
     }
 
-    static void write(MemorySegment buffer, long nanos) {
+    public static void write(MemorySegment buffer, long nanos) {
         SECONDS.set(buffer, 0L, nanos / NANOS_PER_SECOND);
         NANOS.set(buffer, 0L, nanos % NANOS_PER_SECOND);
     }

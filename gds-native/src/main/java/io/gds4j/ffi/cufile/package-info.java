@@ -1,10 +1,6 @@
 /**
- * NVIDIA's libcufile through the Java FFM API, and the backend that serves by it. Lowest first: {@code CuFileCalls} calls the
- * C functions; {@code CuFileResults} decodes their results; {@code CuFileLibrary} offers them with Java types;
- * {@code LibraryProcess} opens the library once for all sessions of the process; {@code LibCuFileBackend} keeps cuFile's
- * contract and the library's faults away from the program. Programs find it through
- * {@link io.gds4j.spi.CuFileBackendProvider}; gds4j's command asks {@link io.gds4j.ffi.cufile.LibCuFile} and
- * {@link io.gds4j.ffi.cufile.DirectStorage} about the machine.
+ * The binding of libcufile: one typed method for each cuFile function, one class for each struct, and the decoding of the library's
+ * results. It calls the library as it is; {@code io.gds4j.libcufile} keeps its faults out.
  */
 @NullMarked
 package io.gds4j.ffi.cufile;

@@ -16,7 +16,7 @@ import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
 
 /** Base of {@link FakeCuda}: its state, injected faults, queries of tests, and rules. */
-abstract class FakeDriver implements Cuda {
+public abstract class FakeDriver implements Cuda {
     private record Failure(int first, int times, int code) {
         boolean hits(long call) {
             return call >= first && call - first < times;

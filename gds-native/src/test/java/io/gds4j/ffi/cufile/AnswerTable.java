@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 
 /** The rows of a resource of this package: groups in brackets, then {@code case | answer} or {@code case | answer | why}. */
-final class AnswerTable {
+public final class AnswerTable {
     private static final Pattern COLUMNS = Pattern.compile(" \\| ");
 
     /**
@@ -18,7 +18,7 @@ final class AnswerTable {
      * @param answer the expected answer
      * @param why reason for an answer that differs from the usual one; else empty
      */
-    record Row(String answer, String why) {
+    public record Row(String answer, String why) {
     }
 
     private final Map<String, Map<String, Row>> groups = new LinkedHashMap<>();
@@ -26,7 +26,7 @@ final class AnswerTable {
     private AnswerTable() {
     }
 
-    static AnswerTable read(String resource) {
+    public static AnswerTable read(String resource) {
         AnswerTable table = new AnswerTable();
         Map<String, Row> group = Map.of();
         for (String line : text(resource).split("\n")) {
@@ -43,7 +43,7 @@ final class AnswerTable {
         return table;
     }
 
-    static String text(String resource) {
+    public static String text(String resource) {
         try (InputStream in = AnswerTable.class.getResourceAsStream(resource)) {
             if (in == null) {
                 throw new IllegalStateException("no resource " + resource);
@@ -55,7 +55,7 @@ final class AnswerTable {
     }
 
     /** Case and answer, in order, by group. */
-    Map<String, Map<String, Row>> groups() {
+    public Map<String, Map<String, Row>> groups() {
         return groups;
     }
 

@@ -14,7 +14,7 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 /** A JVM that prints a row for each case of a group. Some groups end it. */
-final class AnswersChild {
+public final class AnswersChild {
     private static final int SECONDS = 60;
 
     private final Path folder;
@@ -32,7 +32,7 @@ final class AnswersChild {
      * @param main its main class: takes a group, the path of a file of 8 MiB, and more
      * @param folder a folder of its own, where the file is made
      */
-    static AnswersChild run(Class<?> main, AnswersSetting setting, Path folder, String... more)
+    public static AnswersChild run(Class<?> main, AnswersSetting setting, Path folder, String... more)
             throws IOException, InterruptedException {
         AnswersChild child = new AnswersChild(folder);
         byte[] content = new byte[RawLibrary.BYTES];
@@ -80,7 +80,7 @@ final class AnswersChild {
     }
 
     /** Compares a case with its row; a case {@code says} is a line that the library prints. */
-    void check(String name, AnswerTable.Row expected) {
+    public void check(String name, AnswerTable.Row expected) {
         if (name.startsWith("says ")) {
             assertThat(output.lines().map(line -> line.replaceAll("/\\S*/", "").strip())).contains(expected.answer());
             return;
@@ -93,16 +93,16 @@ final class AnswersChild {
     }
 
     /** Case and answer, in the order of the calls. */
-    Map<String, String> rows() {
+    public Map<String, String> rows() {
         return rows;
     }
 
     /** Everything it printed. */
-    String output() {
+    public String output() {
         return output;
     }
 
-    int exitStatus() {
+    public int exitStatus() {
         return exitStatus;
     }
 }

@@ -15,7 +15,7 @@ import java.util.Map;
  * @param json its content; empty for a missing file
  * @param variables more of the environment
  */
-record AnswersSetting(String group, String fileName, String json, Map<String, String> variables) {
+public record AnswersSetting(String group, String fileName, String json, Map<String, String> variables) {
 
     private static final Map<String, AnswersSetting> SPECIAL = Map.of(
             "ioforced", new AnswersSetting("ioforced", "", "", Map.of(
@@ -32,7 +32,7 @@ record AnswersSetting(String group, String fileName, String json, Map<String, St
                     """),
             "missing", opening("none.json", ""));
 
-    static AnswersSetting of(String name) {
+    public static AnswersSetting of(String name) {
         return SPECIAL.getOrDefault(name, new AnswersSetting(name, "", "", Map.of()));
     }
 
@@ -41,7 +41,7 @@ record AnswersSetting(String group, String fileName, String json, Map<String, St
     }
 
     /** Writes the file and returns the variables. */
-    Map<String, String> environment(Path folder) {
+    public Map<String, String> environment(Path folder) {
         Map<String, String> environment = new LinkedHashMap<>(variables);
         if (!fileName.isEmpty()) {
             Path file = folder.resolve(fileName);

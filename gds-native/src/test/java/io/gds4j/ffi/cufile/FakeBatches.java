@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The double's batches. Entries are done at once, and delivered when they are asked for, unless they are held back. */
-final class FakeBatches {
+public final class FakeBatches {
     private static final long LARGEST_FILE = 1L << 44;
     private static final long PAGE = 4096;
 
@@ -48,21 +48,21 @@ final class FakeBatches {
     }
 
     /** Nothing is delivered until {@link #release}; what is cancelled meanwhile is delivered as cancelled. */
-    synchronized void hold() {
+    public synchronized void hold() {
         held = true;
     }
 
-    synchronized void release() {
+    public synchronized void release() {
         held = false;
     }
 
     /** Every submission answers this code from now on; 0 for none. */
-    synchronized void refuseSubmits(int code) {
+    public synchronized void refuseSubmits(int code) {
         refuseSubmits = code;
     }
 
     /** As {@link #refuseSubmits}; a refusal also loses the events of entries in flight, as in the library. */
-    synchronized void refuseAndLose(int code) {
+    public synchronized void refuseAndLose(int code) {
         refuseSubmits = code;
         refusalLoses = true;
     }
@@ -73,21 +73,21 @@ final class FakeBatches {
     }
 
     /** Every entry fails with this errno from now on. */
-    synchronized void failEntries(int errno) {
+    public synchronized void failEntries(int errno) {
         failEntries = errno;
     }
 
     /** Every entry moves at most this number of bytes, and claims to be complete. */
-    synchronized void stopEntriesAfter(long bytes) {
+    public synchronized void stopEntriesAfter(long bytes) {
         stopEntriesAfter = bytes;
     }
 
     /** Most entries that were in flight at a time, over all batches. */
-    synchronized int mostInside() {
+    public synchronized int mostInside() {
         return mostInside;
     }
 
-    synchronized int open() {
+    public synchronized int open() {
         return batches.size();
     }
 

@@ -30,7 +30,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * <p>
  * It returns {@code CUfileError_t} as a structure, so every call proves that the binding may take it for a long.
  */
-final class FakeCuFile implements SymbolLookup {
+public final class FakeCuFile implements SymbolLookup {
     private static final MemoryLayout STATUS = CuFileResults.STATUS;
     private static final MethodHandle ERRNO_LOCATION = Linker.nativeLinker()
             .downcallHandle(
@@ -48,7 +48,7 @@ final class FakeCuFile implements SymbolLookup {
     private final FakeDriver driver;
 
     /** cuFile 1.15 beside this CUDA driver. */
-    FakeCuFile(FakeCuda cuda) {
+    public FakeCuFile(FakeCuda cuda) {
         this.driver = new FakeDriver(this);
         this.transfers = new FakeTransfers(this, cuda);
         this.batches = new FakeBatches(this);
@@ -115,7 +115,7 @@ final class FakeCuFile implements SymbolLookup {
     }
 
     /** With all that came after 1.15. */
-    FakeCuFile withLaterFunctions() {
+    public FakeCuFile withLaterFunctions() {
         status(driver, "DriverSetP2PFlags", JAVA_INT, JAVA_INT);
         status(driver, "DriverGetP2PFlags", JAVA_INT, ADDRESS);
         status(driver, "ExportPCIeTopology", ADDRESS);
@@ -135,7 +135,7 @@ final class FakeCuFile implements SymbolLookup {
     }
 
     /** With another function behind a symbol. */
-    FakeCuFile with(String symbol, MemorySegment function) {
+    public FakeCuFile with(String symbol, MemorySegment function) {
         symbols.put(symbol, function);
         return this;
     }
@@ -145,29 +145,29 @@ final class FakeCuFile implements SymbolLookup {
         return Optional.ofNullable(symbols.get(name));
     }
 
-    CuFileLibrary library() {
+    public CuFileLibrary library() {
         return new FfmCuFileLibrary(this, "libcufile 1.15.1 (fake)");
     }
 
-    FakeTransfers transfers() {
+    public FakeTransfers transfers() {
         return transfers;
     }
 
-    FakeBatches batches() {
+    public FakeBatches batches() {
         return batches;
     }
 
-    FakeDriver driver() {
+    public FakeDriver driver() {
         return driver;
     }
 
     /** C name and arguments of each call so far, but transfers and queries. */
-    List<String> calls() {
+    public List<String> calls() {
         return List.copyOf(calls);
     }
 
     /** Calls of one function. */
-    List<String> callsOf(String name) {
+    public List<String> callsOf(String name) {
         return calls.stream().filter(call -> call.startsWith(name + "(")).toList();
     }
 
@@ -180,11 +180,11 @@ final class FakeCuFile implements SymbolLookup {
     }
 
     /** Calls that the real library would not have survived, one line each. */
-    List<String> violations() {
+    public List<String> violations() {
         return List.copyOf(violations);
     }
 
-    void violated(String what) {
+    public void violated(String what) {
         violations.add(what);
     }
 

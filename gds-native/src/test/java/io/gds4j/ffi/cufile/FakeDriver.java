@@ -28,7 +28,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The double's driver: opened by count, configured by the file that C's environment names, parameters, statistics. */
-final class FakeDriver {
+public final class FakeDriver {
     private static final MethodHandle GETENV = Linker.nativeLinker()
             .downcallHandle(
                     Linker.nativeLinker().defaultLookup().find("getenv").orElseThrow(),
@@ -61,22 +61,22 @@ final class FakeDriver {
     }
 
     /** The next open answers this status. */
-    void failNextOpen(long status) {
+    public void failNextOpen(long status) {
         failNextOpen = status;
     }
 
     /** Number of times that other code of the process has opened it. */
-    synchronized void openElsewhere(long times) {
+    public synchronized void openElsewhere(long times) {
         users += times;
     }
 
     /** Runs inside each function that sets a limit of the running library. */
-    void onLimit(Runnable action) {
+    public void onLimit(Runnable action) {
         onLimit = action;
     }
 
     /** Runs when the last user closes. */
-    void onClose(Runnable action) {
+    public void onClose(Runnable action) {
         onClose = action;
     }
 
@@ -84,16 +84,16 @@ final class FakeDriver {
         users--;
     }
 
-    synchronized boolean isOpen() {
+    public synchronized boolean isOpen() {
         return users > 0;
     }
 
-    synchronized long users() {
+    public synchronized long users() {
         return users;
     }
 
     /** The configuration file that the last open has read. */
-    synchronized String json() {
+    public synchronized String json() {
         return json;
     }
 
@@ -102,7 +102,7 @@ final class FakeDriver {
     }
 
     /** A variable of C's environment, which Java's own does not show. */
-    static Optional<String> environment(String name) {
+    public static Optional<String> environment(String name) {
         try (Arena arena = Arena.ofConfined()) {
             long text = (long) GETENV.invokeExact(arena.allocateFrom(name));
             return text == 0 ? Optional.empty() : Optional.of(CString.at(text, 65536));
@@ -154,7 +154,7 @@ final class FakeDriver {
     }
 
     /** Level at the last opening; above 0 the library counts from there on. */
-    int statsLevelAtOpen() {
+    public int statsLevelAtOpen() {
         return statsLevelAtOpen;
     }
 

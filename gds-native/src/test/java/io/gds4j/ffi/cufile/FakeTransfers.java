@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /** The double's files, buffers and transfers, by POSIX calls on the descriptors and addresses that it is given. */
-final class FakeTransfers {
+public final class FakeTransfers {
     private static final long PAGE = 4096;
     private static final byte STALE = 0x5a;
     /** Copies to a GPU from this size on are plain; smaller ones go through the queue of commands. */
@@ -70,22 +70,22 @@ final class FakeTransfers {
     // ---- behaviour that a test asks for
 
     /** The next transfer without a planned result moves nothing and returns this. */
-    void answerNext(long result, int errno) {
+    public void answerNext(long result, int errno) {
         planned.add(new Planned(result, errno, 0));
     }
 
     /** The next transfer moves at most this number of bytes. */
-    void stopNextAfter(long bytes) {
+    public void stopNextAfter(long bytes) {
         planned.add(new Planned(0, 0, bytes));
     }
 
     /** Every registration of a file answers this code from now on; 0 for none. */
-    synchronized void refuseFiles(int code) {
+    public synchronized void refuseFiles(int code) {
         refuseFiles = code;
     }
 
     /** GPU memory goes without slabs, and entries of whole blocks without threads of the library. */
-    void serveDirectly() {
+    public void serveDirectly() {
         direct = true;
     }
 
@@ -93,40 +93,40 @@ final class FakeTransfers {
         return direct;
     }
 
-    synchronized void refuseBuffers(int code) {
+    public synchronized void refuseBuffers(int code) {
         refuseBuffers = code;
     }
 
     /** Registrations that would make more bytes than this answer a status: a CUDA result in the upper half. */
-    synchronized void refuseBuffersBeyond(long bytes, long status) {
+    public synchronized void refuseBuffersBeyond(long bytes, long status) {
         room = bytes;
         noRoom = status;
     }
 
     /** Receives the base of every transfer from now on. */
-    void observe(LongConsumer bases) {
+    public void observe(LongConsumer bases) {
         observer = bases;
     }
 
     /** Runs inside every transfer. */
-    void during(Runnable action) {
+    public void during(Runnable action) {
         during = action;
     }
 
-    synchronized int openFiles() {
+    public synchronized int openFiles() {
         return files.size();
     }
 
-    synchronized Map<Long, Long> registeredBuffers() {
+    public synchronized Map<Long, Long> registeredBuffers() {
         return Map.copyOf(buffers);
     }
 
     /** Calls of readv and writev. */
-    int vectors() {
+    public int vectors() {
         return vectors.get();
     }
 
-    long movedBytes() {
+    public long movedBytes() {
         return moved.get();
     }
 

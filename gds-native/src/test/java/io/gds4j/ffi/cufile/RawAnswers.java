@@ -5,7 +5,7 @@ import java.nio.file.Path;
 /**
  * Main class of a child JVM: asks libcufile one group of cases and prints a row for each. Some cases end the process.
  */
-final class RawAnswers {
+public final class RawAnswers {
     private RawAnswers() {
     }
 

@@ -24,9 +24,9 @@ import java.nio.file.Path;
  * memory, and a file of 8 MiB, open with and without O_DIRECT. Each answer becomes a row on standard output: the case and the
  * library's answer, separated by tabs.
  */
-final class RawLibrary {
-    static final long MIB = 1L << 20;
-    static final int BYTES = (int) (8 * MIB);
+public final class RawLibrary {
+    public static final long MIB = 1L << 20;
+    public static final int BYTES = (int) (8 * MIB);
     private static final int FIRST_CODE = 5000;
     private static final int RLIMIT_FSIZE = 1;
 
@@ -65,7 +65,7 @@ final class RawLibrary {
         return new RawLibrary(new CuFileCalls(loaded.symbols()), gpu.driver(), file);
     }
 
-    static void succeed(int result) {
+    public static void succeed(int result) {
         if (result != 0) {
             throw new AssertionError("CUDA error " + result);
         }
@@ -180,7 +180,7 @@ final class RawLibrary {
     }
 
     /** Bytes that no file of this process may grow past; -1 for no limit. */
-    static void limitFilesOfThisProcess(long bytes) {
+    public static void limitFilesOfThisProcess(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment limit = arena.allocateFrom(JAVA_LONG, bytes, -1);
             int result = (int) Linker.nativeLinker()

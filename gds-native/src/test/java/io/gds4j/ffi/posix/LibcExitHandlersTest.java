@@ -2,7 +2,7 @@ package io.gds4j.ffi.posix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.engine.lifecycle.ChildJvm;
+import io.gds4j.ffi.ChildJvm;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -2,7 +2,7 @@ package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.ffi.cufile.DirectStorage;
+import io.gds4j.libcufile.DirectStorage;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
 import java.util.List;

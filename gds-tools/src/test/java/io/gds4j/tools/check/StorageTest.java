@@ -83,7 +83,8 @@ class StorageTest {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
                 Platform.read(files), KernelModules.read(files), new CudaAvailability.Unavailable("none", "buy one"),
-                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
+                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()),
+                List.of());
     }
 
     @Test

@@ -1,0 +1,189 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+
+/**
+ * A batch: the number of entries at work, and the events that the program has not taken. An entry has its place from its
+ * submission until its event is taken. Thread-safe.
+ */
+public final class CompatBatch implements BackendBatch {
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+
+    private final int capacity;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+    private final Deque<BatchEvent> done = new ArrayDeque<>();
+    private final List<Submission> submissions = new ArrayList<>();
+    private int atWork;
+    private boolean destroyed;
+
+    /** Smallest {@code minimum} among all waiters. */
+    private int wanted = Integer.MAX_VALUE;
+
+    CompatBatch(int capacity) {
+        this.capacity = capacity;
+    }
+
+    @Override
+    public int capacity() {
+        return capacity;
+    }
+
+    /** Entries that are not done. */
+    int atWork() {
+        lock.lock();
+        try {
+            return atWork;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Takes places for new entries.
+     *
+     * @param make makes the submission, once there is room for it
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if too few are free
+     */
+    Submission enter(int count, Function<CompatBatch, Submission> make) {
+        lock.lock();
+        try {
+            if (destroyed) {
+                throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "the batch is destroyed");
+            }
+            int taken = atWork + done.size();
+            if (count > capacity - taken) {
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                        SUBMIT,
+                        "%d requests where %d of %d are outstanding".formatted(count, taken, capacity));
+            }
+            Submission submission = make.apply(this);
+            submissions.removeIf(earlier -> !earlier.hasUnclaimed());
+            submissions.add(submission);
+            atWork += count;
+            return submission;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Gives back the places of a submission that was never run. */
+    void withdraw(Submission submission) {
+        lock.lock();
+        try {
+            if (submissions.remove(submission)) {
+                atWork -= submission.cancel().size();
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Adds events of entries that are done. */
+    void finish(List<BatchEvent> events) {
+        lock.lock();
+        try {
+            done.addAll(events);
+            atWork -= events.size();
+            if (atWork == 0 || done.size() >= wanted) {
+                wanted = Integer.MAX_VALUE;
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits for events and takes them.
+     *
+     * @param minimum returns once this number of events is there, or nothing is at work any more
+     * @param timeout how long to wait at most; for ever if empty
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits; nothing is lost
+     */
+    List<BatchEvent> take(int minimum, int maximum, Optional<Duration> timeout) {
+        lock.lock();
+        try {
+            if (destroyed) {
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS, "the batch is destroyed");
+            }
+            long left = timeout.map(CompatBatch::nanos).orElse(Long.MAX_VALUE);
+            while (done.size() < minimum && atWork > 0 && left > 0) {
+                wanted = Math.min(wanted, minimum);
+                if (timeout.isEmpty()) {
+                    changed.await();
+                } else {
+                    left = changed.awaitNanos(left);
+                }
+            }
+            List<BatchEvent> taken = new ArrayList<>(Math.min(maximum, done.size()));
+            while (taken.size() < maximum && !done.isEmpty()) {
+                taken.add(done.poll());
+            }
+            return taken;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CuFileException.builder(STATUS)
+                    .error(CuFileError.IO_ERROR)
+                    .detail("interrupted")
+                    .buildInterrupted();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static long nanos(Duration timeout) {
+        try {
+            return timeout.toNanos();
+        } catch (ArithmeticException e) {
+            return Long.MAX_VALUE;
+        }
+    }
+
+    /** Cancels the entries that have not begun. */
+    void cancel() {
+        lock.lock();
+        try {
+            for (Submission submission : submissions) {
+                List<BatchEvent> cancelled = submission.cancel();
+                done.addAll(cancelled);
+                atWork -= cancelled.size();
+            }
+            submissions.clear();
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Cancels the entries that have not begun, waits for the others, and drops all events. */
+    void destroy() {
+        lock.lock();
+        try {
+            destroyed = true;
+            cancel();
+            while (atWork > 0) {
+                changed.awaitUninterruptibly();
+            }
+            done.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** The batches of a driver session: the functions {@code cuFileBatchIO*}. */
+public final class CompatBatches {
+    private static final String SET_UP = "cuFileBatchIOSetUp";
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final String STATUS = "cuFileBatchIOGetStatus";
+
+    private final RequestExecutor executor;
+    private final int largest;
+    private final RequestRunners runners;
+    private final CuFileCounters counters;
+    private final RequestLog log;
+    private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
+
+    /**
+     * @param largest {@code properties.io_batchsize}
+     */
+    public CompatBatches(
+            RequestExecutor executor, int largest, RequestRunners runners, CuFileCounters counters, RequestLog log) {
+        this.executor = executor;
+        this.largest = largest;
+        this.runners = runners;
+        this.counters = counters;
+        this.log = log;
+    }
+
+    public CompatBatch setUp(int capacity) {
+        boolean succeeded = capacity >= 1 && capacity <= largest;
+        counters.batchSetUp(succeeded);
+        if (!succeeded) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    SET_UP,
+                    "capacity is %d, allowed: 1 to %d (properties.io_batchsize)".formatted(capacity, largest));
+        }
+        CompatBatch batch = new CompatBatch(capacity);
+        batches.add(batch);
+        log.log(Severity.DEBUG, "%s entries=%d", SET_UP, capacity);
+        return batch;
+    }
+
+    public void submit(BackendBatch batch, List<BatchRequest> requests) {
+        long begun = System.nanoTime();
+        boolean succeeded = false;
+        try {
+            CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
+            if (requests.isEmpty()) {
+                throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "no requests");
+            }
+            List<BatchRequest> entries = List.copyOf(requests);
+            entries.forEach(this::check);
+            Submission submission =
+                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk(entries)));
+            try {
+                runners.run(submission);
+                succeeded = true;
+            } finally {
+                if (!succeeded) {
+                    ours.withdraw(submission);
+                }
+            }
+            log.log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
+        } catch (CuFileException e) {
+            log.failed(e);
+            throw e;
+        } finally {
+            counters.batchSubmitted(succeeded, requests, request -> RequestExecutor.STATISTICS_PATH, begun);
+        }
+    }
+
+    /** Asked of the first and the last entry alone, which stand for the others. */
+    private boolean waitsForDisk(List<BatchRequest> entries) {
+        return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
+    }
+
+    /** An entry that could not even begin makes its whole submission fail. */
+    private void check(BatchRequest entry) {
+        try {
+            executor.check(entry, SUBMIT);
+        } catch (CuFileException e) {
+            throw CuFileException.builder(SUBMIT)
+                    .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                    .errno(e.errno().orElse(0))
+                    .path(e.path())
+                    .range(entry.fileOffset(), entry.size())
+                    .detail(e.detail())
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    public List<BatchEvent> status(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        boolean succeeded = false;
+        try {
+            CompatBatch ours = own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS);
+            if (minimum < 0 || maximum < minimum) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE,
+                        STATUS,
+                        "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
+            }
+            List<BatchEvent> events = ours.take(minimum, maximum, timeout);
+            succeeded = true;
+            return events;
+        } finally {
+            counters.batchAsked(succeeded);
+        }
+    }
+
+    /** Ignores an unknown batch, as libcufile does. */
+    public void cancel(BackendBatch batch) {
+        if (batch instanceof CompatBatch ours && batches.contains(ours)) {
+            ours.cancel();
+        }
+        counters.batchCancelled();
+    }
+
+    /** Ignores an unknown batch, as libcufile does. */
+    public void destroy(BackendBatch batch) {
+        if (batch instanceof CompatBatch ours && batches.remove(ours)) {
+            ours.destroy();
+            counters.batchDestroyed();
+        }
+    }
+
+    /** Entries that are not done. */
+    public long atWork() {
+        return batches.stream().mapToLong(CompatBatch::atWork).sum();
+    }
+
+    /** Cancels the entries of all batches that have not begun. */
+    public void cancelAll() {
+        batches.forEach(CompatBatch::cancel);
+    }
+
+    /** Destroys all batches and ends the threads. */
+    public void close() {
+        for (CompatBatch batch : batches) {
+            batches.remove(batch);
+            batch.destroy();
+        }
+        runners.close();
+    }
+
+    private CompatBatch own(BackendBatch batch, CuFileError error, String function) {
+        if (batch instanceof CompatBatch ours && batches.contains(ours)) {
+            return ours;
+        }
+        throw CuFileException.of(error, function, "not a batch of this driver session: " + batch);
+    }
+}

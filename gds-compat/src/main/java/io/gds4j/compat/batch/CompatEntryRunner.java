@@ -1,0 +1,89 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.lang.ref.Reference;
+import java.util.Arrays;
+import java.util.List;
+
+/** Runs entries of batches on one thread: small ones together where that is possible, the others one by one. */
+public final class CompatEntryRunner implements EntryRunner {
+    private static final long[] ALONE = {UNDONE};
+
+    private final TransferContext lane;
+    private final RequestExecutor executor;
+    private final CoalescedDeviceReads deviceReads;
+    private final UringTransfers ringTransfers;
+    private final CuFileCounters statistics;
+    private final RequestLog log;
+
+    public CompatEntryRunner(
+            TransferContext lane,
+            RequestExecutor executor,
+            CoalescedDeviceReads deviceReads,
+            UringTransfers ringTransfers,
+            CuFileCounters statistics,
+            RequestLog log) {
+        this.lane = lane;
+        this.executor = executor;
+        this.deviceReads = deviceReads;
+        this.ringTransfers = ringTransfers;
+        this.statistics = statistics;
+        this.log = log;
+    }
+
+    @Override
+    public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
+        long[] results = together(entries);
+        for (int i = 0; i < results.length; i++) {
+            BatchRequest entry = entries.get(i);
+            long result = results[i] == UNDONE ? alone(entry) : results[i];
+            boolean succeeded = result >= 0;
+            statistics.batchProcessed(
+                    RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result), submitted);
+            events.add(new BatchEvent(
+                    entry.cookie(), succeeded ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
+        }
+    }
+
+    private long[] together(List<BatchRequest> entries) {
+        if (entries.size() == 1) {
+            return ALONE;
+        }
+        long[] results = new long[entries.size()];
+        Arrays.fill(results, UNDONE);
+        try {
+            deviceReads.read(entries, results);
+            ringTransfers.move(entries, results);
+            return results;
+        } finally {
+            Reference.reachabilityFence(entries);
+        }
+    }
+
+    /** Bytes moved, or a negative errno or code. */
+    private long alone(BatchRequest entry) {
+        try {
+            return executor.execute(lane, Operation.of(entry.write()), entry);
+        } catch (CuFileException e) {
+            int errno = e.errno().orElse(0);
+            return -(long) (errno == 0 ? e.error().code() : errno);
+        } catch (RuntimeException e) {
+            log.error("batch entry failed: " + entry, e);
+            return -Errno.EIO;
+        }
+    }
+
+    @Override
+    public void close() {
+        ringTransfers.close();
+    }
+}

@@ -1,0 +1,66 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.ffi.posix.Posix;
+import java.lang.System.Logger.Level;
+import org.jspecify.annotations.Nullable;
+
+/** Whether a session uses io_uring, as {@code properties.prefer_iouring} asks and the kernel allows. Thread-safe. */
+public final class IoUringUse {
+    /** Reads at work at a time for one thread: from here on neither a loop device nor an NVMe drive gains. */
+    static final int DEPTH = 32;
+
+    private final Posix posix;
+    private volatile boolean wanted;
+    private volatile String state;
+
+    /** Tries it once, so that the statistics tell from the beginning. */
+    public IoUringUse(Posix posix, boolean preferred) {
+        this.posix = posix;
+        this.wanted = preferred;
+        this.state = preferred ? "on" : "off";
+        IoUring ring = open();
+        if (ring != null) {
+            ring.close();
+        }
+    }
+
+    /** A ring, or null where the thread pool serves. */
+    @Nullable
+    IoUring open() {
+        if (!wanted) {
+            return null;
+        }
+        try {
+            return IoUring.open(posix, DEPTH);
+        } catch (CuFileException e) {
+            refused("refused: " + e.errno().stream().mapToObj(Errno::name).findFirst().orElse("") + " " + e.detail());
+            return null;
+        }
+    }
+
+    /** A ring has failed: from now on the thread pool serves. */
+    void failed() {
+        refused("failed: the kernel took no more requests");
+    }
+
+    private synchronized void refused(String why) {
+        if (!wanted) {
+            return;
+        }
+        wanted = false;
+        state = why;
+        System.getLogger("io.gds4j.compat").log(Level.INFO, "io_uring {0}; threads serve instead", why);
+    }
+
+    public boolean isOn() {
+        return wanted;
+    }
+
+    /** {@code off}, {@code on}, or why not. */
+    public String state() {
+        return state;
+    }
+}

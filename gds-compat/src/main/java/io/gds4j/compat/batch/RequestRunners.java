@@ -1,0 +1,205 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Uninterruptibly;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Threads that run the entries of batches. Each takes several small entries at a time, so that waking a thread pays; batches
+ * take turns. A thread starts when there is work for it, and lives until {@link #close}.
+ */
+public final class RequestRunners {
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+
+    /** Threads that keep a disk busy, whatever the number of processors. */
+    private static final int MOST = 16;
+
+    /** Threads for small entries in the page cache, which are done before more threads have woken. */
+    private static final int MOST_FOR_SMALL = 8;
+
+    /** Small entries for which one more thread pays. */
+    private static final int REQUESTS_PER_RUNNER = 4;
+
+    /** Small entries that a thread takes at once. */
+    private static final int MOST_AT_ONCE = 16;
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final ArrayDeque<Submission> queue = new ArrayDeque<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final TransferEngine engine;
+    private final Function<TransferContext, EntryRunner> makeRunner;
+    private final ThreadFactory factory;
+    private final int most;
+    private final int perRunner;
+    private int idle;
+    private boolean stopping;
+
+    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
+        this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
+    }
+
+    /** Creates threads that have many reads in flight each. */
+    public static RequestRunners withRings(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
+        return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
+    }
+
+    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner, int most,
+            int perRunner) {
+        this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+    }
+
+    /**
+     * @param makeRunner makes what a thread of this pool works with
+     * @param most threads
+     * @param perRunner small entries for which one more thread pays
+     * @param factory makes the threads
+     */
+    public RequestRunners(
+            TransferEngine engine,
+            Function<TransferContext, EntryRunner> makeRunner,
+            int most,
+            int perRunner,
+            ThreadFactory factory) {
+        this.engine = engine;
+        this.makeRunner = makeRunner;
+        this.factory = factory;
+        this.most = most;
+        this.perRunner = perRunner;
+    }
+
+    /**
+     * Begins to run the entries of a submission.
+     *
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR (EAGAIN) if there is no thread and none can be started; then no
+     *         entry runs
+     */
+    void run(Submission submission) {
+        int wanted = submission.isSmall()
+                ? Math.min(mostForSmall(submission), Math.ceilDiv(submission.size(), perRunner))
+                : Math.min(most, submission.size());
+        lock.lock();
+        try {
+            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
+                startThread();
+            }
+            queue.add(submission);
+            for (int i = 0; i < Math.min(wanted, idle); i++) {
+                work.signal();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Starts a thread. If the system has none left, the threads that there are do the work. */
+    private void startThread() {
+        Thread thread = factory.newThread(this::serve);
+        threads.add(thread);
+        boolean started = false;
+        try {
+            thread.start();
+            started = true;
+        } catch (OutOfMemoryError e) {
+            if (threads.size() == 1) {
+                throw CuFileException.builder(SUBMIT)
+                        .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                        .errno(Errno.EAGAIN)
+                        .detail("no thread can be started")
+                        .cause(e)
+                        .build();
+            }
+        } finally {
+            if (!started) {
+                threads.remove(thread);
+            }
+        }
+    }
+
+    private void serve() {
+        try {
+            TransferContext lane = engine.borrowUnattendedLane();
+            try (EntryRunner runner = makeRunner.apply(lane)) {
+                Submission submission = take();
+                while (submission != null) {
+                    submission.runSome(runner, atOnce(submission));
+                    submission = take();
+                }
+            } finally {
+                engine.giveBackUnattended(lane);
+            }
+        } finally {
+            end();
+        }
+    }
+
+    /** A thread that fails makes room for another. */
+    private void end() {
+        lock.lock();
+        try {
+            if (!stopping) {
+                threads.remove(Thread.currentThread());
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns how many small entries a thread takes: so few that each thread gets some, but enough to pay for it. */
+    private int atOnce(Submission submission) {
+        int share = Math.ceilDiv(submission.size(), mostForSmall(submission));
+        return Math.clamp(share, perRunner, Math.max(perRunner, MOST_AT_ONCE));
+    }
+
+    private int mostForSmall(Submission submission) {
+        // Reads anywhere on a disk sleep most of the time: a drive serves many side by side.
+        return submission.isSpread() ? 2 * most : Math.min(most, MOST_FOR_SMALL);
+    }
+
+    /** Waits for the submission whose turn it is; null once the threads are to end. */
+    private @Nullable Submission take() {
+        lock.lock();
+        try {
+            while (true) {
+                Submission submission = queue.poll();
+                if (submission != null && submission.hasUnclaimed()) {
+                    queue.add(submission);
+                    return submission;
+                }
+                if (submission == null) {
+                    if (stopping) {
+                        return null;
+                    }
+                    idle++;
+                    work.awaitUninterruptibly();
+                    idle--;
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Ends the threads; no submission may be queued. */
+    void close() {
+        lock.lock();
+        try {
+            stopping = true;
+            work.signalAll();
+        } finally {
+            lock.unlock();
+        }
+        threads.forEach(Uninterruptibly::join);
+    }
+}

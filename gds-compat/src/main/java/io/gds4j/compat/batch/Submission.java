@@ -1,0 +1,105 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.error.Errno;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
+final class Submission {
+    /** Entries up to here are claimed several at a time. */
+    private static final long SMALL_BYTES = 64 << 10;
+
+    private final CompatBatch batch;
+    private final List<BatchRequest> entries;
+    private final boolean small;
+    private final boolean spread;
+    private final long submitted = System.nanoTime();
+    private final AtomicInteger next = new AtomicInteger();
+
+    /**
+     * Nothing runs yet.
+     *
+     * @param waitsForDisk true if threads are likely to sleep until a disk answers
+     */
+    Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
+        this.batch = batch;
+        this.entries = List.copyOf(entries);
+        this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
+        this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
+    }
+
+    /** Number of entries that begin where the one before them ends: one thread reads those best. */
+    private static int followers(List<BatchRequest> entries) {
+        int count = 0;
+        for (int i = 1; i < entries.size(); i++) {
+            BatchRequest before = entries.get(i - 1);
+            boolean follows = entries.get(i).file() == before.file()
+                    && entries.get(i).fileOffset() == before.fileOffset() + before.size();
+            count += follows ? 1 : 0;
+        }
+        return count;
+    }
+
+    int size() {
+        return entries.size();
+    }
+
+    boolean isSmall() {
+        return small;
+    }
+
+    /** True if all threads should serve its small entries, because each thread sleeps most of the time. */
+    boolean isSpread() {
+        return spread;
+    }
+
+    private boolean isSmall(int entry) {
+        return entries.get(entry).size() <= SMALL_BYTES;
+    }
+
+    boolean hasUnclaimed() {
+        return next.get() < entries.size();
+    }
+
+    /**
+     * Claims some entries and runs them.
+     *
+     * @param most how many small entries to claim
+     */
+    void runSome(EntryRunner runner, int most) {
+        int from;
+        int to;
+        do {
+            from = next.get();
+            if (from >= entries.size()) {
+                return;
+            }
+            to = from + 1;
+            while (to < entries.size() && to - from < most && isSmall(from) && isSmall(to)) {
+                to++;
+            }
+        } while (!next.compareAndSet(from, to));
+        List<BatchEvent> events = new ArrayList<>(to - from);
+        try {
+            runner.run(entries.subList(from, to), submitted, events);
+        } finally {
+            // Each entry is reported, come what may: a caller waits for it.
+            for (BatchRequest entry : entries.subList(from + events.size(), to)) {
+                events.add(new BatchEvent(entry.cookie(), BatchStatus.FAILED, -Errno.EIO));
+            }
+            batch.finish(events);
+        }
+    }
+
+    /** Takes the entries that no thread has claimed. */
+    List<BatchEvent> cancel() {
+        int from = Math.min(next.getAndSet(entries.size()), entries.size());
+        return entries.subList(from, entries.size()).stream()
+                .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
+                .toList();
+    }
+}

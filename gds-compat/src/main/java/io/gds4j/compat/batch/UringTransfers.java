@@ -1,0 +1,152 @@
+package io.gds4j.compat.batch;
+
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.transfer.CompatFile;
+import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.transfer.TransferPlan;
+import io.gds4j.compat.transfer.TransferPlanner;
+import io.gds4j.compat.transfer.TransferRequest;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.IoPath;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads and writes past the page cache straight into or from host memory through io_uring, many at a time by one thread. Entries
+ * that fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
+ */
+public final class UringTransfers {
+    private static final long LARGEST = 1 << 20;
+
+    private final RequestExecutor executor;
+    private final TransferPlanner planner;
+    private final IoUringUse use;
+    private final PathCounters counters;
+    private final TransferRequest request = new TransferRequest();
+    private final TransferPlan plan = new TransferPlan();
+    private final List<Held> held = new ArrayList<>();
+    private @Nullable IoUring ring;
+
+    /** Pages that a write at work holds. */
+    private record Held(FileDescriptors pair, RangeLocks.Hold hold) {
+    }
+
+    public UringTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
+        this.executor = executor;
+        this.planner = executor.planner();
+        this.use = use;
+        this.counters = counters;
+    }
+
+    /**
+     * Does what can be done together.
+     *
+     * @param results for each entry {@link CoalescedDeviceReads#UNDONE}, replaced by the bytes it moved
+     */
+    void move(List<BatchRequest> entries, long[] results) {
+        IoUring open = ring();
+        if (open == null) {
+            return;
+        }
+        int prepared = 0;
+        for (int i = 0; i < results.length; i++) {
+            if (results[i] == EntryRunner.UNDONE && prepare(open, entries.get(i), i)) {
+                prepared++;
+            }
+            if (prepared == open.capacity() || i == results.length - 1 && prepared > 0) {
+                run(open, entries, results);
+                prepared = 0;
+            }
+        }
+        if (!open.works()) {
+            use.failed();
+            close();
+        }
+    }
+
+    /** The thread's io_uring, or null where io_uring does not serve. */
+    @Nullable
+    IoUring ring() {
+        IoUring open = ring;
+        if (open == null && use.isOn()) {
+            open = use.open();
+            ring = open;
+        }
+        return open;
+    }
+
+    private boolean prepare(IoUring open, BatchRequest entry, int index) {
+        long size = entry.size();
+        if (size < 1 || size > LARGEST || !entry.memory().kind().isHost() || !open.works()) {
+            return false;
+        }
+        boolean write = entry.write();
+        try {
+            CompatFile file = executor.check(entry, Operation.of(write).function());
+            planner.plan(plan, request.set(file, entry));
+            boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+            if (!past || planner.isCached(plan, file.pair())) {
+                return false;
+            }
+            int fd = file.pair().directDescriptor();
+            long address = entry.memory().address() + entry.bufferOffset();
+            if (!write) {
+                open.read(fd, address, (int) size, entry.fileOffset(), index);
+                return true;
+            }
+            if (!hold(file.pair())) {
+                return false;
+            }
+            open.write(fd, address, (int) size, entry.fileOffset(), index);
+            return true;
+        } catch (CuFileException e) {
+            // It fails by itself, and says why.
+            return false;
+        } finally {
+            request.clear();
+        }
+    }
+
+    /** Takes the planned write's pages if they are free: a thread that holds pages must not wait for others. */
+    private boolean hold(FileDescriptors pair) {
+        RangeLocks.Hold hold =
+                pair.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());
+        if (hold != null) {
+            held.add(new Held(pair, hold));
+        }
+        return hold != null;
+    }
+
+    private void run(IoUring open, List<BatchRequest> entries, long[] results) {
+        try {
+            open.run((index, bytes) -> {
+                if (bytes == entries.get((int) index).size()) {
+                    results[(int) index] = bytes;
+                    count(bytes);
+                }
+            });
+        } finally {
+            held.forEach(one -> one.pair().locks().release(one.hold()));
+            held.clear();
+        }
+    }
+
+    /** Counts bytes that io_uring has moved. */
+    void count(long bytes) {
+        counters.add(IoPath.COMPAT_DIRECT, bytes);
+    }
+
+    void close() {
+        IoUring open = ring;
+        if (open != null) {
+            ring = null;
+            open.close();
+        }
+    }
+}

@@ -1,0 +1,256 @@
+package io.gds4j.compat.file;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.spi.FileSource;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * The private descriptors of a driver session. Handles of the same file in the same mode share a pair, and the last one closes
+ * it. There is one exception: the kernel drops the process's POSIX locks on a file when any descriptor of it is closed, and
+ * with them a {@code FileLock} of the program. A pair of such a file stays open, unused, until the lock is gone. Each opened
+ * and each closed handle makes the table look at a few unused pairs again. Thread-safe.
+ */
+public final class DescriptorTable {
+    private static final String FUNCTION = "cuFileHandleRegister";
+    private static final Path PROC_LOCKS = Path.of("/proc/locks");
+    private static final int CREATE_MODE = 0666;
+    private static final int MODE_BITS = 07777;
+    private static final long PAGE = 4096;
+
+    /** Unused pairs that are looked at for each opened or closed handle: more than that one handle may have added. */
+    private static final int LOOKED_AT = 2;
+
+    private final Posix posix;
+    private final RecordLocks recordLocks;
+
+    /** The pair that further handles of a file and mode share. */
+    private final Map<FileDescriptors.Key, FileDescriptors> shared = new HashMap<>();
+
+    /** All pairs, among them those that a newer pair has replaced in {@link #shared}. */
+    private final Set<FileDescriptors> open = new HashSet<>();
+
+    /** Pairs without handles whose file had a lock of this process when the table looked, the longest unseen first. */
+    private final LinkedHashSet<FileDescriptors> unused = new LinkedHashSet<>();
+
+    private final Map<FileKey, PairsOfFile> files = new HashMap<>();
+
+    /** What the open pairs of one file have in common. */
+    private static final class PairsOfFile {
+        private final RangeLocks locks;
+        private int pairs;
+
+        PairsOfFile(RangeLocks locks) {
+            this.locks = locks;
+        }
+    }
+
+    public DescriptorTable(Posix posix) {
+        this.posix = posix;
+        this.recordLocks = new RecordLocks(posix, PROC_LOCKS);
+    }
+
+    /** Opens a file by its path. Each pair must be given back by {@link #release}. */
+    public FileDescriptors open(FileSource.Named source) {
+        closeUnlocked(LOOKED_AT);
+        int access = source.read() && source.write()
+                ? PosixConstants.O_RDWR
+                : source.write() ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
+        int sync = source.sync() ? PosixConstants.O_SYNC : source.dsync() ? PosixConstants.O_DSYNC : 0;
+        StatxResult status = posix.statx(source.path().toString());
+        if (status.error() == 0) {
+            checkType(status, Optional.of(source.path()));
+            Optional<FileDescriptors> existing = existing(source, status, access, sync);
+            if (existing.isPresent()) {
+                return existing.get();
+            }
+        }
+        int flags = access | sync;
+        flags |= source.create() || source.createNew() ? PosixConstants.O_CREAT : 0;
+        flags |= source.createNew() ? PosixConstants.O_EXCL : 0;
+        flags |= source.truncate() ? PosixConstants.O_TRUNC : 0;
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
+        int fd = openWithinLimit(source.path().toString(), flags | PosixConstants.O_NONBLOCK);
+        if (fd == -Errno.EAGAIN) {
+            // Another process has a lease on the file; the kernel waits until it gives the lease up.
+            fd = openWithinLimit(source.path().toString(), flags);
+        }
+        if (fd < 0) {
+            throw PosixErrors.failure(FUNCTION, "open", fd).path(source.path()).build();
+        }
+        return adopt(fd, access, sync, Optional.of(source.path()));
+    }
+
+    /**
+     * Returns a pair that is open already in this mode. After a change of the file's permissions, the kernel decides again
+     * whether it may be opened.
+     */
+    private synchronized Optional<FileDescriptors> existing(
+            FileSource.Named source, StatxResult status, int access, int sync) {
+        if (source.createNew()) {
+            return Optional.empty();
+        }
+        FileDescriptors pair = shared.get(new FileDescriptors.Key(FileKey.of(status), access, sync));
+        if (pair == null || pair.mode() != (status.mode() & MODE_BITS)) {
+            return Optional.empty();
+        }
+        if (source.truncate()) {
+            PosixErrors.check(
+                    FUNCTION, "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), 0), Optional.of(source.path()));
+        }
+        return Optional.of(use(pair));
+    }
+
+    /**
+     * Opens again what a descriptor of the caller is open on. Each pair must be given back by {@link #release}.
+     *
+     * @param flags the descriptor's flags, from {@code F_GETFL}
+     */
+    public FileDescriptors open(FileSource.Descriptor source, StatxResult status, int flags) {
+        closeUnlocked(LOOKED_AT);
+        FileDescriptors.Key key = key(status, flags);
+        synchronized (this) {
+            FileDescriptors pair = shared.get(key);
+            if (pair != null) {
+                return use(pair);
+            }
+        }
+        int fd = openWithinLimit("/proc/self/fd/" + source.fd(), key.accessMode() | key.syncFlags());
+        // The caller may no longer be allowed to open the file. A duplicate serves, but it shares the caller's O_DIRECT,
+        // with which the kernel refuses requests that are not aligned, and overwrites memory behind the end of the file.
+        if (fd < 0 && (flags & PosixConstants.O_DIRECT) == 0) {
+            fd = posix.fcntl(source.fd(), PosixConstants.F_DUPFD_CLOEXEC, 0);
+        }
+        if (fd < 0) {
+            throw PosixErrors.failure(FUNCTION, "opening the descriptor again", fd)
+                    .error(CuFileError.GETNEWFD_FAILED)
+                    .build();
+        }
+        return adopt(fd, key.accessMode(), key.syncFlags(), Optional.empty());
+    }
+
+    /**
+     * Returns which pair serves a descriptor of the caller.
+     *
+     * @param flags the descriptor's flags, from {@code F_GETFL}
+     */
+    public static FileDescriptors.Key key(StatxResult status, int flags) {
+        return new FileDescriptors.Key(
+                FileKey.of(status), flags & PosixConstants.O_ACCMODE, flags & PosixConstants.O_SYNC);
+    }
+
+    private int openWithinLimit(String path, int flags) {
+        int fd = posix.open(path, flags, CREATE_MODE);
+        if (fd == -Errno.EMFILE || fd == -Errno.ENFILE) {
+            closeUnlocked(Integer.MAX_VALUE);
+            fd = posix.open(path, flags, CREATE_MODE);
+        }
+        return fd;
+    }
+
+    private FileDescriptors adopt(int fd, int access, int sync, Optional<Path> path) {
+        StatxResult status = posix.statx(fd);
+        if (status.error() != 0) {
+            posix.close(fd);
+            throw PosixErrors.failure(FUNCTION, "statx", status.error()).path(path).build();
+        }
+        try {
+            checkType(status, path);
+        } catch (CuFileException e) {
+            posix.close(fd);
+            throw e;
+        }
+        FileTraits traits = FileTraits.of(status, Math.max(0, posix.fileSystemMagic(fd)));
+        FileDescriptors.Key key = new FileDescriptors.Key(FileKey.of(status), access, sync);
+        synchronized (this) {
+            PairsOfFile file = files.computeIfAbsent(
+                    key.file(), any -> new PairsOfFile(new RangeLocks(Math.max(PAGE, traits.alignment()))));
+            file.pairs++;
+            FileDescriptors pair = new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
+            open.add(pair);
+            shared.put(key, pair);
+            return use(pair);
+        }
+    }
+
+    public static void checkType(StatxResult status, Optional<Path> path) {
+        if (!status.isRegularFile() && !status.isBlockDevice()) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.INVALID_FILE_TYPE)
+                    .path(path)
+                    .detail(status.isDirectory() ? "is a directory" : "neither a regular file nor a block device")
+                    .build();
+        }
+    }
+
+    private FileDescriptors use(FileDescriptors pair) {
+        pair.addUsers(1);
+        unused.remove(pair);
+        return pair;
+    }
+
+    /** Gives a pair back. The last handle closes its descriptors, unless that would drop a lock of the program. */
+    public void release(FileDescriptors pair) {
+        synchronized (this) {
+            pair.addUsers(-1);
+            if (pair.users() == 0) {
+                unused.addFirst(pair);
+            }
+        }
+        closeUnlocked(1 + LOOKED_AT);
+    }
+
+    /**
+     * Closes unused pairs of files on which this process has no lock.
+     *
+     * @param most pairs to look at
+     */
+    private void closeUnlocked(int most) {
+        List<FileDescriptors> closing = new ArrayList<>();
+        synchronized (this) {
+            for (int left = Math.min(most, unused.size()); left > 0; left--) {
+                FileDescriptors pair = unused.removeFirst();
+                if (recordLocks.isHeld(pair.bufferedDescriptor(), pair.key().file())) {
+                    unused.addLast(pair);
+                } else {
+                    forget(pair);
+                    closing.add(pair);
+                }
+            }
+        }
+        // Outside the lock: a network file system writes to the server what it holds of the file.
+        closing.forEach(FileDescriptors::close);
+    }
+
+    private void forget(FileDescriptors pair) {
+        FileKey key = pair.key().file();
+        open.remove(pair);
+        shared.remove(pair.key(), pair);
+        PairsOfFile file = files.get(key);
+        if (file != null && --file.pairs == 0) {
+            files.remove(key);
+        }
+    }
+
+    /** Closes every descriptor. */
+    public synchronized void close() {
+        open.forEach(FileDescriptors::close);
+        open.clear();
+        shared.clear();
+        unused.clear();
+        files.clear();
+    }
+}

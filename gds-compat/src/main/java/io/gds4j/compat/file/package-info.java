@@ -1,0 +1,8 @@
+/**
+ * Open files: private descriptors, what the file system can do, locks on page ranges, and what the page cache holds. Packages above
+ * call it; it knows nothing of requests.
+ */
+@NullMarked
+package io.gds4j.compat.file;
+
+import org.jspecify.annotations.NullMarked;

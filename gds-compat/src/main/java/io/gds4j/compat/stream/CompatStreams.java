@@ -1,0 +1,157 @@
+package io.gds4j.compat.stream;
+
+import io.gds4j.compat.transfer.CompatFile;
+import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.transfer.RequestExecutor;
+import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.compat.transfer.Transfer;
+import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.stream.RegisteredStreams;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
+import io.gds4j.engine.stream.StreamTransfer;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamRequest;
+import java.util.Optional;
+import java.util.function.LongConsumer;
+
+/** The registered streams of a driver session. Adapts the engine to {@link RegisteredStreams}, which keeps their order. */
+public final class CompatStreams {
+    private final RequestExecutor executor;
+    private final RequestLog log;
+    private final RegisteredStreams streams;
+
+    /**
+     * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
+     */
+    public CompatStreams(
+            RequestExecutor executor,
+            RequestLog log,
+            Optional<CudaContexts> contexts,
+            TransferEngine engine,
+            BouncePool pool,
+            boolean parallel) {
+        this.executor = executor;
+        this.log = log;
+        this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
+    }
+
+    /** Lends movers with a lane of their own, for which no caller waits. */
+    private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
+        @Override
+        public void prepareForWaits() {
+            pool.fillForParking();
+        }
+
+        @Override
+        public boolean stages() {
+            return true;
+        }
+
+        @Override
+        public StreamMover borrow() {
+            return new Mover(executor, engine, engine.borrowUnattendedLane());
+        }
+
+        @Override
+        public StreamMover borrow(long context) {
+            TransferContext lane = engine.borrowUnattendedLane();
+            boolean prepared = false;
+            try {
+                lane.thread().prepare(context);
+                prepared = true;
+                return new Mover(executor, engine, lane);
+            } finally {
+                if (!prepared) {
+                    engine.giveBackUnattended(lane);
+                }
+            }
+        }
+    }
+
+    /** Moves bytes with its lane. */
+    private record Mover(RequestExecutor executor, TransferEngine engine, TransferContext lane) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return executor.execute(lane, Operation.ofStream(request.write()), request);
+        }
+
+        @Override
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return executor.executePart(lane, Operation.ofStream(part.write()), part, operation, arrived);
+        }
+
+        @Override
+        public void giveBack() {
+            engine.giveBackUnattended(lane);
+        }
+    }
+
+    /** An operation of this session on one of its files. */
+    private record Transfer(RequestExecutor executor, RequestLog log, CompatFile file, Operation operation)
+            implements
+                StreamTransfer {
+        @Override
+        public void begin() {
+            file.beginOperation();
+        }
+
+        /** Managed memory is moved by processors. */
+        @Override
+        public boolean isStaged(MemoryRange memory) {
+            return memory.kind().isCuda() && !memory.kind().isHost() && memory.kind() != MemoryKind.CUDA_MANAGED;
+        }
+
+        @Override
+        public void check(BatchRequest request) {
+            executor.check(request, operation.function());
+        }
+
+        @Override
+        public void end() {
+            file.endOperation();
+        }
+
+        @Override
+        public void log(String message, RuntimeException failure) {
+            log.error(message, failure);
+        }
+    }
+
+    public void register(long stream, int flags) {
+        streams.register(stream, flags);
+        log.log(Severity.DEBUG, "%s stream=0x%x flags=0x%x", "cuFileStreamRegister", stream, flags);
+    }
+
+    public void deregister(long stream) {
+        streams.deregister(stream);
+    }
+
+    /** Queues an operation; a stream that is not registered is registered without flags. */
+    public void submit(StreamRequest request, boolean write) {
+        Operation operation = Operation.ofStream(write);
+        String function = operation.function();
+        streams.checkSupported(function, request);
+        CompatFile file = executor.own(request.file(), function);
+        streams.submit(function, request, write, new Transfer(executor, log, file, operation));
+    }
+
+    public long pending() {
+        return streams.pending();
+    }
+
+    public void releaseForExit() {
+        streams.releaseForExit();
+    }
+
+    /** Waits for all operations. */
+    public void close() {
+        streams.close();
+    }
+}

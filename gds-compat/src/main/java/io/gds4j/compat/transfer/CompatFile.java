@@ -1,0 +1,207 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.compat.file.DescriptorTable;
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.FileTraits;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/** A registered file: a pair of private descriptors and what the caller asked of it. */
+public final class CompatFile implements BackendFile {
+    private final DescriptorTable table;
+    private final Posix posix;
+    private final FileDescriptors pair;
+    private final Optional<Path> path;
+    private final boolean direct;
+    private final boolean drop;
+    private final @Nullable CallerDescriptor callerDescriptor;
+    private int operations;
+    private final AtomicBoolean registered = new AtomicBoolean(true);
+
+    /**
+     * @param table descriptors of the driver session that it is registered with
+     * @param direct requests go past the page cache where they can
+     * @param drop reading leaves the page cache as it is
+     * @param callerDescriptor the descriptor that it was registered by; null if it was opened by its path
+     */
+    CompatFile(
+            DescriptorTable table,
+            Posix posix,
+            FileDescriptors pair,
+            Optional<Path> path,
+            boolean direct,
+            boolean drop,
+            @Nullable CallerDescriptor callerDescriptor) {
+        this.table = table;
+        this.posix = posix;
+        this.pair = pair;
+        this.path = path;
+        this.direct = direct;
+        this.drop = drop;
+        this.callerDescriptor = callerDescriptor;
+    }
+
+    /**
+     * A descriptor of the caller. The kernel does not tell whether the caller has closed a number and opened the same file in
+     * the same mode under it again.
+     *
+     * @param number the descriptor's number
+     * @param open the file and the mode in which it is open
+     */
+    record CallerDescriptor(int number, FileDescriptors.Key open) {
+    }
+
+    @Nullable
+    CallerDescriptor callerDescriptor() {
+        return callerDescriptor;
+    }
+
+    /** True if it was registered with this session, not with an earlier one or another backend's. */
+    boolean belongsTo(DescriptorTable other) {
+        return table == other;
+    }
+
+    /**
+     * The file of a request.
+     *
+     * @param table the session's
+     * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with the session
+     */
+    static CompatFile own(DescriptorTable table, BackendFile file, String function) {
+        if (!(file instanceof CompatFile ours) || !ours.belongsTo(table)) {
+            throw CuFileException.of(
+                    CuFileError.HANDLE_NOT_REGISTERED, function, "not a file of this backend: " + file);
+        }
+        if (!ours.isRegistered()) {
+            throw ours.notRegistered(function);
+        }
+        return ours;
+    }
+
+    /** A stream has an operation of this file before it. */
+    public synchronized void beginOperation() {
+        operations++;
+    }
+
+    public synchronized void endOperation() {
+        operations--;
+        notifyAll();
+    }
+
+    /** Waits until streams have passed all operations of this file. */
+    void awaitOperations() {
+        Uninterruptibly.await(() -> {
+            synchronized (this) {
+                while (operations > 0) {
+                    wait();
+                }
+            }
+        });
+    }
+
+    public FileDescriptors pair() {
+        return pair;
+    }
+
+    /** True if requests go past the page cache where they can. */
+    boolean isDirect() {
+        return direct;
+    }
+
+    /** True if reading leaves the page cache as it is. */
+    boolean leavesCacheAlone() {
+        return drop;
+    }
+
+    boolean isRegistered() {
+        return registered.get();
+    }
+
+    /** True if this call ended the registration. */
+    boolean endRegistration() {
+        return registered.compareAndSet(true, false);
+    }
+
+    @Override
+    public Optional<Path> path() {
+        return path;
+    }
+
+    @Override
+    public boolean isReadable() {
+        return pair.key().accessMode() != PosixConstants.O_WRONLY;
+    }
+
+    @Override
+    public boolean isWritable() {
+        return pair.key().accessMode() != PosixConstants.O_RDONLY;
+    }
+
+    @Override
+    public long size() {
+        checkRegistered("fstat");
+        return PosixErrors.check("fstat", "statx", pair.size(), path);
+    }
+
+    @Override
+    public IoPathReport ioPath() {
+        checkRegistered("ioPath");
+        FileTraits traits = pair.traits();
+        if (traits.inMemory()) {
+            return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
+        }
+        if (!direct) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file is open without O_DIRECT");
+        }
+        if (!traits.allowsDirect()) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system says that it has no direct I/O");
+        }
+        if (!pair.directWorks()) {
+            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
+        }
+        return new IoPathReport(
+                IoPath.COMPAT_DIRECT,
+                "open with O_DIRECT; only parts of blocks of %d bytes take the page cache"
+                        .formatted(traits.alignment()));
+    }
+
+    @Override
+    public void force(boolean metadata) {
+        String function = metadata ? "fsync" : "fdatasync";
+        checkRegistered(function);
+        int fd = pair.bufferedDescriptor();
+        PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
+    }
+
+    @Override
+    public void truncate(long size) {
+        checkRegistered("ftruncate");
+        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size), path);
+    }
+
+    /** Before the system call: the kernel may have given the number of a closed descriptor to another file. */
+    private void checkRegistered(String function) {
+        if (!isRegistered()) {
+            throw notRegistered(function);
+        }
+    }
+
+    private CuFileException notRegistered(String function) {
+        return CuFileException.builder(function)
+                .error(CuFileError.HANDLE_NOT_REGISTERED)
+                .path(path)
+                .detail("the file is not registered")
+                .build();
+    }
+}

@@ -1,0 +1,37 @@
+package io.gds4j.compat.transfer;
+
+/** The cuFile functions that move bytes. */
+public enum Operation {
+    READ("cuFileRead", false),
+    WRITE("cuFileWrite", true),
+    STREAM_READ("cuFileReadAsync", false),
+    STREAM_WRITE("cuFileWriteAsync", true);
+
+    private final String function;
+    private final boolean write;
+
+    Operation(String function, boolean write) {
+        this.function = function;
+        this.write = write;
+    }
+
+    /** The function of a call or of a batch's entry. */
+    public static Operation of(boolean write) {
+        return write ? WRITE : READ;
+    }
+
+    /** The function of a stream's operation. */
+    public static Operation ofStream(boolean write) {
+        return write ? STREAM_WRITE : STREAM_READ;
+    }
+
+    /** The C function, for messages. */
+    public String function() {
+        return function;
+    }
+
+    /** True if the bytes go from memory to the file. */
+    public boolean isWrite() {
+        return write;
+    }
+}

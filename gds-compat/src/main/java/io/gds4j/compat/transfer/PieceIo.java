@@ -1,0 +1,158 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.PageCache;
+import io.gds4j.compat.transfer.TransferPlan.CacheTrace;
+import io.gds4j.compat.transfer.TransferPlan.CacheUse;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.statistics.IoPath;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
+ * buffered one, again and again until all is moved, the file ends or the kernel refuses. Used by one thread at a time.
+ */
+public final class PieceIo {
+    private final Posix posix;
+    private final PathCounters counters;
+    private final PageCache residency;
+    private int errno;
+
+    PieceIo(Posix posix, PathCounters counters) {
+        this.posix = posix;
+        this.counters = counters;
+        this.residency = new PageCache(posix);
+    }
+
+    /** Why the last piece moved less than asked; 0 at the end of the file. */
+    public int errno() {
+        return errno;
+    }
+
+    /** {@link #move} for a slab. */
+    public long move(FileDescriptors pair, TransferPlan plan, long start, long end, long address) {
+        return move(pair, plan, start, end, address, null, 0);
+    }
+
+    /**
+     * Moves {@code [start, end)} of the file.
+     *
+     * @param address host memory of {@code start}
+     * @param segment the segment to go through instead, or null
+     * @param segmentOffset where in the segment {@code start} is
+     * @return bytes moved; less at the end of the file, or because of {@link #errno}
+     */
+    public long move(
+            FileDescriptors pair,
+            TransferPlan plan,
+            long start,
+            long end,
+            long address,
+            @Nullable MemorySegment segment,
+            long segmentOffset) {
+        errno = 0;
+        boolean write = plan.isWrite();
+        boolean asks = plan.cacheUse() == CacheUse.ASKED;
+        boolean tryDirect = plan.hasDirect();
+        long position = start;
+        while (position < end) {
+            boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
+            boolean hot = plan.cacheUse() == CacheUse.HIT;
+            long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
+            if (direct && asks && pair.tellsResidency()) {
+                long run = residency.run(pair, position, count);
+                if (run == 0) {
+                    pair.refuseResidency();
+                } else {
+                    hot = run > 0;
+                    direct = !hot;
+                    count = Math.abs(run);
+                }
+            }
+            count = Math.min(count, PosixConstants.MAX_RW_COUNT);
+            long at = position - start;
+            if (direct && asks && segment == null && pair.triesCache(position)) {
+                long found = withoutWaiting(pair, address + at, count, position);
+                position += found;
+                tryDirect = (position & (pair.traits().alignment() - 1)) == 0;
+                if (found > 0) {
+                    continue;
+                }
+            }
+            int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
+            if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
+                // A read alone has the disk fetch a window at a time, and waits for each.
+                posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
+            }
+            long moved;
+            if (!direct && !hot && plan.cacheTrace() != CacheTrace.KEPT) {
+                moved = passing(pair, address + at, segment, segmentOffset + at, count, position);
+            } else if (segment == null) {
+                moved = write
+                        ? posix.pwrite(fd, address + at, count, position)
+                        : posix.pread(fd, address + at, count, position);
+            } else {
+                moved = write
+                        ? posix.pwrite(fd, segment, segmentOffset + at, count, position)
+                        : posix.pread(fd, segment, segmentOffset + at, count, position);
+            }
+            if (moved > 0) {
+                counters.add(path(pair, direct, hot), moved);
+                position += moved;
+                // After a short direct request the rest is no longer aligned.
+                tryDirect &= moved == count;
+            } else if (moved == 0) {
+                errno = write ? Errno.EIO : 0;
+                break;
+            } else if (moved == -Errno.EINVAL && direct) {
+                pair.refuseDirect();
+                counters.retry();
+            } else if (moved != -Errno.EINTR) {
+                errno = (int) -moved;
+                break;
+            } else {
+                counters.retry();
+            }
+        }
+        return position - start;
+    }
+
+    /** What is in the page cache from {@code position} on: bytes, which may be 0. */
+    private long withoutWaiting(FileDescriptors pair, long address, long count, long position) {
+        long found = posix.preadv2(pair.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
+        if (found > 0) {
+            counters.add(IoPath.COMPAT_CACHED, found);
+            return found;
+        }
+        pair.missed(position, found);
+        return 0;
+    }
+
+    /** Reads through the page cache, which keeps nothing of it where the kernel can do that. */
+    private long passing(
+            FileDescriptors pair, long address, @Nullable MemorySegment segment, long segmentOffset, long count,
+            long position) {
+        int fd = pair.bufferedDescriptor();
+        if (segment == null && pair.dropsBehind()) {
+            long moved = posix.preadv2(fd, address, count, position, PosixConstants.RWF_DONTCACHE);
+            if (moved != -Errno.EOPNOTSUPP && moved != -Errno.EINVAL && moved != -Errno.ENOSYS) {
+                return moved;
+            }
+            pair.refuseDropBehind();
+        }
+        return segment == null
+                ? posix.pread(fd, address, count, position)
+                : posix.pread(fd, segment, segmentOffset, count, position);
+    }
+
+    private static IoPath path(FileDescriptors pair, boolean direct, boolean hot) {
+        if (direct) {
+            return IoPath.COMPAT_DIRECT;
+        }
+        return hot ? IoPath.COMPAT_CACHED : pair.bufferedPath();
+    }
+}

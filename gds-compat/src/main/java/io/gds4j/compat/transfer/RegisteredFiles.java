@@ -1,0 +1,147 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.compat.file.DescriptorPath;
+import io.gds4j.compat.file.DescriptorTable;
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.spi.FileSource;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+
+/** The files that are registered with a driver session. Thread-safe. */
+public final class RegisteredFiles {
+    private static final String REGISTER = "cuFileHandleRegister";
+
+    private final Posix posix;
+    private final IoPolicy policy;
+    private final RequestLog log;
+    private final DescriptorTable descriptors;
+    private final Set<CompatFile> files = new HashSet<>();
+
+    /** The callers' descriptors that {@link #files} were registered by; guarded by the same lock. */
+    private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
+
+    public RegisteredFiles(Posix posix, IoPolicy policy, RequestLog log) {
+        this.posix = posix;
+        this.policy = policy;
+        this.log = log;
+        this.descriptors = new DescriptorTable(posix);
+    }
+
+    public CompatFile register(FileSource source) {
+        // By instanceof: a pattern switch would make a class in the time of a program's first file.
+        if (source instanceof FileSource.Named named) {
+            FileDescriptors pair = descriptors.open(named);
+            return add(new CompatFile(descriptors, posix, pair, Optional.of(named.path()),
+                    policy.isDirect(named.direct()), named.drop(), null));
+        }
+        return register((FileSource.Descriptor) source);
+    }
+
+    private CompatFile register(FileSource.Descriptor source) {
+        int flags = posix.fcntl(source.fd(), PosixConstants.F_GETFL, 0);
+        StatxResult status = posix.statx(source.fd());
+        if (flags < 0 || status.error() != 0) {
+            throw PosixErrors.failure(REGISTER, "fcntl", flags < 0 ? flags : status.error())
+                    .error(CuFileError.INVALID_VALUE)
+                    .detail("file descriptor " + source.fd() + " is not open")
+                    .build();
+        }
+        Optional<Path> path = DescriptorPath.of(source.fd());
+        DescriptorTable.checkType(status, path);
+        if ((flags & PosixConstants.O_APPEND) != 0) {
+            throw openFlag(path, "O_APPEND: the kernel would ignore offsets");
+        }
+        if ((flags & PosixConstants.O_PATH) != 0) {
+            throw openFlag(path, "O_PATH: the descriptor cannot do I/O");
+        }
+        CompatFile.CallerDescriptor caller =
+                new CompatFile.CallerDescriptor(source.fd(), DescriptorTable.key(status, flags));
+        synchronized (files) {
+            if (!callerDescriptors.add(caller)) {
+                throw CuFileException.builder(REGISTER)
+                        .error(CuFileError.HANDLE_ALREADY_REGISTERED)
+                        .path(path)
+                        .detail("file descriptor " + source.fd() + " is registered already")
+                        .build();
+            }
+        }
+        boolean registered = false;
+        try {
+            FileDescriptors pair = descriptors.open(source, status, flags);
+            boolean direct = policy.isDirect((flags & PosixConstants.O_DIRECT) != 0);
+            CompatFile file = add(new CompatFile(descriptors, posix, pair, path, direct, false, caller));
+            registered = true;
+            return file;
+        } finally {
+            if (!registered) {
+                synchronized (files) {
+                    callerDescriptors.remove(caller);
+                }
+            }
+        }
+    }
+
+    private static CuFileException openFlag(Optional<Path> path, String detail) {
+        return CuFileException.builder(REGISTER)
+                .error(CuFileError.INVALID_FILE_OPEN_FLAG)
+                .path(path)
+                .detail(detail)
+                .build();
+    }
+
+    private CompatFile add(CompatFile file) {
+        synchronized (files) {
+            files.add(file);
+        }
+        if (log.isOn(Severity.DEBUG)) {
+            log.log(
+                    Severity.DEBUG,
+                    "cuFileHandleRegister path=%s direct=%s",
+                    file.path().map(Path::toString).orElse("unknown"),
+                    file.isDirect());
+        }
+        return file;
+    }
+
+    /** Ignores a file that is not registered. */
+    public void deregister(CompatFile file) {
+        if (file.belongsTo(descriptors)) {
+            file.awaitOperations();
+        }
+        boolean known;
+        synchronized (files) {
+            known = files.remove(file);
+            if (known && file.callerDescriptor() != null) {
+                callerDescriptors.remove(file.callerDescriptor());
+            }
+        }
+        if (known && file.endRegistration()) {
+            descriptors.release(file.pair());
+        }
+        log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);
+    }
+
+    /** The descriptors that the files use. */
+    public DescriptorTable descriptors() {
+        return descriptors;
+    }
+
+    /** Drops all registrations and closes all descriptors; no request may be at work. */
+    public void close() {
+        synchronized (files) {
+            files.forEach(CompatFile::endRegistration);
+            files.clear();
+            callerDescriptors.clear();
+        }
+        descriptors.close();
+    }
+}

@@ -1,0 +1,242 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.compat.file.DescriptorTable;
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.engine.staging.GpuContextCache;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.statistics.IoPath;
+import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Serves requests: calls, entries of batches and operations of streams all come this way. Thread-safe. */
+public final class RequestExecutor {
+    /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
+    public static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
+
+    private final DescriptorTable descriptors;
+    private final TransferPlanner planner;
+    private final TransferEngine engine;
+    private final BouncePool pool;
+    private final @Nullable CudaContexts contexts;
+    private final boolean allowSystemMemory;
+    private final RequestLog log;
+    private final boolean traces;
+
+    /**
+     * @param descriptors of the session's files
+     * @param contexts null where there is no CUDA driver
+     * @param allowSystemMemory {@code properties.allow_system_memory}
+     */
+    public RequestExecutor(
+            DescriptorTable descriptors,
+            TransferPlanner planner,
+            TransferEngine engine,
+            BouncePool pool,
+            @Nullable CudaContexts contexts,
+            boolean allowSystemMemory,
+            RequestLog log) {
+        this.descriptors = descriptors;
+        this.planner = planner;
+        this.engine = engine;
+        this.pool = pool;
+        this.contexts = contexts;
+        this.allowSystemMemory = allowSystemMemory;
+        this.log = log;
+        this.traces = log.isOn(Severity.TRACE);
+    }
+
+    /** Moves the bytes of a call, whose thread waits. */
+    public long execute(
+            Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
+        CompatFile ours = CompatFile.own(descriptors, file, operation.function());
+        RequestArguments.check(
+                operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
+        if (size == 0) {
+            return 0;
+        }
+        checkAllowed(memory, operation);
+        TransferContext lane = engine.borrowLane();
+        try {
+            lane.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
+            return move(lane, operation);
+        } finally {
+            lane.request().clear();
+            engine.giveBack(lane);
+        }
+    }
+
+    /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
+    public long execute(TransferContext lane, Operation operation, BatchRequest entry) {
+        CompatFile file = check(entry, operation.function());
+        if (entry.size() == 0) {
+            return 0;
+        }
+        checkAllowed(entry.memory(), operation);
+        lane.request().set(file, entry);
+        return moveUnattended(lane, operation);
+    }
+
+    /**
+     * Moves a checked part of a stream's operation between the file and a slab.
+     *
+     * @param total bytes of all parts
+     * @param arrived of a read: told how many bytes are in the slab, from the first on and without a gap
+     */
+    public long executePart(TransferContext lane, Operation operation, BatchRequest part, long total,
+            LongConsumer arrived) {
+        lane.hostTransfer().tell(arrived);
+        lane.request().set(own(part.file(), operation.function()), part).partOf(total);
+        return moveUnattended(lane, operation);
+    }
+
+    /**
+     * The file of a valid request.
+     *
+     * @throws CuFileException for a request that is not valid
+     */
+    public CompatFile check(BatchRequest entry, String function) {
+        CompatFile file = own(entry.file(), function);
+        RequestArguments.check(
+                function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                entry.write());
+        return file;
+    }
+
+    /**
+     * The file, if it is registered with this session.
+     *
+     * @throws CuFileException HANDLE_NOT_REGISTERED if not
+     */
+    public CompatFile own(BackendFile file, String function) {
+        return CompatFile.own(descriptors, file, function);
+    }
+
+    /** True if a request's thread is likely to sleep until a disk answers. */
+    public boolean waitsForDisk(BatchRequest entry, String function) {
+        return planner.waitsForDisk(
+                own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
+    }
+
+    /** Decides how a request is served. */
+    public TransferPlanner planner() {
+        return planner;
+    }
+
+    private void checkAllowed(MemoryRange memory, Operation operation) {
+        if (memory.kind().isHost() && !allowSystemMemory) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    operation.function(),
+                    "properties.allow_system_memory is false and the memory is the host's");
+        }
+    }
+
+    private long moveUnattended(TransferContext lane, Operation operation) {
+        try {
+            return move(lane, operation);
+        } finally {
+            lane.request().clear();
+        }
+    }
+
+    private long move(TransferContext lane, Operation operation) {
+        TransferRequest request = lane.request();
+        CompatFile file = request.file();
+        FileDescriptors pair = file.pair();
+        MemoryRange memory = request.memory();
+        Transfer transfer = transfer(lane, operation);
+        TransferPlan plan = transfer.plan();
+        long largest = planner.largestPiece();
+        engine.enter(memory, request.size(), largest);
+        try {
+            int threads = planner.plan(plan, request);
+            transfer.begin();
+            RangeLocks.Hold hold = null;
+            if (plan.isWrite()) {
+                hold = pair.locks().acquire(
+                        plan.offset(), plan.end(), plan.directFrom(), plan.directTo(),
+                        lane.thread().heedsInterrupts());
+                if (hold == null) {
+                    transfer.cancel();
+                    return transfer.result(operation.function(), file.path());
+                }
+            }
+            try {
+                if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
+                    // Many streams wait for this process: a worker that meets its first copy would have to wait for them.
+                    transfer.run(lane.thread());
+                } else {
+                    engine.execute(lane, transfer, memory, threads);
+                }
+            } finally {
+                if (hold != null) {
+                    pair.locks().release(hold);
+                }
+            }
+            planner.tidy(plan, pair);
+            return transfer.result(operation.function(), file.path());
+        } catch (CuFileException e) {
+            log.failed(e);
+            throw e;
+        } finally {
+            engine.leave(memory, request.size(), largest);
+            transfer.end();
+            Reference.reachabilityFence(memory);
+            if (traces) {
+                log.log(
+                        Severity.TRACE,
+                        "%s path=%s offset=%d size=%d memory=%s direct=%s",
+                        operation.function(),
+                        file.path().orElse(null),
+                        request.fileOffset(),
+                        request.size(),
+                        memory.kind(),
+                        plan.hasDirect());
+            }
+        }
+    }
+
+    private Transfer transfer(TransferContext lane, Operation operation) {
+        MemoryRange memory = lane.request().memory();
+        if (memory.kind().isHost()) {
+            lane.hostTransfer().target();
+            return lane.hostTransfer();
+        }
+        GpuContextCache cache = lane.thread().contextCache();
+        if (cache == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
+                    "there is no CUDA driver for " + memory);
+        }
+        GpuContext context = cache.of(memory);
+        boolean byProcessor = copiesByProcessor(memory);
+        if (operation.isWrite()) {
+            lane.deviceWrite().source(context, byProcessor);
+            return lane.deviceWrite();
+        }
+        lane.deviceRead().target(context, byProcessor);
+        return lane.deviceRead();
+    }
+
+    /**
+     * True for managed memory while streams may wait for this process: the driver's copies of it wait for all streams first, and
+     * those in turn might wait for the copy. Not for managed memory that processors may not touch while its GPU works.
+     */
+    public boolean copiesByProcessor(MemoryRange memory) {
+        return memory.kind() == MemoryKind.CUDA_MANAGED
+                && (pool.mayBeParked() || pool.waits().any())
+                && contexts != null
+                && contexts.sharesManagedMemory(memory.device());
+    }
+}

@@ -1,0 +1,205 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.PosixErrors;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request being served: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first piece
+ * that moved less than asked decides what was moved without a gap. Belongs to a {@link TransferContext} and serves its requests one after
+ * the other, so that a request allocates nothing.
+ */
+public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
+    private static final long NONE = Long.MAX_VALUE;
+
+    /** From this size on, in bytes, a transfer lasts long enough for threads to join it that are free later. */
+    private static final long LARGE = 64L << 20;
+
+    private final TransferRequest request;
+    private final TransferPlan plan = new TransferPlan();
+    /** The turn of the next claim. */
+    private final AtomicLong next = new AtomicLong();
+    private long pieces;
+
+    /** Pieces from this one on are not claimed any more. */
+    private volatile long limit;
+
+    private volatile long endPiece = NONE;
+    private long endBytes;
+    private int endErrno;
+    private @Nullable RuntimeException endCause;
+    private boolean interrupted;
+
+    /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
+    abstract void run(ThreadContext thread);
+
+    /** True if the bytes go through a GPU's driver. */
+    abstract boolean usesGpu();
+
+    /** The system call that moves bytes, for messages. */
+    abstract String systemCall();
+
+    Transfer(TransferRequest request) {
+        this.request = request;
+    }
+
+    /** Begins to serve the request, once the plan is set. */
+    final void begin() {
+        pieces = plan.pieces();
+        endPiece = NONE;
+        endCause = null;
+        interrupted = false;
+        next.set(0);
+        limit = pieces;
+    }
+
+    /** Lets go of what the transfer referred to. */
+    void end() {
+        endCause = null;
+    }
+
+    final TransferRequest request() {
+        return request;
+    }
+
+    final FileDescriptors pair() {
+        return request.file().pair();
+    }
+
+    final TransferPlan plan() {
+        return plan;
+    }
+
+    final long pieces() {
+        return pieces;
+    }
+
+    /** Bytes from the request's first to that piece's first. */
+    private long pieceOffset(long piece) {
+        return plan.pieceStart(piece) - plan.offset();
+    }
+
+    /** The next piece to move, or -1 if there is none. */
+    final long claim(ThreadContext thread) {
+        if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+            cancel();
+        }
+        if (thread.shouldLeave()) {
+            return -1;
+        }
+        while (hasUnclaimed()) {
+            long turn = next.getAndIncrement();
+            if (turn >= pieces) {
+                return -1;
+            }
+            long piece = plan.pieceOfTurn(turn);
+            if (piece < limit) {
+                return piece;
+            }
+        }
+        return -1;
+    }
+
+    /** True if pieces may be left, and false once there are none. */
+    final boolean hasUnclaimed() {
+        return next.get() < (plan.isTakenFromBothEnds() ? pieces : limit);
+    }
+
+    /** True if this piece or an earlier one has ended the request, so that this one no longer matters. */
+    final boolean isEnded(long piece) {
+        return piece >= endPiece;
+    }
+
+    /**
+     * A piece moved fewer bytes than asked.
+     *
+     * @param errno why, or 0 at the end of the file
+     */
+    final synchronized void stop(long piece, long bytes, int errno, @Nullable RuntimeException cause) {
+        if (piece < endPiece) {
+            endPiece = piece;
+            endBytes = bytes;
+            endErrno = errno;
+            endCause = cause;
+        }
+        limit = Math.min(limit, piece + 1);
+    }
+
+    /** The thread can move nothing: the next unclaimed piece fails, if there is one. */
+    final void stopNext(ThreadContext thread, RuntimeException cause) {
+        long piece = claim(thread);
+        if (piece >= 0) {
+            stop(piece, 0, 0, cause);
+        }
+    }
+
+    /** Ends the request after the pieces that are at work. */
+    final synchronized void cancel() {
+        long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
+        if (claimed < limit) {
+            limit = claimed;
+            interrupted = true;
+        }
+    }
+
+    /** True if it lasts so long that workers may join it at any time. */
+    final boolean isLarge() {
+        return plan.size() >= LARGE;
+    }
+
+    /**
+     * The bytes moved, once no thread is at work.
+     *
+     * @throws CuFileException if a piece failed or the caller was interrupted
+     */
+    final synchronized long result(String function, Optional<Path> path) {
+        if (endPiece == NONE) {
+            if (!interrupted) {
+                return plan.size();
+            }
+            throw failure(function, path, pieceOffset(limit))
+                    .error(CuFileError.IO_ERROR)
+                    .detail("interrupted")
+                    .buildInterrupted();
+        }
+        long moved = pieceOffset(endPiece) + endBytes;
+        if (endCause instanceof CuFileException known) {
+            throw failure(function, path, moved)
+                    .error(known.error())
+                    .errno(known.errno().orElse(0))
+                    .detail(known.detail())
+                    .cause(known)
+                    .build();
+        }
+        if (endCause instanceof IllegalStateException closed) {
+            throw failure(function, path, moved)
+                    .error(CuFileError.CUDA_POINTER_INVALID)
+                    .detail("the memory's arena was closed during the request")
+                    .cause(closed)
+                    .build();
+        }
+        if (endCause != null) {
+            throw endCause;
+        }
+        if (endErrno != 0) {
+            throw PosixErrors.failure(function, systemCall(), -endErrno)
+                    .path(path)
+                    .range(plan.offset(), plan.size())
+                    .transferred(moved)
+                    .build();
+        }
+        return moved;
+    }
+
+    private CuFileException.Builder failure(String function, Optional<Path> path, long moved) {
+        return CuFileException.builder(function)
+                .path(path)
+                .range(plan.offset(), plan.size())
+                .transferred(moved);
+    }
+}

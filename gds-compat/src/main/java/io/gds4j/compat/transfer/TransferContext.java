@@ -1,0 +1,52 @@
+package io.gds4j.compat.transfer;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What serves one request at a time: the transfers that it may become, the offer that brings it workers, and the context of the
+ * thread that waits for it. Kept from request to request, so that a request allocates nothing. Used by one thread at a time.
+ */
+public final class TransferContext {
+    private final ThreadContext thread;
+    private final TransferRequest request = new TransferRequest();
+    private final HostTransfer hostTransfer;
+    private final DeviceRead deviceRead = new DeviceRead(request);
+    private final DeviceWrite deviceWrite = new DeviceWrite(request);
+    private final WorkerPool.Offer offer = new WorkerPool.Offer();
+
+    /** @param worker a thread that may work on requests beside the caller; null if there is none */
+    TransferContext(ThreadContext thread, @Nullable Thread worker) {
+        this.thread = thread;
+        this.hostTransfer = new HostTransfer(request, worker);
+    }
+
+    /** The request that the transfers serve. */
+    TransferRequest request() {
+        return request;
+    }
+
+    public ThreadContext thread() {
+        return thread;
+    }
+
+    HostTransfer hostTransfer() {
+        return hostTransfer;
+    }
+
+    DeviceRead deviceRead() {
+        return deviceRead;
+    }
+
+    DeviceWrite deviceWrite() {
+        return deviceWrite;
+    }
+
+    /** Brings workers to the transfer that this thread waits for. */
+    WorkerPool.Offer offer() {
+        return offer;
+    }
+
+    void close() {
+        thread.close();
+    }
+}

@@ -1,0 +1,152 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.memory.MemoryRange;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Function;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs transfers: the calling thread takes pieces, and workers take pieces of a transfer that has several. An idle engine costs
+ * nothing.
+ */
+public final class TransferEngine {
+    private final TransferContextPool lanes;
+    private final TransferContextPool handOffLanes;
+    private final WorkerPools crews;
+    private final ExecutorService platform =
+            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
+    private final Parallelism parallelism;
+
+    /**
+     * Starts the workers.
+     *
+     * @param makeContext makes a thread's context; told whether the thread's interrupt ends a request
+     * @param moveNear has the calling thread run near a GPU
+     */
+    public TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
+        this.parallelism = parallelism;
+        this.crews = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
+        Thread worker = parallelism.workers() == 0 ? null : crews.first().anyThread();
+        this.lanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(true), worker));
+        this.handOffLanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(false), worker));
+    }
+
+    /**
+     * Counts a request in, to be counted out by {@link #leave}.
+     *
+     * @param largest bytes of a piece at most, a power of two
+     */
+    void enter(MemoryRange memory, long size, long largest) {
+        if (parallelism.mayShare(size, largest)) {
+            crews.enter(crews.of(memory));
+        }
+    }
+
+    void leave(MemoryRange memory, long size, long largest) {
+        if (parallelism.mayShare(size, largest)) {
+            WorkerPool crew = crews.of(memory);
+            int others = crews.leave(crew);
+            crew.widen(parallelism.share(others, crews.gpus()));
+        }
+    }
+
+    /** How many threads requests may have. */
+    Parallelism parallelism() {
+        return parallelism;
+    }
+
+    /** The requests at work now. */
+    public Load load() {
+        return crews;
+    }
+
+    /** A context for a request of the calling thread; to be given back. */
+    TransferContext borrowLane() {
+        return lanes.borrow();
+    }
+
+    void giveBack(TransferContext lane) {
+        lanes.giveBack(lane);
+    }
+
+    /** A context for requests of a thread for which no caller waits; to be given back. */
+    public TransferContext borrowUnattendedLane() {
+        return handOffLanes.borrow();
+    }
+
+    public void giveBackUnattended(TransferContext lane) {
+        handOffLanes.giveBack(lane);
+    }
+
+    /**
+     * Moves all pieces; {@link Transfer#result} then tells the outcome.
+     *
+     * @param memory decides whose workers help
+     * @param threads that the transfer may have, the caller included
+     */
+    void execute(TransferContext lane, Transfer transfer, MemoryRange memory, int threads) {
+        if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
+            executeElsewhere(transfer, memory, threads);
+        } else if (threads == 1 && !transfer.isLarge()
+                || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
+            transfer.run(lane.thread());
+        } else {
+            executeTogether(lane, transfer, crews.of(memory), threads);
+        }
+    }
+
+    /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
+    private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
+        CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
+                () -> {
+                    TransferContext lane = handOffLanes.borrow();
+                    try {
+                        execute(lane, transfer, memory, threads);
+                    } finally {
+                        handOffLanes.giveBack(lane);
+                    }
+                },
+                platform);
+        Uninterruptibly.await(() -> {
+            try {
+                done.get();
+            } catch (InterruptedException e) {
+                transfer.cancel();
+                throw e;
+            } catch (ExecutionException e) {
+                throw new IllegalStateException(e.getCause());
+            }
+        });
+    }
+
+    private static void executeTogether(TransferContext lane, Transfer transfer, WorkerPool crew, int threads) {
+        if (lane.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+            // The workers must not be done before the caller looks.
+            transfer.cancel();
+        }
+        crew.offer(lane.offer(), transfer, threads);
+        try {
+            transfer.run(lane.thread());
+        } finally {
+            crew.withdraw(lane.offer());
+        }
+    }
+
+    /** Ends the workers; no request may be at work. */
+    public void close() {
+        crews.close();
+        platform.shutdown();
+        lanes.close();
+        handOffLanes.close();
+    }
+
+    /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
+    public void stopForExit() {
+        crews.cancelAll();
+    }
+}

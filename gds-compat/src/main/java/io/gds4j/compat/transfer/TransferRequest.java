@@ -1,0 +1,95 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a caller asks: which bytes of a file, and of which memory. Set anew for each request, so that a request allocates
+ * nothing.
+ */
+public final class TransferRequest {
+    private @Nullable CompatFile file;
+    private @Nullable MemoryRange memory;
+    private boolean write;
+    private long size;
+    private long fileOffset;
+    private long bufferOffset;
+    private long total;
+
+    /** A whole request. */
+    public TransferRequest set(
+            CompatFile ofFile, MemoryRange ofMemory, boolean writes, long bytes, long offset, long memoryOffset) {
+        file = ofFile;
+        memory = ofMemory;
+        write = writes;
+        size = bytes;
+        fileOffset = offset;
+        bufferOffset = memoryOffset;
+        total = bytes;
+        return this;
+    }
+
+    /** A batch's entry or a stream's operation. */
+    public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
+        return set(
+                ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+    }
+
+    /** The request is a part of an operation whose size decides how many threads it is worth. */
+    void partOf(long bytes) {
+        total = bytes;
+    }
+
+    /** Lets go of file and memory. */
+    public void clear() {
+        file = null;
+        memory = null;
+    }
+
+    CompatFile file() {
+        CompatFile known = file;
+        if (known == null) {
+            throw new IllegalStateException("no request");
+        }
+        return known;
+    }
+
+    MemoryRange memory() {
+        MemoryRange known = memory;
+        if (known == null) {
+            throw new IllegalStateException("no request");
+        }
+        return known;
+    }
+
+    /** True if the bytes go from memory to the file. */
+    boolean isWrite() {
+        return write;
+    }
+
+    /** Bytes. */
+    long size() {
+        return size;
+    }
+
+    /** First byte in the file. */
+    long fileOffset() {
+        return fileOffset;
+    }
+
+    /** First byte in the memory. */
+    long bufferOffset() {
+        return bufferOffset;
+    }
+
+    /** Address of the first byte in memory. */
+    long address() {
+        return memory().address() + bufferOffset;
+    }
+
+    /** Bytes of the operation that the request is a part of; its own size if it is whole. */
+    long total() {
+        return total;
+    }
+}

@@ -1,0 +1,135 @@
+package io.gds4j.compat.transfer;
+
+import io.gds4j.memory.MemoryRange;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.IntConsumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The workers of a session, in one pool for each GPU, so that requests of two GPUs take no threads from each other. The first
+ * pool exists from the beginning and serves host memory and the first GPU. Each further GPU gets a pool with its first request
+ * that is worth several threads.
+ */
+final class WorkerPools implements Load {
+    private static final int MOST_GPUS = 64;
+    private static final int NONE = -1;
+
+    private final WorkerPool first;
+    private final AtomicInteger firstGpu = new AtomicInteger(NONE);
+
+    /** Of the further GPUs. */
+    private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MOST_GPUS);
+
+    /** Pools that have a request at work. */
+    private final AtomicInteger atWork = new AtomicInteger();
+
+    private final Parallelism parallelism;
+    private final Supplier<ThreadContext> makeContext;
+    private final IntConsumer moveNear;
+    private boolean stopped;
+
+    /**
+     * @param makeContext makes a worker's context, on its thread
+     * @param moveNear has the calling thread run near a GPU
+     */
+    WorkerPools(Parallelism parallelism, Supplier<ThreadContext> makeContext, IntConsumer moveNear) {
+        this.parallelism = parallelism;
+        this.makeContext = makeContext;
+        this.moveNear = moveNear;
+        this.first = new WorkerPool(parallelism, makeContext, moveNear);
+    }
+
+    WorkerPool first() {
+        return first;
+    }
+
+    /** Those that work on requests of this memory. */
+    WorkerPool of(MemoryRange memory) {
+        int gpu = memory.device();
+        if (memory.kind().isHost() || gpu < 0 || gpu >= MOST_GPUS) {
+            return first;
+        }
+        int known = firstGpu.get();
+        if (known == gpu) {
+            return first;
+        }
+        if (known == NONE && firstGpu.compareAndSet(NONE, gpu)) {
+            first.stayNear(gpu);
+            return first;
+        }
+        if (firstGpu.get() == gpu) {
+            return first;
+        }
+        WorkerPool crew = others.get(gpu);
+        return crew == null ? make(gpu) : crew;
+    }
+
+    private synchronized WorkerPool make(int gpu) {
+        WorkerPool crew = others.get(gpu);
+        if (crew == null) {
+            if (stopped) {
+                return first;
+            }
+            crew = new WorkerPool(parallelism, makeContext, moveNear);
+            crew.stayNear(gpu);
+            others.set(gpu, crew);
+        }
+        return crew;
+    }
+
+    /** A request begins that is worth several threads. */
+    void enter(WorkerPool crew) {
+        if (crew.atWork().getAndIncrement() == 0) {
+            atWork.incrementAndGet();
+        }
+    }
+
+    /**
+     * It is over.
+     *
+     * @return how many others the crew has
+     */
+    int leave(WorkerPool crew) {
+        int left = crew.atWork().decrementAndGet();
+        if (left == 0) {
+            atWork.decrementAndGet();
+        }
+        return left;
+    }
+
+    @Override
+    public int requests(MemoryRange memory) {
+        return of(memory).atWork().get();
+    }
+
+    @Override
+    public int gpus() {
+        return atWork.get();
+    }
+
+    /** No new requests; those at work end after the pieces in flight. */
+    synchronized void cancelAll() {
+        stopped = true;
+        first.cancelAll();
+        for (int i = 0; i < MOST_GPUS; i++) {
+            WorkerPool crew = others.get(i);
+            if (crew != null) {
+                crew.cancelAll();
+            }
+        }
+    }
+
+    /** Ends the workers; no request may be at work. */
+    synchronized void close() {
+        stopped = true;
+        first.close();
+        for (int i = 0; i < MOST_GPUS; i++) {
+            WorkerPool crew = others.get(i);
+            if (crew != null) {
+                crew.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+package io.gds4j.compat.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileHandle;
+import io.gds4j.compat.Rig;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.spi.BatchStatus;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a batch answers while the kernel holds some of its entries up. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class BatchInFlightTest {
+    /** Entries that are claimed one at a time. */
+    private static final int LARGE = 128 << 10;
+
+    private static final Duration LONG = Duration.ofSeconds(50);
+    private static final Duration SHORT = Duration.ofMillis(20);
+
+    private final CountDownLatch goOn = new CountDownLatch(1);
+
+    private void hold() {
+        try {
+            goOn.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static List<Request> reads(CuFileHandle handle, GuardedMemory memory, int count) {
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            requests.add(Request.read(handle, memory.range(), LARGE, (long) i * LARGE, (long) i * LARGE));
+        }
+        return requests;
+    }
+
+    @Test
+    void statusGivesWhatIsThereInTimeAndTheRestKeepsItsPlace() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(4 * LARGE);
+            GuardedMemory memory = rig.host(4 * LARGE);
+            rig.posix().on(PosixCall.PREAD).covering(2L * LARGE).always().runsFirst(this::hold);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(4)) {
+                batch.submit(reads(handle, memory, 4));
+                assertThat(batch.await(3, LONG)).hasSize(3);
+                assertThat(batch.await(1, SHORT)).as("in time").isEmpty();
+                assertThat(batch.outstanding()).isEqualTo(1);
+                batch.submit(reads(handle, memory, 1));
+                assertThat(batch.await(2, SHORT)).as("fewer than wanted, in time").hasSizeLessThanOrEqualTo(1);
+                goOn.countDown();
+                List<Completion> rest = new ArrayList<>();
+                while (batch.outstanding() > 0) {
+                    rest.addAll(batch.await(1, LONG));
+                }
+                assertThat(rest).isNotEmpty().allMatch(Completion::isComplete);
+            }
+            memory.expect(0, file.expected(0, 4 * LARGE));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void cancelReportsWhatHasNotBegunAtOnceAndTheRestWhenItIsOver() {
+        int count = 40;
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(count * LARGE);
+            GuardedMemory memory = rig.host(count * LARGE);
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(this::hold);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(count)) {
+                batch.submit(reads(handle, memory, count));
+                batch.cancel();
+                List<Completion> canceled = batch.await(count - 16, LONG);
+                assertThat(canceled).hasSizeGreaterThanOrEqualTo(count - 16);
+                assertThat(canceled).extracting(Completion::status).containsOnly(BatchStatus.CANCELED);
+                goOn.countDown();
+                int left = count - canceled.size();
+                assertThat(batch.await(left, LONG)).hasSize(left).allMatch(Completion::isComplete);
+            }
+        }
+    }
+
+    @Test
+    void interruptEndsTheWaitAndLosesNothing() throws InterruptedException {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(2 * LARGE);
+            GuardedMemory memory = rig.host(2 * LARGE);
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(this::hold);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(2)) {
+                batch.submit(reads(handle, memory, 2));
+                Thread.currentThread().interrupt();
+                assertThatThrownBy(() -> batch.await(2, LONG)).isInstanceOf(CuFileInterruptedException.class);
+                assertThat(Thread.interrupted()).as("still interrupted").isTrue();
+                goOn.countDown();
+                assertThat(batch.await(2, LONG)).hasSize(2).allMatch(Completion::isComplete);
+            }
+        }
+    }
+}

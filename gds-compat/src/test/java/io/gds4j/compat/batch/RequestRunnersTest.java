@@ -1,0 +1,170 @@
+package io.gds4j.compat.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.compat.transfer.Parallelism;
+import io.gds4j.compat.transfer.ThreadContext;
+import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What becomes of a batch's submission when the system has no threads left, as in a container with a limit on them. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RequestRunnersTest {
+    private static final int LARGE = 1 << 20;
+    private static final int ENTRIES = 8;
+    private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
+            BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (proxy, method, arguments) -> null);
+
+    private final Set<Long> ran = ConcurrentHashMap.newKeySet();
+    private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+    private final CompatBatch batch = new CompatBatch(100);
+    private BouncePool pool;
+    private TransferEngine engine;
+    private RequestRunners runners;
+    private volatile int startable;
+    private volatile Runnable failure = () -> {
+    };
+
+    /** A thread that the system can start only as long as there are some left. */
+    private final class LimitedThread extends Thread {
+        LimitedThread(Runnable task) {
+            super(task);
+            setDaemon(true);
+        }
+
+        @Override
+        public void start() {
+            if (startable == 0) {
+                throw new OutOfMemoryError("unable to create native thread");
+            }
+            startable--;
+            threads.add(this);
+            super.start();
+        }
+    }
+
+    @BeforeEach
+    void makeEngine() {
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
+        Posix posix = FfmPosix.instance();
+        PathCounters counters = new PathCounters();
+        pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
+        engine = new TransferEngine(
+                Parallelism.of(config, 1),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
+                gpu -> {
+                });
+        runners = new RequestRunners(engine, lane -> new TestRunner(), 16, 4, LimitedThread::new);
+    }
+
+    @AfterEach
+    void close() {
+        runners.close();
+        engine.close();
+        pool.close();
+        assertThat(threads).noneMatch(Thread::isAlive);
+    }
+
+    private Submission submission(long firstCookie) {
+        List<BatchRequest> entries = LongStream.range(firstCookie, firstCookie + ENTRIES)
+                .mapToObj(cookie -> new BatchRequest(
+                        FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, cookie))
+                .toList();
+        return batch.enter(ENTRIES, into -> new Submission(into, entries, false));
+    }
+
+    /** Completes entries without any I/O; fails as soon as {@link #failure} tells. */
+    private final class TestRunner implements EntryRunner {
+        @Override
+        public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
+            failure.run();
+            for (BatchRequest entry : entries) {
+                ran.add(entry.cookie());
+                events.add(new BatchEvent(entry.cookie(), BatchStatus.COMPLETE, entry.size()));
+            }
+        }
+
+        @Override
+        public void close() {
+            // owns nothing
+        }
+    }
+
+    @Test
+    void submissionWithoutAnyThreadIsRefusedWhole() {
+        startable = 0;
+        Submission refused = submission(0);
+        assertThatThrownBy(() -> runners.run(refused))
+                .isInstanceOfSatisfying(CuFileException.class, failure -> {
+                    assertThat(failure.error()).isEqualTo(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
+                    assertThat(failure.errno()).hasValue(Errno.EAGAIN);
+                });
+        batch.withdraw(refused);
+        assertThat(batch.atWork()).isZero();
+
+        startable = 100;
+        runners.run(submission(100));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+        assertThat(ran).as("entries of the second submission").hasSize(ENTRIES).allMatch(cookie -> cookie >= 100);
+    }
+
+    @Test
+    void submissionIsServedByTheThreadsThatCouldBeStarted() {
+        startable = 1;
+        runners.run(submission(0));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+        runners.run(submission(100));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+        assertThat(threads).hasSize(1);
+        startable = 100;
+        runners.run(submission(200));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+        assertThat(threads).as("more threads once there are some").hasSizeGreaterThan(1);
+    }
+
+    @Test
+    void threadThatDiesIsReplaced() throws InterruptedException {
+        startable = 1;
+        CountDownLatch died = new CountDownLatch(1);
+        List<BatchRequest> entry = List.of(new BatchRequest(
+                FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, 1));
+        failure = () -> {
+            Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> died.countDown());
+            throw new OutOfMemoryError("Java heap space");
+        };
+        runners.run(batch.enter(1, into -> new Submission(into, entry, false)));
+        assertThat(batch.take(1, 1, Optional.empty())).extracting(BatchEvent::status).containsExactly(
+                BatchStatus.FAILED);
+        died.await();
+        failure = () -> {
+        };
+        startable = 1;
+        runners.run(submission(100));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+    }
+}

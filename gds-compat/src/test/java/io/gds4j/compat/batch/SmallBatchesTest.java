@@ -1,0 +1,198 @@
+package io.gds4j.compat.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileHandle;
+import io.gds4j.compat.Rig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BatchStatus;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+
+/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits; their errors they do not share. */
+class SmallBatchesTest {
+    private static final int COUNT = 128;
+    private static final int SMALL = 4096;
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
+
+    private static List<Request> neighbours(CuFileHandle handle, GuardedMemory memory) {
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < COUNT; i++) {
+            requests.add(Request.read(handle, memory.range(), SMALL, (long) i * SMALL, (long) i * SMALL));
+        }
+        return requests;
+    }
+
+    private static List<Completion> submit(Rig rig, List<Request> requests) {
+        try (CuFileBatch batch = rig.driver().batch(COUNT)) {
+            batch.submit(requests);
+            List<Completion> done = new ArrayList<>();
+            while (done.size() < requests.size()) {
+                done.addAll(batch.await(requests.size() - done.size(), PATIENCE));
+            }
+            return done;
+        }
+    }
+
+    @Test
+    void neighboursShareReadsCopiesAndWaits() {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            try (CuFileHandle handle = rig.open(file)) {
+                long copies = rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+                long waits = rig.cuda().calls(CudaFunction.STREAM_SYNCHRONIZE)
+                        + rig.cuda().calls(CudaFunction.EVENT_SYNCHRONIZE);
+                assertThat(submit(rig, neighbours(handle, memory))).extracting(Completion::bytes).containsOnly(
+                        (long) SMALL);
+                assertThat(rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC) - copies).isLessThanOrEqualTo(COUNT / 4);
+                assertThat(rig.cuda().calls(CudaFunction.STREAM_SYNCHRONIZE)
+                        + rig.cuda().calls(CudaFunction.EVENT_SYNCHRONIZE) - waits)
+                        .isLessThanOrEqualTo(COUNT / 4);
+                assertThat(rig.reads(true)).hasSizeLessThanOrEqualTo(COUNT / 4);
+            }
+            memory.expect(0, file.expected(0, COUNT * SMALL));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void anyPlacesAndSizesArriveWhereTheyBelong() {
+        Random random = new Random(SEED);
+        int size = 3 << 20;
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(size - 50_000);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, size);
+            try (CuFileHandle handle = rig.open(file)) {
+                List<Request> requests = new ArrayList<>();
+                int at = random.nextInt(5000);
+                while (requests.size() < COUNT && at < size - 70_000) {
+                    int bytes = 1 + random.nextInt(random.nextBoolean() ? 5000 : 64 << 10);
+                    int from = random.nextInt(4) == 0 ? at : random.nextInt(size);
+                    requests.add(Request.read(handle, memory.range(), bytes, from, at));
+                    at += bytes + (random.nextBoolean() ? 0 : random.nextInt(3000));
+                }
+                Collections.shuffle(requests.subList(requests.size() / 2, requests.size()), random);
+                for (Completion done : submit(rig, requests)) {
+                    Request request = done.request();
+                    byte[] expected = file.expected(request.fileOffset(), (int) request.size());
+                    assertThat(done.bytes()).as("%s with seed %d", request, SEED).isEqualTo(expected.length);
+                    memory.expect((int) request.bufferOffset(), expected);
+                }
+            }
+            memory.verify();
+        }
+    }
+
+    @Test
+    void readsAnywhereOnADiskWaitForItSideBySide() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(64L, 64L)))) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            CountDownLatch sideBySide = new CountDownLatch(24);
+            AtomicBoolean alone = new AtomicBoolean();
+            rig.posix().on(PosixCall.PREAD).always().runsFirst(() -> {
+                sideBySide.countDown();
+                if (!alone.get() && !isOver(sideBySide)) {
+                    alone.set(true);
+                }
+            });
+            try (CuFileHandle handle = rig.open(file)) {
+                assertThat(submit(rig, neighbours(handle, memory).reversed())).allMatch(Completion::isComplete);
+            }
+            assertThat(alone).as("reads waited for others in vain").isFalse();
+            memory.expect(0, file.expected(0, COUNT * SMALL));
+            memory.verify();
+        }
+    }
+
+    private static boolean isOver(CountDownLatch latch) {
+        try {
+            return latch.await(30, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void entryThatCannotBeReadFailsAlone() {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            try (CuFileHandle handle = rig.open(file)) {
+                rig.posix().on(PosixCall.PREAD).covering(37L * SMALL + 5).always().fails(Errno.EIO);
+                for (Completion done : submit(rig, neighbours(handle, memory))) {
+                    if (done.request().fileOffset() == 37L * SMALL) {
+                        assertThat(done.status()).isEqualTo(BatchStatus.FAILED);
+                        assertThat(done.failure().orElseThrow().errno()).hasValue(Errno.EIO);
+                    } else {
+                        assertThat(done.bytes()).isEqualTo(SMALL);
+                        int at = (int) done.request().fileOffset();
+                        memory.expect(at, file.expected(at, SMALL));
+                    }
+                }
+            }
+            memory.verify();
+        }
+    }
+
+    @Test
+    void copyThatTheGpuRefusesFailsEachEntryWithTheDriversError() {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            try (CuFileHandle handle = rig.open(file)) {
+                rig.cuda().failAlways(CudaFunction.MEMCPY_HTOD_ASYNC, Cuda.ERROR_INVALID_VALUE);
+                assertThat(submit(rig, neighbours(handle, memory)))
+                        .hasSize(COUNT)
+                        .allSatisfy(done -> assertThat(done.failure())
+                                .map(CuFileException::error)
+                                .hasValue(CuFileError.CUDA_DRIVER_ERROR));
+                rig.cuda().heal();
+                assertThat(submit(rig, neighbours(handle, memory))).allMatch(Completion::isComplete);
+            }
+            memory.expect(0, file.expected(0, COUNT * SMALL));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void copyThatFailsWhileItRunsNeverPassesForDone() {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            try (CuFileHandle handle = rig.open(file)) {
+                rig.cuda().failDeferred(2, Cuda.ERROR_INVALID_VALUE);
+                for (Completion done : submit(rig, neighbours(handle, memory))) {
+                    if (done.isComplete()) {
+                        int at = (int) done.request().fileOffset();
+                        memory.expect(at, file.expected(at, SMALL));
+                        assertThat(rig.cuda().peek(memory.range().address() + at, SMALL))
+                                .isEqualTo(file.expected(at, SMALL));
+                    }
+                }
+                assertThat(rig.driver().statistics().engine().bouncePoolBytes()).isZero();
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+package io.gds4j.compat.file;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Which writes of one file wait for which, and in which order they get their turn. */
+@Timeout(60)
+class RangeLocksTest {
+    private static final long PAGE = 4096;
+    private static final int SEED = 20261123;
+
+    private final RangeLocks locks = new RangeLocks(PAGE);
+
+    /** A write of bytes {@code [from, to)} in units of half a page, of which {@code [sharedFrom, sharedTo)} go direct. */
+    private RangeLocks.Hold tryAcquire(int from, int to, int sharedFrom, int sharedTo) {
+        long unit = PAGE / 2;
+        return locks.tryAcquire(from * unit, to * unit, sharedFrom * unit, sharedTo * unit);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @CsvSource({
+            "both shared and equal,               2, 6, 2, 6,  2, 6, 2, 6,   false",
+            "both shared and overlapping,         0, 4, 0, 4,  2, 6, 2, 6,   false",
+            "both exclusive and equal,            2, 6, 2, 2,  2, 6, 2, 2,   true",
+            "both exclusive and overlapping,      0, 4, 0, 0,  2, 6, 2, 2,   true",
+            "both exclusive in one page,          0, 1, 0, 0,  1, 2, 1, 1,   true",
+            "both exclusive in adjacent pages,    0, 2, 0, 0,  2, 4, 2, 2,   false",
+            "both exclusive and disjoint,         0, 2, 0, 0,  8, 9, 8, 8,   false",
+            "shared inside exclusive,             0, 8, 0, 0,  2, 4, 2, 4,   true",
+            "shared beside exclusive,             0, 2, 0, 0,  2, 4, 2, 4,   false",
+            "shared far from exclusive,           0, 2, 0, 0,  8, 10, 8, 10, false",
+            "an exclusive edge in a shared range, 1, 8, 2, 8,  0, 4, 0, 4,   true",
+            "an exclusive edge before one,        1, 8, 2, 8,  2, 4, 2, 4,   false",
+            "two exclusive edges in one page,     0, 5, 0, 4,  5, 8, 6, 8,   true",
+            "edges in adjacent pages,             0, 3, 0, 2,  5, 8, 6, 8,   false",
+            "direct parts across an edge,         0, 9, 0, 8,  7, 16, 8, 16, true"
+    })
+    void conflictDependsOnRangesAndNotOnTheirOrder(
+            String name, int from, int to, int sharedFrom, int sharedTo, int otherFrom, int otherTo,
+            int otherSharedFrom, int otherSharedTo, boolean conflict) {
+        RangeLocks.Hold first = tryAcquire(from, to, sharedFrom, sharedTo);
+        RangeLocks.Hold second = tryAcquire(otherFrom, otherTo, otherSharedFrom, otherSharedTo);
+        assertThat(second == null).as("the second waits").isEqualTo(conflict);
+        locks.release(first);
+        if (second == null) {
+            second = tryAcquire(otherFrom, otherTo, otherSharedFrom, otherSharedTo);
+        }
+        first = tryAcquire(from, to, sharedFrom, sharedTo);
+        assertThat(first == null).as("the first waits").isEqualTo(conflict);
+        locks.release(second);
+    }
+
+    @Test
+    void rangeAtTheEndOfTheLargestFileIsLocked() {
+        RangeLocks.Hold end = locks.tryAcquire(Long.MAX_VALUE - 10, Long.MAX_VALUE, 0, 0);
+        assertThat(end).isNotNull();
+        assertThat(locks.tryAcquire(Long.MAX_VALUE - 1, Long.MAX_VALUE, 0, 0)).isNull();
+        assertThat(locks.tryAcquire(0, PAGE, 0, 0)).isNotNull();
+        locks.release(end);
+    }
+
+    /** Acquires in a thread of its own, which is in the queue when this returns. */
+    private final class Waiter {
+        final CompletableFuture<RangeLocks.Hold> hold = new CompletableFuture<>();
+        final CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+        final Thread thread;
+
+        Waiter(long from, long to, boolean interruptible) {
+            thread = Thread.ofPlatform().daemon().start(() -> {
+                RangeLocks.Hold got = locks.acquire(from, to, from, from, interruptible);
+                interrupted.complete(Thread.currentThread().isInterrupted());
+                hold.complete(got);
+            });
+            while (thread.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @Test
+    void largeWriteGetsItsTurnBeforeLaterSmallOnes() {
+        RangeLocks.Hold small = locks.tryAcquire(0, PAGE, 0, 0);
+        Waiter large = new Waiter(0, 100 * PAGE, false);
+        assertThat(locks.tryAcquire(50 * PAGE, 51 * PAGE, 0, 0)).as("a later one").isNull();
+        Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);
+        RangeLocks.Hold beside = locks.tryAcquire(100 * PAGE, 101 * PAGE, 0, 0);
+        assertThat(beside).as("one in nobody's way").isNotNull();
+        locks.release(beside);
+
+        locks.release(small);
+        RangeLocks.Hold whole = large.hold.join();
+        assertThat(later.hold).isNotDone();
+        locks.release(whole);
+        locks.release(later.hold.join());
+        assertThat(tryAcquire(0, 1000, 0, 0)).as("everything is free again").isNotNull();
+    }
+
+    @Test
+    void waiterWaitsForAllThatConflict() {
+        RangeLocks.Hold left = locks.tryAcquire(0, PAGE, 0, 0);
+        RangeLocks.Hold right = locks.tryAcquire(PAGE, 2 * PAGE, 0, 0);
+        Waiter both = new Waiter(0, 2 * PAGE, false);
+        locks.release(left);
+        assertThat(locks.tryAcquire(0, PAGE, 0, 0)).isNull();
+        assertThat(both.hold).isNotDone();
+        locks.release(right);
+        locks.release(both.hold.join());
+    }
+
+    @Test
+    void interruptEndsTheWaitAndLetsLaterOnesPass() {
+        RangeLocks.Hold held = locks.tryAcquire(0, PAGE, 0, 0);
+        Waiter large = new Waiter(0, 100 * PAGE, true);
+        Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);
+        large.thread.interrupt();
+        assertThat(large.hold.join()).isNull();
+        assertThat(large.interrupted.join()).as("flag").isTrue();
+        locks.release(later.hold.join());
+        locks.release(held);
+        assertThat(tryAcquire(0, 1000, 0, 0)).isNotNull();
+    }
+
+    @Test
+    void interruptDoesNotEndAWaitThatIsNotInterruptible() {
+        RangeLocks.Hold held = locks.tryAcquire(0, PAGE, 0, 0);
+        Waiter other = new Waiter(0, PAGE, false);
+        other.thread.interrupt();
+        locks.release(held);
+        assertThat(other.hold.join()).isNotNull();
+        assertThat(other.interrupted.join()).as("flag").isTrue();
+    }
+
+    @Test
+    void uncontendedLocksAllocateNothing() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        locks.release(locks.acquire(0, PAGE, 0, 0, true));
+        long fewest = Long.MAX_VALUE;
+        for (int round = 0; round < 20 && fewest > 0; round++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < 10_000; i++) {
+                locks.release(locks.acquire(i * 100L, i * 100L + 5000, 0, 0, true));
+            }
+            fewest = Math.min(fewest, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertThat(fewest).as("bytes for 10,000 locks").isLessThan(1000);
+    }
+
+    @Test
+    void manyThreadsNeverHoldConflictingPages() {
+        int pages = 16;
+        AtomicIntegerArray holders = new AtomicIntegerArray(pages);
+        List<Thread> threads = new ArrayList<>();
+        List<CompletableFuture<Void>> results = new ArrayList<>();
+        for (int t = 0; t < 8; t++) {
+            Random random = new Random(SEED + t);
+            CompletableFuture<Void> result = new CompletableFuture<>();
+            results.add(result);
+            threads.add(Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    for (int i = 0; i < 5_000; i++) {
+                        int from = random.nextInt(pages);
+                        int to = from + 1 + random.nextInt(pages - from);
+                        RangeLocks.Hold hold = locks.acquire(from * PAGE, to * PAGE, 0, 0, false);
+                        for (int page = from; page < to; page++) {
+                            assertThat(holders.incrementAndGet(page)).as("seed " + SEED).isEqualTo(1);
+                        }
+                        for (int page = from; page < to; page++) {
+                            holders.decrementAndGet(page);
+                        }
+                        locks.release(hold);
+                    }
+                    result.complete(null);
+                } catch (Throwable e) {
+                    result.completeExceptionally(e);
+                }
+            }));
+        }
+        results.forEach(CompletableFuture::join);
+    }
+}

@@ -1,0 +1,393 @@
+package io.gds4j.compat.stream;
+
+import static io.gds4j.compat.FakeStreams.result;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.CuFileStream;
+import io.gds4j.compat.CompatBackend;
+import io.gds4j.compat.FakePageCache;
+import io.gds4j.compat.FakeStreams;
+import io.gds4j.compat.TestFolder;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Streams that copy themselves what threads of ours move between slabs and files, over the fake driver. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CudaStreamCopiesTest {
+    private static final int MIB = 1 << 20;
+    private static final int ROOM = 30 * MIB;
+
+    private final FakeCuda cuda = new FakeCuda();
+    private final FaultyPosix posix = new FaultyPosix(FakePageCache.ofFirst(ROOM).posix());
+    private final Set<String> callsOfServingThreads = ConcurrentHashMap.newKeySet();
+    private final FakeStreams streams = new FakeStreams(cuda);
+    private Path path;
+    private GuardedFile file;
+    private CuFileDriver driver;
+    private CuFileHandle handle;
+    private GuardedMemory memory;
+
+    @BeforeEach
+    void open() throws IOException {
+        Cuda noted = (Cuda) Proxy.newProxyInstance(
+                Cuda.class.getClassLoader(),
+                new Class<?>[]{Cuda.class},
+                (proxy, method, arguments) -> {
+                    if (Thread.currentThread().getName().equals("gds4j-stream")) {
+                        callsOfServingThreads.add(method.getName());
+                    }
+                    try {
+                        return method.invoke(cuda, arguments);
+                    } catch (InvocationTargetException e) {
+                        throw e.getCause();
+                    }
+                });
+        CuFileConfig config = CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.MAX_IO_THREADS, 2L)
+                .build();
+        driver = CuFileDriver.open(
+                new CompatBackend(config, posix, new CudaAvailability.Available(noted, 13000, 1)));
+        path = Files.createTempFile(TestFolder.onDisk(), "copies", ".bin");
+        file = GuardedFile.create(path, ROOM, 5);
+        handle = driver.openFile(
+                path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+        memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.CUDA_DEVICE, ROOM);
+    }
+
+    @AfterEach
+    void nothingIsLeft() throws IOException {
+        memory.close();
+        driver.close();
+        streams.close();
+        Files.delete(path);
+        assertThat(posix.leaks()).as("descriptors and mappings left").isEmpty();
+        assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
+        assertThat(cuda.leaks()).as("CUDA objects left").isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "1, 0, 0", "1, 4095, 3", "3, 1, 2", "4096, 0, 0", "65536, 0, 0", "65536, 4095, 1", "65537, 0, 0",
+            "8388608, 0, 0", "8388609, 512, 16", "27000001, 777, 5"})
+    void bytesOfEverySizeAreReadAndWritten(int size, int fileOffset, int bufferOffset) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(size, fileOffset, bufferOffset);
+            CuFileStream.Cells write = streams.cells(size, bufferOffset, bufferOffset);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                stream.read(handle, memory.range(), read);
+                stream.write(handle, memory.range(), write);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(read)).isEqualTo(size);
+            assertThat(result(write)).isEqualTo(size);
+            byte[] bytes = file.expected(fileOffset, size);
+            memory.expect(bufferOffset, bytes);
+            memory.verify();
+            file.expectWrite(bufferOffset, bytes);
+            file.verify();
+        });
+    }
+
+    @Test
+    void threadsThatServeStreamsAskTheDriverForEventsAlone() throws Exception {
+        bytesOfEverySizeAreReadAndWritten(27_000_001, 777, 5);
+        assertThat(callsOfServingThreads)
+                .contains("eventQuery")
+                .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
+    }
+
+    /** CUDA copies a single byte through the channels that streams wait in, however it is asked to. */
+    @Test
+    void singleBytesDoNotWaitForTheStreamsThatWaitForThem() throws Exception {
+        streams.inContext(() -> {
+            cuda.limitChannels(5);
+            int count = 6;
+            CountDownLatch allWait = new CountDownLatch(count);
+            posix.on(PosixCall.PREAD).always().runsFirst(() -> {
+                allWait.countDown();
+                assertThat(catchThrowable(() -> allWait.await(30, TimeUnit.SECONDS))).isNull();
+            });
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(streams.make(), Set.of()));
+            }
+            for (int i = 0; i < count; i++) {
+                reads.add(streams.cells(1, i, i));
+                registered.get(i).read(handle, memory.range(), reads.get(i));
+            }
+            streams.synchronize();
+            registered.forEach(CuFileStream::close);
+            assertThat(reads).extracting(FakeStreams::result).containsOnly(1L);
+            memory.expect(0, file.expected(0, count));
+            memory.verify();
+        });
+    }
+
+    @Test
+    void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
+        streams.inContext(() -> {
+            cuda.limitChannels(100);
+            int part = 9 * MIB;
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            MemorySegment host = streams.bytes(part);
+            for (int i = 0; i < 2; i++) {
+                registered.add(driver.stream(streams.make(), Set.of()));
+            }
+            for (int i = 0; i < 2; i++) {
+                long raw = streams.get(i);
+                CuFileStream.Cells read = streams.cells(part, 0, (long) i * part);
+                CuFileStream.Cells write = streams.cells(part, (long) i * part, (long) i * part);
+                all.add(read);
+                all.add(write);
+                cuda.memcpyHtoDAsync(memory.range().address() + (long) i * part, host.address(), part, raw);
+                registered.get(i).read(handle, memory.range(), read);
+                cuda.memcpyDtoHAsync(host.address(), memory.range().address() + (long) i * part, part, raw);
+                registered.get(i).write(handle, memory.range(), write);
+                memory.expect(i * part, file.expected(0, part));
+            }
+            streams.synchronize();
+            registered.forEach(CuFileStream::close);
+            assertThat(all).extracting(FakeStreams::result).containsOnly((long) part);
+            memory.verify();
+        });
+    }
+
+    /** The fake GPU's memory is this process's. */
+    private byte rawByte(long at) {
+        return MemorySegment.ofAddress(memory.range().address() + at).reinterpret(1).get(ValueLayout.JAVA_BYTE, 0);
+    }
+
+    @Test
+    void theStreamCopiesTheBeginningWhileTheEndIsStillRead() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            int size = 16 * MIB;
+            byte[] expected = file.expected(0, size);
+            int there = 4 * MIB - 1;
+            posix.on(PosixCall.PREAD).covering(size - 1).runsFirst(() -> {
+                while (rawByte(there) != expected[there]) {
+                    Thread.onSpinWait();
+                }
+            });
+            CuFileStream.Cells read = streams.cells(size, 0, 0);
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                // All parts stand in the stream before it comes to the first.
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                stream.read(handle, memory.range(), read);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(read)).isEqualTo(size);
+            memory.expect(0, expected);
+            memory.verify();
+        });
+    }
+
+    /** Each stream has a range of the file and of the memory of its own, in which its operations follow each other at random. */
+    @Test
+    void randomOperationsOfSeveralStreamsMoveTheRightBytes() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        streams.inContext(() -> {
+            int count = 3;
+            int room = ROOM / count;
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            List<Queued> all = new ArrayList<>();
+            List<CuFileStream> registered = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(streams.make(), Set.of()));
+                cuda.streamWaitValue32(streams.get(i), gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+            }
+            for (int round = 0; round < 12; round++) {
+                for (int i = 0; i < count; i++) {
+                    Queued queued = queued(random, i * room, room);
+                    all.add(queued);
+                    if (queued.write()) {
+                        registered.get(i).write(handle, memory.range(), queued.cells());
+                    } else {
+                        registered.get(i).read(handle, memory.range(), queued.cells());
+                    }
+                }
+            }
+            all.forEach(queued -> queued.cells().size().set(ValueLayout.JAVA_LONG, 0, queued.size()));
+            gate.set(ValueLayout.JAVA_INT, 0, 1);
+            streams.synchronize();
+            registered.forEach(CuFileStream::close);
+            for (Queued queued : all) {
+                assertThat(result(queued.cells())).as("%s with seed %d", queued, seed).isEqualTo(queued.size());
+                if (queued.write()) {
+                    file.expectWrite(queued.fileOffset(), memory.expected(queued.bufferOffset(), queued.size()));
+                } else {
+                    memory.expect(queued.bufferOffset(), file.expected(queued.fileOffset(), queued.size()));
+                }
+            }
+            assertThat(catchThrowable(memory::verify)).as("with seed %d", seed).isNull();
+            assertThat(catchThrowable(file::verify)).as("with seed %d", seed).isNull();
+        });
+    }
+
+    /**
+     * @param size what is left of the size at submission once the stream comes to it
+     */
+    private record Queued(boolean write, int size, int fileOffset, int bufferOffset, CuFileStream.Cells cells) {
+    }
+
+    private Queued queued(SplittableRandom random, int from, int room) {
+        int largest = 1 + random.nextInt(1 << random.nextInt(1, 24)) % room;
+        int size = random.nextBoolean() ? largest : random.nextInt(largest + 1);
+        int fileOffset = from + random.nextInt(room - largest + 1);
+        int bufferOffset = from + random.nextInt(room - largest + 1);
+        return new Queued(
+                random.nextBoolean(), size, fileOffset, bufferOffset, streams.cells(largest, fileOffset, bufferOffset));
+    }
+
+    @Test
+    void sizeThatShrinksAndTheEndOfTheFileEndAnOperationEarly() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            CuFileStream.Cells shrunk = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells nothing = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells atEnd = streams.cells(9 * MIB, ROOM - 5 * MIB, 0);
+            CuFileStream.Cells grown = streams.cells(10, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                stream.read(handle, memory.range(), shrunk);
+                stream.write(handle, memory.range(), nothing);
+                stream.read(handle, memory.range(), grown);
+                shrunk.size().set(ValueLayout.JAVA_LONG, 0, 10L * MIB + 1);
+                nothing.size().set(ValueLayout.JAVA_LONG, 0, 0);
+                grown.size().set(ValueLayout.JAVA_LONG, 0, 11);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+                memory.expect(0, file.expected(0, 10 * MIB + 1));
+                memory.verify();
+                stream.read(handle, memory.range(), atEnd);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            memory.expect(0, file.expected(ROOM - 5 * MIB, 5 * MIB));
+            memory.verify();
+            file.verify();
+            assertThat(result(shrunk)).isEqualTo(10 * MIB + 1);
+            assertThat(result(nothing)).isZero();
+            assertThat(result(grown)).isNegative();
+            assertThat(result(atEnd)).isEqualTo(5 * MIB);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells good = streams.cells(100, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                posix.on(writes ? PosixCall.PWRITE : PosixCall.PREAD)
+                        .covering(12 * MIB)
+                        .always()
+                        .fails(Errno.EIO);
+                if (writes) {
+                    stream.write(handle, memory.range(), bad);
+                } else {
+                    stream.read(handle, memory.range(), bad);
+                }
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(bad)).isEqualTo(-Errno.EIO);
+            assertThat(result(good)).isEqualTo(100);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
+    void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells good = streams.cells(100, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);
+                Throwable thrown = catchThrowable(() -> stream.read(handle, memory.range(), read));
+                assertThat(thrown).isInstanceOf(CuFileException.class).hasMessageContaining("cuLaunchKernel");
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(good)).isEqualTo(100);
+            assertThat(driver.statistics().engine().queueDepth()).isZero();
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {4, 100})
+    void manyLargeOperationsShareAFewSlabs(int channels) throws Exception {
+        streams.inContext(() -> {
+            cuda.limitChannels(channels);
+            int count = 12;
+            List<CuFileStream> registered = new ArrayList<>();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                registered.add(driver.stream(streams.make(), Set.of()));
+            }
+            for (int round = 0; round < 2; round++) {
+                for (int i = 0; i < count; i++) {
+                    CuFileStream.Cells read = streams.cells(9 * MIB, i * 4096L, i * 4096L);
+                    CuFileStream.Cells write = streams.cells(9 * MIB, i * 4096L, i * 4096L);
+                    all.add(read);
+                    all.add(write);
+                    registered.get(i).read(handle, memory.range(), read);
+                    registered.get(i).write(handle, memory.range(), write);
+                }
+            }
+            streams.synchronize();
+            registered.forEach(CuFileStream::close);
+            assertThat(all).extracting(FakeStreams::result).containsOnly(9L * MIB);
+            memory.expect(0, file.expected(0, 9 * MIB + (count - 1) * 4096));
+            memory.verify();
+            file.verify();
+        });
+    }
+}

@@ -1,0 +1,391 @@
+package io.gds4j.engine.staging;
+
+import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies pieces between slabs and one CUDA context, on a stream of its own: while the copy engine works on one slab, the disk
+ * fills or drains the next. A copy is complete when its slot's event says so; nothing else is relied on.
+ *
+ * <p>
+ * Used by one thread, between {@link #enter} and {@link #leave}.
+ */
+public final class CopyPipeline {
+    /** Slabs in turn: one is filled while one is copied. More of them push each other out of the last-level cache. */
+    private static final int DEPTH = 2;
+
+    /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
+    private static final long SPIN_BYTES = 64 << 10;
+
+    /** Number of polls before a blocking wait: several times as long as a piece takes on a free link. */
+    private static final int POLLS = 32;
+
+    /** Time between polls: half of what a fast link needs for the copy, within these bounds. */
+    private static final long LEAST_POLL_NANOS = 2_000;
+
+    private static final long MOST_POLL_NANOS = 20_000;
+
+    private static final long BYTES_PER_POLL_NANO = 100;
+
+    private static final long PAGE_MASK = 4095;
+
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final BouncePool pool;
+    private final GpuContext context;
+    private final PreciseSleep sleep;
+    private final Slot[] slots = new Slot[DEPTH];
+    private final long[] out = new long[1];
+    private long stream;
+    private boolean ready;
+    private int turn;
+    private int held;
+    private boolean byProcessor;
+    private boolean single;
+    private @Nullable PieceFailures failures;
+
+    /** Learns which pieces could not be copied. */
+    public interface PieceFailures {
+        /** The copy of a piece failed. */
+        void failed(long piece, RuntimeException cause);
+    }
+
+    /** A slab, and the copy that may be using it. */
+    public static final class Slot {
+        private long event;
+        private @Nullable Slab slab;
+        private boolean busy;
+        private long piece;
+        private long bytes;
+
+        /** The slab that the holder of the slot works on. */
+        public Slab slab() {
+            Slab mine = slab;
+            if (mine == null) {
+                throw new IllegalStateException("the slot has no slab");
+            }
+            return mine;
+        }
+    }
+
+    public CopyPipeline(CudaContexts contexts, BouncePool pool, GpuContext context, PreciseSleep sleep) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.pool = pool;
+        this.context = context;
+        this.sleep = sleep;
+        for (int i = 0; i < DEPTH; i++) {
+            slots[i] = new Slot();
+        }
+    }
+
+    public GpuContext context() {
+        return context;
+    }
+
+    /** Where in a slab a piece begins: direct I/O wants slab and file to agree within a page. */
+    public static long skew(long start) {
+        return start & PAGE_MASK;
+    }
+
+    /**
+     * Takes a slab, which may wait, and then makes the context current.
+     *
+     * @param told of each piece that fails until {@link #leave}
+     * @param bytes of the largest piece, {@link #skew} included
+     * @param pieces of the whole transfer: a small copy of a single piece is waited for at once
+     * @throws CuFileException if that failed; nothing is taken then
+     */
+    public void enter(PieceFailures told, long bytes, long pieces) {
+        boolean current = false;
+        boolean entered = false;
+        try {
+            slots[0].slab = pool.acquire(bytes, true);
+            held = 1;
+            turn = 0;
+            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+            current = true;
+            prepare();
+            failures = told;
+            single = pieces == 1;
+            entered = true;
+        } finally {
+            if (!entered) {
+                if (current) {
+                    cuda.ctxPopCurrent(out);
+                }
+                giveBack();
+            }
+        }
+    }
+
+    /** Waits for all copies, restores what was current before, and gives the slabs back. */
+    public void leave() {
+        // Copies of a stream end in their order: the newest is waited for, and the others only if it tells of a failure.
+        Slot newest = slots[turn == 0 ? 0 : turn - 1];
+        boolean succeeded = newest.busy && await(newest);
+        for (Slot slot : slots) {
+            if (succeeded) {
+                slot.busy = false;
+            }
+            await(slot);
+        }
+        failures = null;
+        sleep.over();
+        cuda.ctxPopCurrent(out);
+        giveBack();
+    }
+
+    /**
+     * Takes a slab, which may wait, and makes the context current: for copies that {@link #endGroup} waits for together.
+     *
+     * @throws CuFileException if that failed; nothing is taken then
+     */
+    public Slab beginGroup(long bytes) {
+        Slab slab = pool.acquire(bytes, true);
+        boolean current = false;
+        boolean begun = false;
+        try {
+            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+            current = true;
+            prepare();
+            begun = true;
+            return slab;
+        } finally {
+            if (!begun) {
+                if (current) {
+                    cuda.ctxPopCurrent(out);
+                }
+                pool.release(slab);
+            }
+        }
+    }
+
+    /** Starts copying a part of the group's slab to the GPU; a {@code CUresult}. */
+    public int copyInGroup(long from, long to, long bytes) {
+        return copyToGpu(from, to, bytes);
+    }
+
+    /**
+     * Chooses how the following copies are made.
+     *
+     * @param value true for copies by this thread, complete at once: for managed memory while streams wait for this process, since
+     *        the driver's copies of it wait for those streams first
+     */
+    public void copyByProcessor(boolean value) {
+        byProcessor = value;
+    }
+
+    private static void copy(long to, long from, long bytes) {
+        MemorySegment.copy(
+                HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);
+    }
+
+    /**
+     * Starts a copy. While streams wait for this process a small copy goes by a copy engine, too: in the command queue it would
+     * stand behind waiting streams of its channel. A single byte does so nevertheless; no stream waits for it.
+     */
+    private int copyToGpu(long from, long to, long bytes) {
+        if (byProcessor) {
+            copy(to, from, bytes);
+            return Cuda.SUCCESS;
+        }
+        return pool.waits().any()
+                ? EngineCopies.toGpu(cuda, to, from, bytes, stream)
+                : cuda.memcpyHtoDAsync(to, from, bytes, stream);
+    }
+
+    /** Makes stream and events now: later, making them might wait for streams that wait for this process. */
+    public void prepareAhead() {
+        CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
+        try {
+            prepare();
+        } finally {
+            cuda.ctxPopCurrent(out);
+        }
+    }
+
+    public boolean isPrepared() {
+        return ready;
+    }
+
+    /** Waits for the group's copies, gives the slab back and restores what was current before; a {@code CUresult}. */
+    public int endGroup(Slab slab) {
+        int result = cuda.streamSynchronize(stream);
+        boolean idle = result == Cuda.SUCCESS || cuda.streamSynchronize(stream) == Cuda.SUCCESS;
+        cuda.ctxPopCurrent(out);
+        if (idle) {
+            pool.release(slab);
+        } else {
+            pool.abandon(slab);
+        }
+        return result;
+    }
+
+    private void prepare() {
+        if (ready) {
+            return;
+        }
+        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
+        stream = out[0];
+        int made = 0;
+        try {
+            for (Slot slot : slots) {
+                int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
+                CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
+                slot.event = out[0];
+                made++;
+            }
+            ready = true;
+        } finally {
+            if (!ready) {
+                destroy(made);
+            }
+        }
+    }
+
+    private void destroy(int events) {
+        for (int i = 0; i < events; i++) {
+            cuda.eventDestroy(slots[i].event);
+        }
+        cuda.streamDestroy(stream);
+    }
+
+    /** True if a second piece can be taken up while the first is still at work. */
+    public boolean hasTwo(long bytes) {
+        if (held < 2) {
+            more(bytes);
+        }
+        return held > 1;
+    }
+
+    private void more(long bytes) {
+        Slab slab = pool.tryAcquire(bytes, true);
+        if (slab != null) {
+            slots[held++].slab = slab;
+        }
+    }
+
+    /**
+     * The slot whose turn it is, its former copy complete.
+     *
+     * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
+     */
+    public Slot next(long bytes) {
+        if (turn == held && held < DEPTH) {
+            more(bytes);
+        }
+        if (turn >= held) {
+            turn = 0;
+        }
+        Slot slot = slots[turn++];
+        await(slot);
+        if (slot.slab == null) {
+            throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
+                    "the CUDA context no longer works");
+        }
+        return slot;
+    }
+
+    /** Waits for a slot's copy; false if it failed, which its piece is told of. */
+    public boolean await(Slot slot) {
+        if (!slot.busy) {
+            return slot.slab != null;
+        }
+        slot.busy = false;
+        int result = await(slot.event, slot.bytes);
+        if (result != Cuda.SUCCESS) {
+            failed(slot, "cuEventSynchronize", result);
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * Polls a few times, asleep in between, before it blocks: a blocking wait ends by an interrupt of the GPU, which takes up to
+     * 100 microseconds, and the interrupts of a request's threads come one after the other.
+     */
+    private int await(long event, long bytes) {
+        long pause = Math.clamp(
+                bytes / BYTES_PER_POLL_NANO, LEAST_POLL_NANOS, MOST_POLL_NANOS);
+        return EventWait.poll(cuda, event, POLLS, pause, sleep);
+    }
+
+    /** Starts copying a slab to the GPU, on behalf of a piece. */
+    public void copyIn(Slot slot, long from, long to, long bytes, long piece) {
+        int result = copyToGpu(from, to, bytes);
+        begun(slot, piece, bytes, "cuMemcpyHtoDAsync", result);
+    }
+
+    /** Starts copying from the GPU to a slab, on behalf of a piece. */
+    public void copyOut(Slot slot, long from, long to, long bytes, long piece) {
+        int result = Cuda.SUCCESS;
+        if (byProcessor) {
+            copy(to, from, bytes);
+        } else {
+            result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
+        }
+        begun(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
+    }
+
+    private void begun(Slot slot, long piece, long bytes, String call, int copied) {
+        slot.piece = piece;
+        slot.bytes = bytes;
+        if (copied != Cuda.SUCCESS) {
+            failed(slot, call, copied);
+        } else if (byProcessor) {
+            slot.busy = false;
+        } else if (bytes <= SPIN_BYTES && single) {
+            int done = cuda.streamSynchronize(stream);
+            if (done != Cuda.SUCCESS) {
+                failed(slot, "cuStreamSynchronize", done);
+            }
+        } else {
+            int recorded = cuda.eventRecord(slot.event, stream);
+            slot.busy = recorded == Cuda.SUCCESS;
+            if (recorded != Cuda.SUCCESS) {
+                failed(slot, "cuEventRecord", recorded);
+            }
+        }
+    }
+
+    /** A copy that cannot be waited for may still touch the slab: then the pool never hands the slab out again. */
+    private void failed(Slot slot, String call, int result) {
+        PieceFailures told = failures;
+        if (told == null) {
+            throw new IllegalStateException("no transfer");
+        }
+        told.failed(slot.piece, CudaErrors.failure(cuda, call, result).build());
+        Slab slab = slot.slab;
+        if (slab != null && cuda.streamSynchronize(stream) != Cuda.SUCCESS) {
+            pool.abandon(slab);
+            slot.slab = null;
+        }
+    }
+
+    private void giveBack() {
+        for (Slot slot : slots) {
+            Slab slab = slot.slab;
+            if (slab != null) {
+                slot.slab = null;
+                pool.release(slab);
+            }
+        }
+        held = 0;
+    }
+
+    /** Frees stream and events; in a context of the program's own they go with it. */
+    public void close() {
+        if (ready && contexts.isRetained(context.handle()) && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+            destroy(DEPTH);
+            contexts.leave();
+        }
+        ready = false;
+    }
+}

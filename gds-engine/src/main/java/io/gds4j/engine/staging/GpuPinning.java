@@ -1,0 +1,44 @@
+package io.gds4j.engine.staging;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.function.Consumer;
+
+/** Pins slabs for every context of the process. */
+public final class GpuPinning implements BouncePool.Pinning {
+    private final CudaContexts contexts;
+    private final Consumer<String> warnings;
+
+    /** @param warnings told why memory could not be pinned */
+    public GpuPinning(CudaContexts contexts, Consumer<String> warnings) {
+        this.contexts = contexts;
+        this.warnings = warnings;
+    }
+
+    @Override
+    public boolean pin(long address, long size) {
+        Cuda cuda = contexts.cuda();
+        try {
+            long context = contexts.primary(0);
+            int result = contexts.in(context, () -> cuda.memHostRegister(address, size, Cuda.MEM_HOST_PORTABLE));
+            if (result == Cuda.SUCCESS) {
+                return true;
+            }
+            refused(cuda.errorName(result));
+        } catch (CuFileException e) {
+            refused(e.getMessage());
+        }
+        return false;
+    }
+
+    private void refused(String why) {
+        warnings.accept("bounce buffer stays pageable: " + why);
+    }
+
+    @Override
+    public void unpin(long address) {
+        Cuda cuda = contexts.cuda();
+        contexts.in(contexts.primary(0), () -> cuda.memHostUnregister(address));
+    }
+}

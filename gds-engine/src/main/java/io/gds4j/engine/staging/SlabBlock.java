@@ -1,0 +1,45 @@
+package io.gds4j.engine.staging;
+
+/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. */
+final class SlabBlock {
+    private enum State {
+        PAGEABLE,
+        PINNED,
+        REFUSED
+    }
+
+    private final long address;
+    private final long size;
+    private volatile State state = State.PAGEABLE;
+
+    SlabBlock(long address, long size) {
+        this.address = address;
+        this.size = size;
+    }
+
+    long address() {
+        return address;
+    }
+
+    long size() {
+        return size;
+    }
+
+    /** True if pinning was tried: a refusal is remembered, copies are slower then. */
+    boolean isPinningSettled() {
+        return state != State.PAGEABLE;
+    }
+
+    synchronized void pin(BouncePool.Pinning pinning) {
+        if (state == State.PAGEABLE) {
+            state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;
+        }
+    }
+
+    synchronized void unpin(BouncePool.Pinning pinning) {
+        if (state == State.PINNED) {
+            state = State.PAGEABLE;
+            pinning.unpin(address);
+        }
+    }
+}

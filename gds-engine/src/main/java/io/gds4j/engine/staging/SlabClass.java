@@ -1,0 +1,219 @@
+package io.gds4j.engine.staging;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Slabs of one size: free ones, taken and given without a lock, and how many more may be made. A thread leaves the last slab it
+ * gave back at a place of its own, where it finds it again, in its processor's cache and without meeting another thread; all
+ * other free ones are in a stack. It grows under the pool's lock.
+ */
+final class SlabClass {
+    private static final int TAG_SHIFT = 32;
+    private static final int PLACES = 64;
+
+    /** References of two cache lines. */
+    private static final int SPACING = 32;
+
+    private final long size;
+    private final long blockSize;
+    private final AtomicInteger abandoned = new AtomicInteger();
+
+    /** Number of the top slab, and above it a tag that changes each time, lest a slab that went and came back be mistaken. */
+    private final AtomicLong top = new AtomicLong();
+
+    private final AtomicReferenceArray<Slab> near = new AtomicReferenceArray<>((PLACES + 1) * SPACING);
+
+    /** Slabs that are not in the stack. */
+    private final AtomicInteger outside = new AtomicInteger();
+
+    /** By their numbers; holes where a block was given back. */
+    private volatile @Nullable Slab[] slabs = new Slab[0];
+
+    private volatile int count;
+    private volatile long blocksLeft;
+    private final List<SlabBlock> blocks = new ArrayList<>();
+
+    /**
+     * A class without slabs yet.
+     *
+     * @param size bytes of a slab as it is handed out
+     * @param blockSize bytes that are mapped at a time, at least {@code size}
+     * @param blocks how many blocks there may be
+     */
+    SlabClass(long size, long blockSize, long blocks) {
+        this.size = size;
+        this.blockSize = blockSize;
+        this.blocksLeft = blocks;
+    }
+
+    long size() {
+        return size;
+    }
+
+    long blockSize() {
+        return blockSize;
+    }
+
+    /** A free slab, or null. */
+    @Nullable
+    Slab take() {
+        int mine = place((int) Thread.currentThread().threadId());
+        Slab slab = near.getPlain(mine) == null ? null : near.getAndSet(mine, null);
+        if (slab == null) {
+            slab = pop();
+        }
+        for (int i = 0; slab == null && i < PLACES; i++) {
+            int place = place(i);
+            slab = near.get(place) == null ? null : near.getAndSet(place, null);
+        }
+        if (slab != null) {
+            slab.markUsed();
+        }
+        return slab;
+    }
+
+    void give(Slab slab) {
+        int mine = place((int) Thread.currentThread().threadId());
+        if (!near.compareAndSet(mine, null, slab)) {
+            push(slab);
+        }
+    }
+
+    private static int place(int number) {
+        return ((number & PLACES - 1) + 1) * SPACING;
+    }
+
+    private @Nullable Slab pop() {
+        while (true) {
+            long now = top.get();
+            int number = (int) now;
+            if (number == 0) {
+                return null;
+            }
+            Slab slab = slabs[number - 1];
+            if (slab == null) {
+                continue; // given back to the kernel meanwhile: it is no longer at the top
+            }
+            if (top.compareAndSet(now, tagged(now, slab.below()))) {
+                outside.incrementAndGet();
+                return slab;
+            }
+        }
+    }
+
+    private void push(Slab slab) {
+        outside.decrementAndGet();
+        while (true) {
+            long now = top.get();
+            slab.setBelow((int) now);
+            if (top.compareAndSet(now, tagged(now, slab.index() + 1))) {
+                return;
+            }
+        }
+    }
+
+    /** Slabs that are in use or where a thread left them. */
+    int outside() {
+        return outside.get();
+    }
+
+    /** Slabs in use. */
+    int inUse() {
+        int left = 0;
+        for (int i = 0; i < PLACES; i++) {
+            left += near.get(place(i)) == null ? 0 : 1;
+        }
+        return Math.max(0, outside.get() - left);
+    }
+
+    private static long tagged(long before, int number) {
+        return ((before >>> TAG_SHIFT) + 1) << TAG_SHIFT | number;
+    }
+
+    /** A slab that is out does not come back. */
+    void abandon() {
+        outside.decrementAndGet();
+        abandoned.incrementAndGet();
+    }
+
+    boolean mayGrow() {
+        return blocksLeft > 0;
+    }
+
+    /** True if there are any that are free or will come back, so that waiting for one makes sense. */
+    boolean hasAny() {
+        return count > abandoned.get();
+    }
+
+    /** Cuts a new block into free slabs. */
+    void add(SlabBlock block) {
+        blocksLeft = blocksLeft - 1;
+        blocks.add(block);
+        int more = (int) (block.size() / size);
+        @Nullable Slab[] all = slabs;
+        int free = 0;
+        for (Slab slab : all) {
+            free += slab == null ? 1 : 0;
+        }
+        all = Arrays.copyOf(all, all.length + Math.max(0, more - free));
+        int[] fresh = new int[more];
+        int made = 0;
+        for (int i = 0; made < more; i++) {
+            if (all[i] == null) {
+                all[i] = new Slab(block.address() + made * size, this, block, i);
+                fresh[made++] = i;
+            }
+        }
+        slabs = all;
+        count = count + more;
+        outside.addAndGet(more);
+        for (int i = more - 1; i >= 0; i--) {
+            push(Objects.requireNonNull(all[fresh[i]]));
+        }
+    }
+
+    /**
+     * Takes out the blocks of which nothing is in use, nor was since the last call; they are the caller's to give back. Under
+     * the pool's lock; whoever finds no slab meanwhile waits for it.
+     */
+    List<SlabBlock> removeUnused() {
+        List<Slab> free = new ArrayList<>();
+        for (int i = 0; i < PLACES; i++) {
+            Slab slab = near.getAndSet(place(i), null);
+            if (slab != null) {
+                free.add(slab);
+            }
+        }
+        for (Slab slab = pop(); slab != null; slab = pop()) {
+            free.add(slab);
+        }
+        Map<SlabBlock, Long> idle = free.stream()
+                .filter(slab -> !slab.wasUsed())
+                .collect(Collectors.groupingBy(Slab::block, Collectors.counting()));
+        List<SlabBlock> unused = new ArrayList<>(blocks);
+        unused.removeIf(block -> idle.getOrDefault(block, 0L) < block.size() / size);
+        blocks.removeAll(unused);
+        @Nullable Slab[] left = slabs.clone();
+        for (Slab slab : free.reversed()) {
+            if (unused.contains(slab.block())) {
+                left[slab.index()] = null;
+                outside.decrementAndGet();
+                count = count - 1;
+            } else {
+                push(slab);
+            }
+        }
+        slabs = left;
+        blocksLeft = blocksLeft + unused.size();
+        return unused;
+    }
+}

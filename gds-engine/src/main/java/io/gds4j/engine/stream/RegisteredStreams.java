@@ -1,0 +1,209 @@
+package io.gds4j.engine.stream;
+
+import io.gds4j.HostStream;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.posix.LibcExitHandlers;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** The registered streams of a driver session. */
+public final class RegisteredStreams {
+    private static final String REGISTER = "cuFileStreamRegister";
+
+    /** Last of the three special values for CUDA's default streams. */
+    public static final long LAST_SPECIAL_STREAM = 2;
+
+    private static final long CELL_BYTES = 8;
+
+    private final Optional<CudaContexts> contexts;
+    private final StreamMovers movers;
+    private final Optional<ReleaseWords> words;
+    private final Optional<StagingSlabs> slabs;
+    private final boolean parallel;
+    private final Map<Long, StreamOrder> orders = new HashMap<>();
+    private boolean closed;
+    private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
+    });
+
+    /**
+     * Has no stream yet.
+     *
+     * @param contexts contexts of the CUDA driver, if there is one
+     * @param movers movers of the backend
+     * @param parallel whether {@code execution.parallel_io} and {@code max_io_threads} allow other threads to work
+     */
+    public RegisteredStreams(Optional<CudaContexts> contexts, StreamMovers movers, boolean parallel) {
+        this.contexts = contexts;
+        this.movers = movers;
+        this.parallel = parallel;
+        this.words = contexts.map(known -> new ReleaseWords(known, new LibcExitHandlers()));
+        this.slabs = contexts.filter(known -> movers.stages()).map(known -> new StagingSlabs(known));
+    }
+
+    /**
+     * Registers a stream.
+     *
+     * @param stream a raw {@code CUstream} or the address of a {@link HostStream}
+     * @param flags what the program promises, 0 to 15
+     */
+    public synchronized void register(long stream, int flags) {
+        if ((flags & ~StreamOperation.ALL_FLAGS) != 0) {
+            throw invalid(REGISTER, "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
+        }
+        if (orders.containsKey(stream)) {
+            throw invalid(REGISTER, "the stream is registered already");
+        }
+        checkOpen(REGISTER);
+        orders.put(stream, order(stream, flags));
+    }
+
+    private StreamOrder order(long stream, int flags) {
+        Optional<HostStream> host = HostStream.find(stream);
+        if (host.isPresent()) {
+            return new HostOrder(host.get(), flags, movers);
+        }
+        CudaContexts known = contexts.orElseThrow(() -> invalid(
+                REGISTER, "there is no CUDA driver, and 0x%x is no open HostStream".formatted(stream)));
+        boolean special = stream >= 0 && stream <= LAST_SPECIAL_STREAM;
+        long[] context = new long[1];
+        if (special) {
+            known.cuda().ctxGetCurrent(context);
+            context[0] = context[0] == 0 ? known.primary(0) : context[0];
+        } else if (stream < 0) {
+            throw invalid(REGISTER, "0x%x is no open HostStream".formatted(stream));
+        } else {
+            CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
+        }
+        movers.prepareForWaits();
+        return new CudaStreamOrder(stream, special, context[0], flags, known, movers, words.orElseThrow(),
+                slabs.orElse(null));
+    }
+
+    /** Waits until a stream has passed all operations, and forgets it. */
+    public void deregister(long stream) {
+        StreamOrder order;
+        synchronized (this) {
+            order = orders.remove(stream);
+        }
+        if (order == null) {
+            throw invalid("cuFileStreamDeregister", "the stream is not registered");
+        }
+        order.close();
+    }
+
+    /**
+     * Refuses operations that no backend can run in the order of a stream.
+     *
+     * @param function name of the call
+     * @throws CuFileException with {@link CuFileError#ASYNC_NOT_SUPPORTED}
+     */
+    public void checkSupported(String function, StreamRequest request) {
+        if (!parallel) {
+            throw notSupported(function, "execution.parallel_io is false or execution.max_io_threads is 0");
+        }
+        MemoryRange memory = request.memory();
+        if (memory.kind() == MemoryKind.CUDA_MANAGED
+                && contexts.filter(known -> known.sharesManagedMemory(memory.device())).isEmpty()
+                && HostStream.find(request.stream()).isEmpty()) {
+            throw notSupported(
+                    function,
+                    "processors may not touch managed memory while its GPU works, and the driver's copies of it wait for all"
+                            + " streams");
+        }
+    }
+
+    private static CuFileException notSupported(String function, String detail) {
+        return CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, detail);
+    }
+
+    /**
+     * Queues an operation. A stream that is not registered is registered without flags.
+     *
+     * @param function name of the call
+     * @param transfer the backend's side of the operation
+     * @throws CuFileException if it could not be queued; nothing has changed then
+     */
+    public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
+        checkCells(function, request);
+        StreamOrder order;
+        synchronized (this) {
+            order = orders.get(request.stream());
+            if (order == null) {
+                checkOpen(function);
+                order = order(request.stream(), 0);
+                orders.put(request.stream(), order);
+            }
+        }
+        StreamOperation operation = new StreamOperation(request, write, order.flags(), transfer);
+        try {
+            order.submit(operation);
+        } catch (IllegalStateException e) {
+            throw invalid(function, "the stream is closed");
+        } finally {
+            if (!operation.isQueued()) {
+                operation.end();
+            }
+        }
+    }
+
+    private void checkCells(String function, StreamRequest request) {
+        List<MemorySegment> cells =
+                List.of(request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone());
+        for (MemorySegment cell : cells) {
+            boolean fits = cell.isNative()
+                    && cell.byteSize() >= CELL_BYTES
+                    && cell.address() != 0
+                    && cell.address() % CELL_BYTES == 0;
+            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
+                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
+            }
+        }
+        if (request.bytesDone().isReadOnly()) {
+            throw invalid(function, "the cell of the result is read-only");
+        }
+    }
+
+    /** {@return operations that are not over} */
+    public synchronized long pending() {
+        return orders.values().stream().mapToLong(StreamOrder::pending).sum();
+    }
+
+    /** Lets all streams pass, also those with pending operations: the process ends. */
+    public synchronized void releaseForExit() {
+        orders.values().forEach(StreamOrder::releaseForExit);
+    }
+
+    /** Refuses work while the driver closes: close would not wait for it. */
+    private void checkOpen(String function) {
+        if (closed) {
+            throw CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, function, "the driver is closed");
+        }
+    }
+
+    /** Waits for all operations and refuses later ones. */
+    public void close() {
+        List<StreamOrder> last;
+        synchronized (this) {
+            closed = true;
+            last = new ArrayList<>(orders.values());
+            orders.clear();
+        }
+        last.forEach(StreamOrder::close);
+        words.ifPresent(ReleaseWords::close);
+        slabs.ifPresent(StagingSlabs::close);
+    }
+
+    private static CuFileException invalid(String function, String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+    }
+}

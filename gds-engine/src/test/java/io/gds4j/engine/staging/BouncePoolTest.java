@@ -1,0 +1,186 @@
+package io.gds4j.engine.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.testkit.Failures;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+class BouncePoolTest {
+    private static BouncePool pool(long sizeKb, long count) {
+        return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config(sizeKb, count));
+    }
+
+    private static CuFileConfig config(long sizeKb, long count) {
+        return CuFileConfig.builder()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(sizeKb))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(count))
+                .build();
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void threadsThatFindAllSlabsOutWaitAndNeverHearOfMissingMemory() throws Exception {
+        BouncePool pool = pool(4, 1);
+        try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+            List<Callable<Long>> work = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                work.add(() -> {
+                    long sum = 0;
+                    for (int round = 0; round < 60_000; round++) {
+                        Slab slab = pool.acquire(4096, false);
+                        sum += slab.size();
+                        pool.release(slab);
+                    }
+                    return sum;
+                });
+            }
+            for (Future<Long> done : threads.invokeAll(work, 50, TimeUnit.SECONDS)) {
+                assertThat(done.get()).isEqualTo(60_000 * 4096L);
+            }
+        }
+        assertThat(pool.peakBytes()).isEqualTo(4096);
+        pool.close();
+    }
+
+    @Test
+    void slabsAreHandedOutOnceAndAgainAfterTheyCameBack() {
+        BouncePool pool = pool(4, 3);
+        Slab first = pool.acquire(1, false);
+        Slab second = pool.acquire(4096, false);
+        Slab third = pool.acquire(17, false);
+        assertThat(List.of(first.address(), second.address(), third.address())).doesNotHaveDuplicates();
+        assertThat(pool.tryAcquire(1, false)).isNull();
+        pool.release(second);
+        assertThat(pool.tryAcquire(1, false)).isSameAs(second);
+        pool.close();
+    }
+
+    @Test
+    void whatLayIdleIsGivenBackAndMadeAgainWhenItIsWanted() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        Set<Long> pinned = ConcurrentHashMap.newKeySet();
+        BouncePool.Pinning pinning = new BouncePool.Pinning() {
+            @Override
+            public boolean pin(long address, long size) {
+                return pinned.add(address);
+            }
+
+            @Override
+            public void unpin(long address) {
+                assertThat(pinned.remove(address)).isTrue();
+            }
+        };
+        BouncePool pool = new BouncePool(posix, pinning, config(8192, 2));
+        for (int round = 0; round < 3; round++) {
+            List<Slab> slabs = List.of(pool.acquire(1, true), pool.acquire(1, true), pool.acquire(1, true));
+            assertThat(posix.mappedBytes()).isEqualTo(16 << 20);
+            pool.release(slabs.get(0));
+            pool.release(slabs.get(1));
+            pool.trim();
+            pool.trim();
+            assertThat(pinned).as("one of two blocks is in use").hasSize(1);
+            pool.release(slabs.get(2));
+            pool.trim();
+            assertThat(posix.mappedBytes()).as("used a moment ago").isPositive();
+            pool.trim();
+            assertThat(posix.mappedBytes()).isZero();
+            assertThat(pinned).isEmpty();
+            assertThat(pool.bytesInUse()).isZero();
+        }
+        pool.close();
+        assertThat(posix.leaks()).isEmpty();
+    }
+
+    @Test
+    void whatIsUsedNowAndThenStays() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
+        for (int round = 0; round < 5; round++) {
+            pool.release(pool.acquire(1, false));
+            pool.trim();
+        }
+        assertThat(posix.calls(PosixCall.MMAP)).isEqualTo(1);
+        pool.close();
+    }
+
+    @Test
+    void whatWasMadeForStreamsThatWaitStays() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
+        pool.fillForParking();
+        pool.trim();
+        pool.trim();
+        assertThat(posix.mappedBytes()).isEqualTo(16 << 20);
+        pool.close();
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void givingBackUnderManyTakersLosesNoSlabAndHandsNoneOutTwice() throws Exception {
+        BouncePool pool = pool(1024, 8);
+        AtomicBoolean over = new AtomicBoolean();
+        Set<Long> out = ConcurrentHashMap.newKeySet();
+        try (ExecutorService threads = Executors.newFixedThreadPool(7)) {
+            List<Future<Long>> takers = new ArrayList<>();
+            for (int i = 0; i < 6; i++) {
+                takers.add(threads.submit(() -> {
+                    for (int round = 0; round < 20_000; round++) {
+                        Slab slab = pool.acquire(1, false);
+                        assertThat(out.add(slab.address())).isTrue();
+                        assertThat(out.remove(slab.address())).isTrue();
+                        pool.release(slab);
+                    }
+                    return 0L;
+                }));
+            }
+            Future<?> trimmer = threads.submit(() -> {
+                while (!over.get()) {
+                    pool.trim();
+                }
+            });
+            for (Future<Long> taker : takers) {
+                taker.get(50, TimeUnit.SECONDS);
+            }
+            over.set(true);
+            trimmer.get(50, TimeUnit.SECONDS);
+        }
+        assertThat(pool.bytesInUse()).isZero();
+        pool.close();
+    }
+
+    @Test
+    void withoutAnySlabTheRefusalComesAtOnceAlsoAfterTheLastWasAbandoned() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4, 1));
+        posix.on(PosixCall.MMAP).fails(Errno.ENOMEM);
+        Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
+        pool.abandon(pool.acquire(1, false));
+        Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> pool.acquire(1, false));
+        pool.close();
+        assertThat(posix.leaks()).isEmpty();
+    }
+
+    @Test
+    void requestsLargerThanEverySlabAreCutToTheLargest() {
+        assertThat(pool(4, 3).pieceSize()).isEqualTo(4096);
+        assertThat(pool(16384, 1).pieceSize()).isEqualTo(BouncePool.PIECE_SIZE);
+    }
+}

@@ -1,0 +1,123 @@
+package io.gds4j.engine.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.testkit.Failures;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Copies of pieces between slabs and a GPU that copies as late as it may. */
+class CopyPipelineTest {
+    private static final long BYTES = 128 << 10;
+
+    private final FakeCuda cuda = new FakeCuda();
+    private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
+    private final long context = contexts.primary(0);
+    private final BouncePool pool =
+            new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
+    private final CopyPipeline pipeline = new CopyPipeline(
+            contexts, pool, new GpuContext(context, contexts.idOf(context)), new PreciseSleep(FfmPosix.instance()));
+    private final List<Long> failed = new ArrayList<>();
+    private final long[] device = new long[1];
+
+    @BeforeEach
+    void allocate() {
+        assertThat(contexts.in(context, () -> cuda.memAlloc(device, 8 * BYTES))).isEqualTo(Cuda.SUCCESS);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        contexts.in(context, () -> cuda.memFree(device[0]));
+        pipeline.close();
+        assertThat(pool.bytesInUse()).isZero();
+        pool.close();
+        assertThat(cuda.violations()).isEmpty();
+    }
+
+    private void enter(long pieces) {
+        pipeline.enter((piece, cause) -> failed.add(piece), BYTES, pieces);
+    }
+
+    private static MemorySegment bytes(CopyPipeline.Slot slot) {
+        return HostMemoryViews.ofAddress(slot.slab().address(), BYTES);
+    }
+
+    private void copyIn(long piece) {
+        CopyPipeline.Slot slot = pipeline.next(BYTES);
+        bytes(slot).fill((byte) (piece + 1));
+        pipeline.copyIn(slot, slot.slab().address(), device[0] + piece * BYTES, BYTES, piece);
+    }
+
+    @Test
+    void piecesArriveBeforeTheirSlabsAreUsedAgain() {
+        enter(8);
+        for (long piece = 0; piece < 8; piece++) {
+            copyIn(piece);
+        }
+        pipeline.leave();
+        enter(8);
+        for (long piece = 0; piece < 8; piece++) {
+            CopyPipeline.Slot slot = pipeline.next(BYTES);
+            pipeline.copyOut(slot, device[0] + piece * BYTES, slot.slab().address(), BYTES, piece);
+            assertThat(pipeline.await(slot)).isTrue();
+            byte[] expected = new byte[(int) BYTES];
+            Arrays.fill(expected, (byte) (piece + 1));
+            assertThat(bytes(slot).mismatch(MemorySegment.ofArray(expected))).as("piece %d", piece).isEqualTo(-1);
+        }
+        pipeline.leave();
+        assertThat(failed).isEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = CudaFunction.class, names = {"MEMCPY_HTOD_ASYNC", "EVENT_RECORD"})
+    void aFailedCopyIsReportedForItsPiece(CudaFunction function) {
+        enter(3);
+        copyIn(0);
+        cuda.fail(function, 1, Cuda.ERROR_INVALID_VALUE);
+        copyIn(1);
+        copyIn(2);
+        pipeline.leave();
+        assertThat(failed).containsExactly(1L);
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = CudaFunction.class, names = {"CTX_PUSH_CURRENT", "STREAM_CREATE", "EVENT_CREATE"})
+    void enterThatFailsTakesNothing(CudaFunction function) {
+        cuda.fail(function, 1, Cuda.ERROR_INVALID_VALUE);
+        CuFileException failure = Failures.expect(() -> enter(1));
+        assertThat(failure.error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        assertThat(pool.bytesInUse()).isZero();
+        enter(1);
+        copyIn(0);
+        pipeline.leave();
+        assertThat(failed).isEmpty();
+    }
+
+    @Test
+    void copiesByTheProcessorAreCompleteAtOnce() {
+        pipeline.copyByProcessor(true);
+        enter(2);
+        copyIn(0);
+        assertThat(HostMemoryViews.ofAddress(device[0], 1).get(ValueLayout.JAVA_BYTE, 0))
+                .isEqualTo((byte) 1);
+        pipeline.leave();
+        assertThat(failed).isEmpty();
+    }
+}

@@ -1,0 +1,317 @@
+package io.gds4j.libcufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cufile.CuFileFunction;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.guard.LibraryPreconditions;
+import io.gds4j.libcufile.process.LibraryProcess;
+import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.libcufile.stream.SessionStreams;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.FileSource;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * cuFile by NVIDIA's library. Each function checks its {@link LibraryPreconditions preconditions} and calls the
+ * {@link LibCuFileSession} of the open driver.
+ *
+ * <p>
+ * Every backend has its own session, but the process has one library: limits and parameters apply to all sessions.
+ * Statistics are those of the session; gds4j counts them.
+ */
+final class LibCuFileBackend extends LibraryDriver {
+    static final String NAME = "libcufile";
+
+    private final MemoryAllocator allocator;
+
+    /**
+     * @param directOnly the library must refuse what it cannot serve directly, because another backend serves that
+     *         better
+     */
+    LibCuFileBackend(
+            LibraryProcess process,
+            CuFileConfig config,
+            boolean directOnly,
+            DirectStorage storage,
+            Posix posix,
+            CudaAvailability cuda) {
+        super(process, config, directOnly, storage, posix, cuda);
+        this.allocator = new NativeMemoryAllocator(posix, cuda);
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return allocator;
+    }
+
+    // ---- handles, buffers, synchronous I/O
+
+    @Override
+    public BackendFile handleRegister(FileSource source) {
+        LibCuFileSession open = openImplicitly();
+        boolean succeeded = false;
+        try {
+            BackendFile file = open.register(source);
+            succeeded = true;
+            return file;
+        } finally {
+            counters.handleRegistered(succeeded);
+        }
+    }
+
+    @Override
+    public void handleDeregister(BackendFile file) {
+        if (file instanceof LibraryFile own) {
+            LibCuFileSession open = session();
+            if (open != null && own.isOf(open)) {
+                open.deregister(own);
+                counters.handleDeregistered();
+            }
+        }
+    }
+
+    @Override
+    public void bufRegister(MemoryRange range, int flags) {
+        LibCuFileSession open = openImplicitly();
+        registerCounted(range, () -> open.register(range, flags));
+    }
+
+    @Override
+    public void bufRegisterNow(MemoryRange range, int flags) {
+        LibCuFileSession open = openImplicitly();
+        registerCounted(range, () -> open.registerNow(range, flags));
+    }
+
+    private void registerCounted(MemoryRange range, Runnable registration) {
+        boolean succeeded = false;
+        try {
+            registration.run();
+            succeeded = true;
+        } finally {
+            counters.bufferRegistered(range, succeeded);
+        }
+    }
+
+    @Override
+    public void bufDeregister(MemoryRange range) {
+        LibCuFileSession open = session();
+        if (open == null) {
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
+        }
+        boolean succeeded = false;
+        try {
+            open.opening().ifAlive(() -> open.deregister(range));
+            succeeded = true;
+        } finally {
+            counters.bufferDeregistered(range, succeeded);
+        }
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return transfer("cuFileRead", false, file, base, size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return transfer("cuFileWrite", true, file, base, size, fileOffset, bufferOffset);
+    }
+
+    private long transfer(
+            String function,
+            boolean write,
+            BackendFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        long begun = counters.begin(write, base);
+        if (begun == 0) {
+            return move(function, write, file, base, size, fileOffset, bufferOffset);
+        }
+        boolean succeeded = false;
+        long moved = 0;
+        try {
+            moved = move(function, write, file, base, size, fileOffset, bufferOffset);
+            succeeded = true;
+            return moved;
+        } finally {
+            counters.end(
+                    begun, LibraryFile.pathOf(file), write, base, size, fileOffset, bufferOffset, succeeded, moved);
+        }
+    }
+
+    private long move(
+            String function,
+            boolean write,
+            BackendFile file,
+            MemoryRange base,
+            long size,
+            long fileOffset,
+            long bufferOffset) {
+        LibCuFileSession open = current(function);
+        LibraryFile own = enter(function, open, file);
+        try {
+            // The library fails with EPERM, EIO or 5030 for such numbers, and with EIO against the access mode.
+            TransferArguments.check(function, own, base, size, fileOffset, bufferOffset, write);
+            return size == 0 ? 0 : open.transfer(own, write, base, size, fileOffset, bufferOffset);
+        } finally {
+            own.exit();
+        }
+    }
+
+    /** Enters a file of the open session; the caller exits it. */
+    private LibraryFile enter(String function, LibCuFileSession open, BackendFile file) {
+        LibraryFile own = open.own(function, file);
+        if (!own.enter()) {
+            // The driver may have closed since the caller looked.
+            throw session() == open ? own.refused(function) : OpenLibrary.closed(function);
+        }
+        return own;
+    }
+
+    // ---- batches
+
+    @Override
+    public BackendBatch batchIoSetUp(int capacity) {
+        return current("cuFileBatchIOSetUp").batches().setUp(capacity);
+    }
+
+    @Override
+    public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        current("cuFileBatchIOSubmit").batches().submit(batch, requests, flags);
+    }
+
+    @Override
+    public List<BatchEvent> batchIoGetStatus(
+            BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        return current("cuFileBatchIOGetStatus").batches().await(batch, minimum, maximum, timeout);
+    }
+
+    @Override
+    public void batchIoCancel(BackendBatch batch) {
+        current("cuFileBatchIOCancel").batches().cancel(batch);
+    }
+
+    @Override
+    public void batchIoDestroy(BackendBatch batch) {
+        LibCuFileSession open = session();
+        if (open != null) {
+            open.batches().destroy(batch);
+        }
+    }
+
+    // ---- streams
+
+    @Override
+    public void readAsync(StreamRequest request) {
+        queue(false, request);
+    }
+
+    @Override
+    public void writeAsync(StreamRequest request) {
+        queue(true, request);
+    }
+
+    private void queue(boolean write, StreamRequest request) {
+        String function = SessionStreams.function(write);
+        LibCuFileSession open = current(function);
+        LibraryFile own = enter(function, open, request.file());
+        try {
+            TransferArguments.checkAccessMode(function, own, -1, -1, write);
+            open.streams().submit(own, write, request);
+        } finally {
+            own.exit();
+        }
+    }
+
+    @Override
+    public void streamRegister(long stream, int flags) {
+        run("cuFileStreamRegister", open -> open.streams().register(stream, flags));
+    }
+
+    @Override
+    public void streamDeregister(long stream) {
+        LibCuFileSession open = current("cuFileStreamDeregister");
+        open.opening().ifAlive(() -> open.streams().deregister(stream));
+    }
+
+    // ---- later versions
+
+    @Override
+    public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transferVector("cuFileReadv", CuFileFunction.READV, false, file, ranges, fileOffset, flags);
+    }
+
+    @Override
+    public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transferVector("cuFileWritev", CuFileFunction.WRITEV, true, file, ranges, fileOffset, flags);
+    }
+
+    /** Counts the vector as one request, and for the GPU that holds the first range. */
+    private long transferVector(
+            String function,
+            CuFileFunction needed,
+            boolean write,
+            BackendFile file,
+            List<MemoryRange> ranges,
+            long fileOffset,
+            int flags) {
+        if (ranges.isEmpty()) {
+            return moveVector(function, needed, write, file, ranges, fileOffset, flags);
+        }
+        MemoryRange first = ranges.getFirst();
+        long begun = counters.begin(write, first);
+        boolean succeeded = false;
+        long moved = 0;
+        try {
+            moved = moveVector(function, needed, write, file, ranges, fileOffset, flags);
+            succeeded = true;
+            return moved;
+        } finally {
+            if (begun != 0) {
+                long size = ranges.stream().mapToLong(MemoryRange::length).sum();
+                counters.end(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, 0, succeeded, moved);
+            }
+        }
+    }
+
+    private long moveVector(
+            String function,
+            CuFileFunction needed,
+            boolean write,
+            BackendFile file,
+            List<MemoryRange> ranges,
+            long fileOffset,
+            int flags) {
+        LibCuFileSession open = current(function);
+        LibraryFile own = enter(function, open, file);
+        try {
+            requireLater(needed);
+            LibraryPreconditions.vector(function, own, ranges, fileOffset, flags);
+            TransferArguments.checkAccessMode(function, own, -1, fileOffset, write);
+            return ranges.isEmpty() ? 0 : open.transferVector(own, write, ranges, fileOffset, flags);
+        } finally {
+            own.exit();
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package io.gds4j.libcufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.Linkage;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cufile.LibCuFile;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.libcufile.process.LibraryProcess;
+import io.gds4j.spi.Availability;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.CuFileBackendProvider;
+import java.util.Optional;
+
+/**
+ * Provides NVIDIA's library, named {@code libcufile}; found by {@link java.util.ServiceLoader}.
+ *
+ * @since 0.1
+ */
+public final class LibCuFileBackendProvider implements CuFileBackendProvider {
+    private static final int PRIORITY = 100;
+
+    /** For the service loader. */
+    public LibCuFileBackendProvider() {
+    }
+
+    @Override
+    public String name() {
+        return LibCuFileBackend.NAME;
+    }
+
+    @Override
+    public int priority() {
+        return PRIORITY;
+    }
+
+    /** Available where the library and a GPU are present, even if the library can only do POSIX I/O. */
+    @Override
+    public Availability probe(CuFileConfig config) {
+        if (!LibCuFileBackendProvider.class.getModule().isNativeAccessEnabled()) {
+            return new Availability.Unavailable(
+                    Linkage.noAccess(LibCuFileBackendProvider.class.getModule()), "add that option");
+        }
+        if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
+            return new Availability.Unavailable(
+                    reason, "install CUDA's cuFile, or name it by -D" + LibCuFile.PROPERTY);
+        }
+        Optional<String> obstacle = LibCuFile.obstacle();
+        if (obstacle.isPresent()) {
+            return new Availability.Unavailable(obstacle.get(), "run on a kernel with modules");
+        }
+        return switch (CudaDriver.detect()) {
+            case CudaAvailability.Unavailable none -> new Availability.Unavailable(none.reason(), none.remedy());
+            case CudaAvailability.Available gpu -> new Availability.Available();
+        };
+    }
+
+    /**
+     * Available where the library moves bytes directly between storage and GPU; elsewhere the compat backend is faster.
+     */
+    @Override
+    public Availability probeForAuto(CuFileConfig config) {
+        if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
+            return new Availability.Unavailable("properties.force_compat_mode is true", "set it to false");
+        }
+        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+            return new Availability.Unavailable(reason, remedy);
+        }
+        return probe(config);
+    }
+
+    @Override
+    public CuFileBackend create(CuFileConfig config) {
+        return create(config, false);
+    }
+
+    /** Creates a backend that refuses what it cannot serve directly. */
+    @Override
+    public CuFileBackend createForAuto(CuFileConfig config) {
+        return create(config, true);
+    }
+
+    private static CuFileBackend create(CuFileConfig config, boolean directOnly) {
+        return new LibCuFileBackend(
+                LibraryProcess.ofThisProcess(),
+                config,
+                directOnly,
+                DirectStorage.ofThisMachine(),
+                FfmPosix.instance(),
+                CudaDriver.detect());
+    }
+}

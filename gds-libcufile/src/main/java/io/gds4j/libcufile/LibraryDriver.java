@@ -1,0 +1,429 @@
+package io.gds4j.libcufile;
+
+import io.gds4j.config.BoolParameter;
+import io.gds4j.config.ConfigKey;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.CuFileParameter;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.config.ParameterRange;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
+import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
+import io.gds4j.engine.statistics.CuFileCounters;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cufile.CuFileFunction;
+import io.gds4j.ffi.cufile.CuFileLibrary;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.libcufile.guard.LibraryPreconditions;
+import io.gds4j.libcufile.process.LibraryProcess;
+import io.gds4j.libcufile.process.LibrarySettings;
+import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.statistics.StatisticsLevel2;
+import io.gds4j.statistics.StatisticsLevel3;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The functions that concern neither files nor memory: opening and closing, limits, parameters, statistics, and what
+ * the library reports about itself.
+ */
+abstract class LibraryDriver implements CuFileBackend {
+    private static final String OPEN = "cuFileDriverOpen";
+
+    private final LibraryProcess process;
+    private final CuFileConfig config;
+    private final boolean directOnly;
+    private final DirectStorage storage;
+    private final Posix posix;
+    private final CudaAvailability cuda;
+    private final PathCounters bytesByPath = new PathCounters();
+    final CuFileCounters counters;
+
+    private final Map<ConfigKey<?>, Object> staged = new LinkedHashMap<>();
+
+    private volatile @Nullable LibCuFileSession session;
+    private @Nullable CudaContexts contexts;
+    private long users;
+
+    /** @param directOnly the library must refuse what it cannot serve directly */
+    LibraryDriver(
+            LibraryProcess process,
+            CuFileConfig config,
+            boolean directOnly,
+            DirectStorage storage,
+            Posix posix,
+            CudaAvailability cuda) {
+        this.process = process;
+        this.config = config;
+        this.directOnly = directOnly;
+        this.storage = storage;
+        this.posix = posix;
+        this.cuda = cuda;
+        this.counters = new CuFileCounters(cuda);
+    }
+
+    /** Returns the session of the open driver, or null while the driver is closed. */
+    final @Nullable LibCuFileSession session() {
+        return session;
+    }
+
+    // ---- opening and limits
+
+    @Override
+    public synchronized void driverOpen() {
+        if (session == null) {
+            LibrarySettings settings = settings();
+            session = new LibCuFileSession(
+                    process, settings, config, storage, posix, contexts(), bytesByPath, counters);
+            staged.clear();
+            counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
+        }
+        users++;
+    }
+
+    @Override
+    public void driverClose() {
+        LibCuFileSession last = null;
+        synchronized (this) {
+            if (session == null) {
+                throw CuFileException.of(
+                        CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
+            }
+            users--;
+            if (users == 0) {
+                last = session;
+                session = null;
+            }
+        }
+        if (last != null) {
+            last.close();
+            counters.close();
+        }
+    }
+
+    @Override
+    public synchronized long useCount() {
+        return users;
+    }
+
+    /** Returns the session of the open driver; opens the driver if it is closed. */
+    final LibCuFileSession openImplicitly() {
+        LibCuFileSession open = session;
+        if (open != null) {
+            return open;
+        }
+        synchronized (this) {
+            if (session == null) {
+                driverOpen();
+            }
+            return current(OPEN);
+        }
+    }
+
+    /** Makes a call that needs the open library and belongs to no transfer. */
+    private <T> T call(String function, Function<LibCuFileSession, T> call) {
+        LibCuFileSession open = current(function);
+        return open.opening().whileAlive(function, () -> call.apply(open));
+    }
+
+    final void run(String function, Consumer<LibCuFileSession> call) {
+        LibCuFileSession open = current(function);
+        open.opening().runWhileAlive(function, () -> call.accept(open));
+    }
+
+    /**
+     * Returns the session of the open driver.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED while the driver is closed
+     */
+    final LibCuFileSession current(String function) {
+        LibCuFileSession open = session;
+        if (open == null) {
+            throw OpenLibrary.closed(function);
+        }
+        return open;
+    }
+
+    /** Settings of the next open. */
+    private LibrarySettings settings() {
+        Map<ConfigKey<?>, Object> over = new LinkedHashMap<>(staged);
+        if (directOnly) {
+            over.put(CuFileKeys.ALLOW_COMPAT_MODE, false);
+        }
+        return LibrarySettings.of(config, over);
+    }
+
+    private CudaContexts contexts() {
+        CudaContexts known = contexts;
+        if (known == null) {
+            known = switch (cuda) {
+                case CudaAvailability.Available available -> available.contexts();
+                case CudaAvailability.Unavailable none ->
+                    throw CuFileException.of(
+                            CuFileError.DRIVER_NOT_INITIALIZED,
+                            OPEN,
+                            "libcufile needs a GPU: %s (%s)".formatted(none.reason(), none.remedy()));
+            };
+            contexts = known;
+        }
+        return known;
+    }
+
+    @Override
+    public DriverProperties driverGetProperties() {
+        LibCuFileSession open = openImplicitly();
+        return open.opening().whileAlive("cuFileDriverGetProperties", () -> open.limits().properties());
+    }
+
+    @Override
+    public void driverSetPollMode(boolean poll, long pollThresholdKb) {
+        run("cuFileDriverSetPollMode", open -> open.limits().setPollMode(poll, pollThresholdKb));
+    }
+
+    @Override
+    public void driverSetMaxDirectIoSize(long kb) {
+        run("cuFileDriverSetMaxDirectIOSize", open -> open.setMaxDirectIoSize(kb));
+    }
+
+    @Override
+    public void driverSetMaxCacheSize(long kb) {
+        run("cuFileDriverSetMaxCacheSize", open -> open.limits().setMaxCacheSize(kb));
+    }
+
+    @Override
+    public void driverSetMaxPinnedMemSize(long kb) {
+        run("cuFileDriverSetMaxPinnedMemSize", open -> open.setMaxPinnedMemSize(kb));
+    }
+
+    // ---- version and parameters
+
+    @Override
+    public int getVersion() {
+        return loaded().getVersion();
+    }
+
+    private CuFileLibrary loaded() {
+        LibCuFileSession open = session;
+        return open == null ? process.load(settings()) : open.library();
+    }
+
+    @Override
+    public long getParameterSizeT(SizeParameter parameter) {
+        LibCuFileSession open = session;
+        if (parameter == SizeParameter.PROFILE_STATS && open != null) {
+            return open.settings().get(CuFileKeys.PROFILE_CUFILE_STATS);
+        }
+        return parameter(parameter, library -> library.getParameterSizeT(parameter.index()), parameter.key());
+    }
+
+    @Override
+    public boolean getParameterBool(BoolParameter parameter) {
+        return parameter(parameter, library -> library.getParameterBool(parameter.index()), parameter.key());
+    }
+
+    @Override
+    public String getParameterString(StringParameter parameter) {
+        LibCuFileSession open = session;
+        if (parameter == StringParameter.LOG_DIR && open != null) {
+            // Without a configured folder the library logs to gds4j's temporary one.
+            return open.opening().settings().get(CuFileKeys.LOGGING_DIR);
+        }
+        String value =
+                parameter(parameter, library -> library.getParameterString(parameter.index()), parameter.key());
+        if (value.isEmpty() && parameter == StringParameter.ENV_LOGFILE_PATH) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
+        }
+        return value;
+    }
+
+    /** The value of the running library; while the driver is closed, the value that the next open will use. */
+    private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
+        LibCuFileSession open = session;
+        if (open != null) {
+            return open.opening().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
+        }
+        synchronized (this) {
+            return settings().get(key);
+        }
+    }
+
+    @Override
+    public void setParameterSizeT(SizeParameter parameter, long value) {
+        stage("cuFileSetParameterSizeT", parameter.key(), value);
+    }
+
+    @Override
+    public void setParameterBool(BoolParameter parameter, boolean value) {
+        stage("cuFileSetParameterBool", parameter.key(), value);
+    }
+
+    @Override
+    public void setParameterString(StringParameter parameter, String value) {
+        stage("cuFileSetParameterString", parameter.key(), value);
+    }
+
+    private synchronized <T> void stage(String function, ConfigKey<T> key, T value) {
+        if (session != null) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_ALREADY_OPEN, function, "the driver is open: close it to set " + key.name());
+        }
+        // Refuses a value out of range; the library would accept it and replace it silently when it opens.
+        CuFileConfig.builder().set(key, value);
+        staged.put(key, value);
+    }
+
+    @Override
+    public ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
+        return loaded().getParameterMinMaxValue(parameter.index());
+    }
+
+    @Override
+    public void setParameterPosixPoolSlabArray(SlabArray slabs) {
+        String function = "cuFileSetParameterPosixPoolSlabArray";
+        stage(function, CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, slabs.sizesKb());
+        stage(function, CuFileKeys.POSIX_POOL_SLAB_COUNT, slabs.counts());
+    }
+
+    @Override
+    public SlabArray getParameterPosixPoolSlabArray() {
+        LibCuFileSession open = session;
+        if (open == null) {
+            synchronized (this) {
+                return settings().posixPoolSlabs();
+            }
+        }
+        int classes = open.opening().settings().posixPoolSlabs().sizesKb().size();
+        return open.opening()
+                .whileAlive(
+                        "cuFileGetParameterPosixPoolSlabArray",
+                        () -> open.library().getParameterPosixPoolSlabArray(classes));
+    }
+
+    @Override
+    public void setParameterGpuBounceBufferSlabArray(SlabArray slabs) {
+        String function = "cuFileSetParameterGpuBounceBufferSlabArray";
+        requireLater(CuFileFunction.SET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY);
+        stage(function, CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB, slabs.sizesKb());
+        stage(function, CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT, slabs.counts());
+    }
+
+    @Override
+    public SlabArray getParameterGpuBounceBufferSlabArray() {
+        requireLater(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY);
+        LibrarySettings now = session == null ? settings() : current(OPEN).opening().settings();
+        if (now.gpuSlabClasses() == 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileGetParameterGpuBounceBufferSlabArray",
+                    "no slabs are configured: the GPU's bounce buffers are all of properties.per_buffer_cache_size_kb");
+        }
+        return loaded().getParameterGpuBounceBufferSlabArray(now.gpuSlabClasses());
+    }
+
+    /** Refuses a function that the installed library lacks. */
+    final void requireLater(CuFileFunction function) {
+        CuFileLibrary library = loaded();
+        if (!library.has(function)) {
+            throw CuFileException.of(
+                    CuFileError.IO_NOT_SUPPORTED,
+                    function.cName(),
+                    "needs cuFile %s, which %s is not".formatted(function.since(), library.description()));
+        }
+    }
+
+    // ---- statistics
+
+    @Override
+    public Map<IoPath, Long> bytesByPath() {
+        return bytesByPath.snapshot();
+    }
+
+    /** Returns 0: the library does not report the size of its pools. */
+    @Override
+    public long peakStagingBytes() {
+        return 0;
+    }
+
+    @Override
+    public void setStatsLevel(int level) {
+        counters.setLevel(level);
+    }
+
+    @Override
+    public int getStatsLevel() {
+        return counters.level();
+    }
+
+    @Override
+    public void statsStart() {
+        run("cuFileStatsStart", open -> counters.start());
+    }
+
+    @Override
+    public void statsStop() {
+        run("cuFileStatsStop", open -> counters.stop());
+    }
+
+    @Override
+    public void statsReset() {
+        run("cuFileStatsReset", open -> counters.reset());
+    }
+
+    @Override
+    public StatisticsLevel1 getStatsL1() {
+        return call("cuFileGetStatsL1", open -> counters.level1());
+    }
+
+    @Override
+    public StatisticsLevel2 getStatsL2() {
+        return call("cuFileGetStatsL2", open -> counters.level2());
+    }
+
+    @Override
+    public StatisticsLevel3 getStatsL3() {
+        return call("cuFileGetStatsL3", open -> counters.level3());
+    }
+
+    @Override
+    public long getBarSizeInKb(int gpu) {
+        if (gpu < 0 || gpu >= cuda.deviceCount()) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileGetBARSizeInKB",
+                    "GPU is %d, allowed: 0 to %d".formatted(gpu, cuda.deviceCount() - 1));
+        }
+        return call("cuFileGetBARSizeInKB", open -> open.library().getBarSizeInKb(gpu));
+    }
+
+    // ---- later versions
+
+    @Override
+    public void driverSetP2pFlags(TargetType target, int flags) {
+        LibraryPreconditions.p2pFlags(flags);
+        run("cuFileDriverSetP2PFlags", open -> open.library().driverSetP2pFlags(target.number(), flags));
+    }
+
+    @Override
+    public int driverGetP2pFlags(TargetType target) {
+        return call("cuFileDriverGetP2PFlags", open -> open.library().driverGetP2pFlags(target.number()));
+    }
+
+    @Override
+    public void exportPcieTopology(Path file) {
+        loaded().exportPcieTopology(file.toAbsolutePath().toString());
+    }
+}

@@ -1,0 +1,239 @@
+package io.gds4j.libcufile.file;
+
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.lifetime.InFlight;
+import io.gds4j.libcufile.process.LibraryUser;
+import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * A file that is registered with the library. Every use of its handle stands between {@link #enter} and {@link #exit}:
+ * the library does not check handles, and a dead one corrupts the library's count of users.
+ */
+public final class LibraryFile implements BackendFile {
+    private static final int NO_DESCRIPTOR = -1;
+    private static final int PAGE = 4096;
+
+    private final LibraryUser session;
+    private final OpenLibrary opening;
+    private final Posix posix;
+    private final OwnedDescriptor descriptor;
+    private final int callersDescriptor;
+    private final long handle;
+    private final IoPathReport report;
+    /** Each request asks for it; reading it from the report would cost nanoseconds. */
+    private final IoPath path;
+    private final LongAdder moved;
+    private final boolean direct;
+    private final boolean readable;
+    private final boolean writable;
+    private final InFlight users = new InFlight();
+    private volatile boolean abandoned;
+
+    /** @param callersDescriptor number of the descriptor that the program passed, or -1 */
+    public LibraryFile(
+            LibraryUser session,
+            OpenLibrary opening,
+            Posix posix,
+            OwnedDescriptor descriptor,
+            int callersDescriptor,
+            long handle,
+            IoPathReport report,
+            PathCounters counters) {
+        this.session = session;
+        this.opening = opening;
+        this.posix = posix;
+        this.descriptor = descriptor;
+        this.callersDescriptor = callersDescriptor;
+        this.handle = handle;
+        this.report = report;
+        this.path = report.path();
+        this.moved = counters.of(path);
+        this.direct = descriptor.isDirect();
+        this.readable = descriptor.isReadable();
+        this.writable = descriptor.isWritable();
+    }
+
+    /** True for a file of this session. */
+    public boolean isOf(LibraryUser user) {
+        return session == user;
+    }
+
+    /** {@code CUfileHandle_t}. */
+    public long handle() {
+        return handle;
+    }
+
+    public boolean isDirect() {
+        return direct;
+    }
+
+    public IoPath servedBy() {
+        return path;
+    }
+
+    /** Counts bytes that a transfer has moved. */
+    public void countMoved(long bytes) {
+        moved.add(bytes);
+    }
+
+    /** The path that serves a file of any backend, as far as this backend knows. */
+    public static IoPath pathOf(BackendFile file) {
+        return file instanceof LibraryFile own ? own.servedBy() : IoPath.LIBCUFILE_POSIX;
+    }
+
+    /** True if the program registered this file by this descriptor. */
+    public boolean isRegisteredBy(int fd, StatxResult file) {
+        StatxResult own = descriptor.status();
+        return callersDescriptor != NO_DESCRIPTOR
+                && callersDescriptor == fd
+                && own.deviceMajor() == file.deviceMajor()
+                && own.deviceMinor() == file.deviceMinor()
+                && own.inode() == file.inode();
+    }
+
+    /** Adds a user; false if the file is no longer registered, or the JVM exits. */
+    public boolean enter() {
+        if (!users.enter()) {
+            return false;
+        }
+        if (opening.isExiting()) {
+            users.exit();
+            return false;
+        }
+        return true;
+    }
+
+    public void exit() {
+        users.exit();
+    }
+
+    public boolean isBusy() {
+        return users.users() > 0;
+    }
+
+    boolean isRegistered() {
+        return !users.isClosed();
+    }
+
+    /** Never deregisters the file: the library may use it for ever. */
+    public void abandon() {
+        abandoned = true;
+    }
+
+    /** Waits for its users, then deregisters. Later calls wait for the first one. */
+    public synchronized void deregister() {
+        if (!users.close() || abandoned) {
+            return;
+        }
+        // After the JVM's exit closed the library the descriptor stays open: the library may still use it.
+        opening.ifAlive(() -> {
+            opening.library().handleDeregister(handle);
+            posix.close(descriptor.fd());
+        });
+    }
+
+    /** The reason why {@link #enter} returned false. */
+    public CuFileException refused(String function) {
+        CuFileException.Builder failure = CuFileException.builder(function).path(path());
+        if (isRegistered()) {
+            return failure.error(CuFileError.DRIVER_CLOSING).detail("the JVM is exiting").build();
+        }
+        return failure.error(CuFileError.HANDLE_NOT_REGISTERED).detail("the file is not registered").build();
+    }
+
+    @Override
+    public Optional<Path> path() {
+        return descriptor.path();
+    }
+
+    @Override
+    public boolean isReadable() {
+        return readable;
+    }
+
+    @Override
+    public boolean isWritable() {
+        return writable;
+    }
+
+    /**
+     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek} is
+     * the cheapest call, but it moves the position, which a shared descriptor has in common with the program.
+     */
+    public long end() {
+        return descriptor.isShared() ? sizeNow() : posix.lseek(descriptor.fd(), 0, PosixConstants.SEEK_END);
+    }
+
+    /** Alignment of host memory, in bytes, that the kernel wants for direct I/O on this file. */
+    public long directMemoryAlignment() {
+        int known = descriptor.status().directMemoryAlignment();
+        return known > 0 ? known : PAGE;
+    }
+
+    private long sizeNow() {
+        if (descriptor.status().isBlockDevice()) {
+            return posix.blockDeviceSize(descriptor.fd());
+        }
+        StatxResult status = posix.statx(descriptor.fd());
+        return status.error() != 0 ? status.error() : status.size();
+    }
+
+    @Override
+    public long size() {
+        return call("fstat", "statx", this::sizeNow);
+    }
+
+    @Override
+    public IoPathReport ioPath() {
+        return report;
+    }
+
+    @Override
+    public OptionalInt ownDescriptor() {
+        return OptionalInt.of(descriptor.fd());
+    }
+
+    @Override
+    public void force(boolean metadata) {
+        String name = metadata ? "fsync" : "fdatasync";
+        call(name, name, () -> metadata ? posix.fsync(descriptor.fd()) : posix.fdatasync(descriptor.fd()));
+    }
+
+    @Override
+    public void truncate(long size) {
+        call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
+    }
+
+    private interface SystemCall {
+        long run();
+    }
+
+    private long call(String function, String name, SystemCall call) {
+        if (!enter()) {
+            throw refused(function);
+        }
+        try {
+            return PosixErrors.check(function, name, call.run(), path());
+        } finally {
+            exit();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "LibraryFile[%s, handle=0x%x]".formatted(path().map(Path::toString).orElse("descriptor"), handle);
+    }
+}

@@ -1,0 +1,182 @@
+package io.gds4j.libcufile.stream;
+
+import io.gds4j.HostStream;
+import io.gds4j.engine.stream.RegisteredStreams;
+import io.gds4j.engine.stream.StreamMover;
+import io.gds4j.engine.stream.StreamMovers;
+import io.gds4j.engine.stream.StreamTransfer;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.libcufile.file.LibraryFile;
+import io.gds4j.libcufile.guard.Transfers;
+import io.gds4j.libcufile.process.CurrentContext;
+import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.libcufile.process.Registrations;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.IoPath;
+import java.lang.System.Logger.Level;
+import java.util.Optional;
+import java.util.function.LongConsumer;
+
+/**
+ * The stream operations of one session. gds4j keeps the order of the streams and the library moves the bytes, so cuFile's
+ * promises hold and host streams are served, too.
+ */
+public final class SessionStreams {
+    private static final String READ = "cuFileReadAsync";
+    private static final String WRITE = "cuFileWriteAsync";
+
+    private final CudaContexts contexts;
+    private final Transfers transfers;
+    private final Registrations registrations;
+    private final StagedTransfers staged;
+    private final RegisteredStreams streams;
+
+    public SessionStreams(OpenLibrary opening, CudaContexts contexts, Transfers transfers) {
+        this.contexts = contexts;
+        this.transfers = transfers;
+        this.registrations = opening.registrations();
+        this.staged = new StagedTransfers(transfers, registrations, contexts);
+        this.streams = new RegisteredStreams(
+                Optional.of(contexts), new Movers(new Mover(staged)), opening.settings().allowsStreams());
+    }
+
+    /** Serves all streams with the same mover; what it needs while streams wait is made before. */
+    private record Movers(Mover mover) implements StreamMovers {
+        @Override
+        public void prepareForWaits() {
+            // StagedTransfers.prepare does, by the memory's context.
+        }
+
+        @Override
+        public boolean stages() {
+            return true;
+        }
+
+        @Override
+        public StreamMover borrow() {
+            return mover;
+        }
+
+        @Override
+        public StreamMover borrow(long context) {
+            return mover;
+        }
+    }
+
+    /** Keeps nothing between operations, so that all threads may use it. */
+    private record Mover(StagedTransfers staged) implements StreamMover {
+        @Override
+        public long move(BatchRequest request) {
+            return staged.move((LibraryFile) request.file(), request, SessionStreams.function(request.write()));
+        }
+
+        @Override
+        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+            return staged.movePart((LibraryFile) part.file(), part, arrived);
+        }
+
+        @Override
+        public void giveBack() {
+            // all streams share it
+        }
+    }
+
+    /** An operation of this session. It has entered its file from its beginning to its end. */
+    private record Operation(LibraryFile file, String function, boolean direct) implements StreamTransfer {
+        @Override
+        public void begin() {
+            if (!file.enter()) {
+                throw file.refused(function);
+            }
+        }
+
+        /** Memory that a direct transfer may reach is left to such a transfer, and managed memory to the processors. */
+        @Override
+        public boolean isStaged(MemoryRange memory) {
+            return !direct && !StagedTransfers.isOfProcessors(memory.kind());
+        }
+
+        @Override
+        public void check(BatchRequest request) {
+            StagedTransfers.check(file, request, function);
+        }
+
+        @Override
+        public void end() {
+            file.exit();
+        }
+
+        @Override
+        public void log(String message, RuntimeException failure) {
+            System.getLogger("io.gds4j.libcufile").log(Level.ERROR, message, failure);
+        }
+    }
+
+    public static String function(boolean write) {
+        return write ? WRITE : READ;
+    }
+
+    public void register(long stream, int flags) {
+        streams.register(stream, flags);
+    }
+
+    /** Waits for what was queued on it. */
+    public void deregister(long stream) {
+        streams.deregister(stream);
+    }
+
+    /**
+     * Queues a transfer; the caller has entered the file.
+     *
+     * @throws io.gds4j.error.CuFileException if it could not be queued; nothing has changed then
+     */
+    public void submit(LibraryFile file, boolean write, StreamRequest request) {
+        String function = function(write);
+        streams.checkSupported(function, request);
+        MemoryRange memory = request.memory();
+        boolean ofTheHost = HostStream.find(request.stream()).isPresent();
+        Operation operation = new Operation(file, function, mayGoDirectly(file, memory));
+        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
+            staged.prepare(CurrentContext.NONE);
+        } else if (!memory.kind().isHost()) {
+            long context = transfers.contextOf(memory);
+            if (ofTheHost || !operation.isStaged(memory) || !isOf(context, request.stream())) {
+                staged.prepare(context);
+            }
+        }
+        streams.submit(function, request, write, operation);
+    }
+
+    /** True if the stream belongs to this context. The special streams belong to any. */
+    private boolean isOf(long context, long stream) {
+        long[] own = new long[1];
+        return stream > RegisteredStreams.LAST_SPECIAL_STREAM
+                && contexts.cuda().streamGetCtx(stream, own) == Cuda.SUCCESS
+                && own[0] == context;
+    }
+
+    /** Whether the bytes are aligned is known only when the stream reaches the operation. */
+    private boolean mayGoDirectly(LibraryFile file, MemoryRange memory) {
+        return file.servedBy() != IoPath.LIBCUFILE_POSIX && registrations.find(memory.address()) != null;
+    }
+
+    /** True while a stream may have a transfer before it. */
+    public boolean isBusy() {
+        return streams.pending() > 0;
+    }
+
+    /** Lets all streams go on whatever is pending: the process ends. */
+    public void releaseForExit() {
+        streams.releaseForExit();
+    }
+
+    /** Waits for all operations, then forgets all streams. */
+    public void close() {
+        streams.close();
+        staged.close();
+    }
+}

@@ -1,0 +1,5 @@
+/** Stream operations: gds4j keeps the order of the streams, the library moves the bytes without waiting for other streams. */
+@NullMarked
+package io.gds4j.libcufile.stream;
+
+import org.jspecify.annotations.NullMarked;

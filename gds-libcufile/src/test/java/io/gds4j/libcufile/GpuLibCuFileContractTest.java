@@ -1,0 +1,84 @@
+package io.gds4j.libcufile;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaOrderedStream;
+import io.gds4j.ffi.cufile.GpuMachine;
+import io.gds4j.ffi.posix.NativeDescriptors;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.RawDescriptors;
+import io.gds4j.testkit.contract.BackendContractSuite;
+import io.gds4j.testkit.contract.Divergence;
+import io.gds4j.testkit.contract.OrderedStream;
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+
+/**
+ * The contract over NVIDIA's library and driver, in the library's POSIX mode where the machine has no other. Files are made in
+ * the folder that {@code gds4j.gpu.directory} names: the library asks udev for its disk.
+ */
+@Tag("gpu")
+class GpuLibCuFileContractTest extends BackendContractSuite {
+    private final RawDescriptors descriptors = new NativeDescriptors();
+
+    @Override
+    public CuFileBackend createBackend(CuFileConfig config) {
+        return new LibCuFileBackendProvider().create(config);
+    }
+
+    @Override
+    public Path directory() {
+        return GpuMachine.directory();
+    }
+
+    @Override
+    public RawDescriptors descriptors() {
+        return descriptors;
+    }
+
+    @Override
+    public List<MemoryKind> kinds() {
+        return List.of(
+                MemoryKind.CUDA_DEVICE,
+                MemoryKind.CUDA_MANAGED,
+                MemoryKind.CUDA_POOL,
+                MemoryKind.CUDA_VMM,
+                MemoryKind.HOST_PINNED,
+                MemoryKind.HOST_REGISTERED,
+                MemoryKind.HOST);
+    }
+
+    /** The same as the compat backend's, so that both have the same cases. */
+    @Override
+    public int pieceBytes() {
+        return 4 << 20;
+    }
+
+    @Override
+    public boolean servesStreams() {
+        return true;
+    }
+
+    @Override
+    public OrderedStream newStream() {
+        return new CudaOrderedStream();
+    }
+
+    @Override
+    public Set<Divergence> divergences() {
+        Set<Divergence> kept =
+                EnumSet.of(Divergence.ERRNO_LOST, Divergence.MEMFD_REFUSED, Divergence.ONE_CONFIGURATION);
+        if (DirectStorage.probe(config()) instanceof DirectStorage.Lacking) {
+            kept.add(Divergence.NEEDS_COMPAT_MODE);
+        }
+        return kept;
+    }
+
+    @Override
+    public Set<String> unbuiltFunctions() {
+        return LibCuFileContractTest.LATER_FUNCTIONS;
+    }
+}

@@ -1,0 +1,91 @@
+package io.gds4j.libcufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.DynamicContainer.dynamicContainer;
+import static org.junit.jupiter.api.DynamicTest.dynamicTest;
+
+import io.gds4j.ffi.cufile.AnswerTable;
+import io.gds4j.ffi.cufile.AnswersChild;
+import io.gds4j.ffi.cufile.AnswersSetting;
+import io.gds4j.ffi.cufile.GpuMachine;
+import io.gds4j.ffi.cufile.RawAnswers;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DynamicNode;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.TestFactory;
+
+/**
+ * libcufile gives the binding, without preconditions, the same answers as C programs: the binding passes every argument and
+ * result unchanged. If a newer library differs, check its answers and the preconditions. The public API over it answers as
+ * documented.
+ */
+@Tag("gpu")
+class LibCuFileAnswersTest {
+    private Path folder = Path.of("");
+
+    @BeforeEach
+    void makeFolder() throws IOException {
+        folder = Files.createTempDirectory(GpuMachine.directory(), "answers");
+    }
+
+    @AfterEach
+    void deleteFolder() throws IOException {
+        GpuMachine.deleteTree(folder);
+    }
+
+    @TestFactory
+    Stream<DynamicNode> libraryAnswersTheBindingAsItAnswersC() {
+        return groups("libcufile-1.15.1-answers.txt", RawAnswers.class);
+    }
+
+    @TestFactory
+    Stream<DynamicNode> publicApiAnswersAsItIsDocumented() {
+        return groups("gds4j-answers.txt", ApiAnswers.class);
+    }
+
+    private Stream<DynamicNode> groups(String table, Class<?> main) {
+        return AnswerTable.read(table)
+                .groups()
+                .entrySet()
+                .stream()
+                .map(group -> dynamicContainer(group.getKey(), rows(main, group.getKey(), group.getValue())));
+    }
+
+    private Stream<DynamicNode> rows(Class<?> main, String group, Map<String, AnswerTable.Row> expected) {
+        AnswersChild child = run(main, group);
+        Stream<DynamicNode> rows = expected.entrySet()
+                .stream()
+                .filter(row -> !row.getValue().answer().equals("-"))
+                .map(row -> dynamicTest(row.getKey(), () -> child.check(row.getKey(), row.getValue())));
+        DynamicNode end = group.equals("batchnull") && main == RawAnswers.class
+                ? dynamicTest("crash", () -> crashed(child))
+                : dynamicTest("no other rows", () -> onlyThose(child, expected));
+        return Stream.concat(rows, Stream.of(end));
+    }
+
+    private AnswersChild run(Class<?> main, String group) {
+        try {
+            Path own = Files.createDirectory(folder.resolve(group));
+            return AnswersChild.run(main, AnswersSetting.of(group), own);
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void onlyThose(AnswersChild child, Map<String, AnswerTable.Row> expected) {
+        assertThat(child.rows().keySet()).as(child.output()).isSubsetOf(expected.keySet());
+        assertThat(child.exitStatus()).as(child.output()).isZero();
+    }
+
+    private static void crashed(AnswersChild child) {
+        assertThat(child.rows()).doesNotContainKeys("setup null", "end");
+        assertThat(child.exitStatus()).isNotZero();
+        assertThat(child.output()).contains("SIGSEGV").contains("libcufile");
+    }
+}

@@ -1,0 +1,84 @@
+package io.gds4j.libcufile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.posix.NativeDescriptors;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.RawDescriptors;
+import io.gds4j.testkit.contract.BackendContractSuite;
+import io.gds4j.testkit.contract.Divergence;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterAll;
+
+/** The libcufile backend over the double of the library and of CUDA. */
+class LibCuFileContractTest extends BackendContractSuite {
+    /** Functions that cuFile 1.15 lacks. */
+    static final Set<String> LATER_FUNCTIONS = Set.of(
+            "cuFileDriverSetP2PFlags",
+            "cuFileDriverGetP2PFlags",
+            "cuFileExportPCIeTopology",
+            "cuFileSetParameterGpuBounceBufferSlabArray",
+            "cuFileGetParameterGpuBounceBufferSlabArray",
+            "cuFileReadv",
+            "cuFileWritev");
+
+    private final FakeMachine machine = new FakeMachine();
+    private final RawDescriptors descriptors = new NativeDescriptors();
+
+    @Override
+    public CuFileBackend createBackend(CuFileConfig config) {
+        return machine.backend(config);
+    }
+
+    @Override
+    public Path directory() {
+        return Path.of("target").toAbsolutePath();
+    }
+
+    @Override
+    public RawDescriptors descriptors() {
+        return descriptors;
+    }
+
+    @Override
+    public List<MemoryKind> kinds() {
+        return List.of(MemoryKind.HOST, MemoryKind.CUDA_DEVICE);
+    }
+
+    @Override
+    public int pieceBytes() {
+        return 128 << 10;
+    }
+
+    @Override
+    public boolean servesStreams() {
+        return true;
+    }
+
+    @Override
+    public boolean triesMoreThanTwoGibibytes() {
+        return false;
+    }
+
+    @Override
+    public Set<Divergence> divergences() {
+        return Set.of(Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION);
+    }
+
+    @Override
+    public Set<String> unbuiltFunctions() {
+        return LATER_FUNCTIONS;
+    }
+
+    @AfterAll
+    void nothingHappenedThatTheLibraryWouldNotSurvive() {
+        assertThat(machine.fake.violations()).isEmpty();
+        assertThat(machine.fake.transfers().openFiles()).isZero();
+        assertThat(machine.fake.transfers().registeredBuffers()).isEmpty();
+        assertThat(machine.cuda.violations()).isEmpty();
+    }
+}

@@ -1,0 +1,106 @@
+package io.gds4j.libcufile.guard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.libcufile.FakeMachine;
+import io.gds4j.libcufile.SessionRig;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendFile;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Several ranges by one call. */
+class VectorTransfersTest extends SessionRig {
+    private static final int PAGE = 4096;
+
+    @Override
+    protected FakeMachine machine() {
+        return new FakeMachine(true);
+    }
+
+    private static List<MemoryRange> pages(MemoryAllocation memory, int count) {
+        return IntStream.range(0, count)
+                .mapToObj(i -> memory.range().slice((long) i * PAGE, PAGE))
+                .toList();
+    }
+
+    @Test
+    void rangesGoByOneCall() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
+        BackendFile file = file();
+        assertThat(backend.readv(file, pages(memory, 4), 100, 0)).isEqualTo(4 * PAGE);
+        assertThat(bytes(memory, 0, 4 * PAGE)).isEqualTo(expected(100, 4 * PAGE));
+        assertThat(backend.writev(file, pages(memory, 4), SIZE, 0)).isEqualTo(4 * PAGE);
+        assertThat(file.size()).isEqualTo(SIZE + 4 * PAGE);
+        assertThat(fake.transfers().vectors()).isEqualTo(2);
+    }
+
+    @Test
+    void shortAnswersAreContinued() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
+        BackendFile file = file();
+        fake.transfers().stopNextAfter(1000);
+        assertThat(backend.readv(file, pages(memory, 4), 100, 0)).isEqualTo(4 * PAGE);
+        assertThat(bytes(memory, 0, 4 * PAGE)).isEqualTo(expected(100, 4 * PAGE));
+        fake.transfers().stopNextAfter(1000);
+        assertThat(backend.writev(file, pages(memory, 4), SIZE, 0)).isEqualTo(4 * PAGE);
+        assertThat(file.size()).isEqualTo(SIZE + 4 * PAGE);
+    }
+
+    @Test
+    void readLeavesTheBytesBehindTheEndAlone() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
+        byte[] before = bytes(memory, 0, 4 * PAGE);
+        BackendFile file = file();
+        long offset = SIZE - 2 * PAGE - 10;
+        assertThat(backend.readv(file, pages(memory, 4), offset, 0)).isEqualTo(2 * PAGE + 10);
+        assertThat(bytes(memory, 0, 2 * PAGE + 10)).isEqualTo(expected(offset, 2 * PAGE + 10));
+        assertThat(bytes(memory, 2 * PAGE + 10, PAGE)).isEqualTo(Arrays.copyOf(before, PAGE));
+        assertThat(backend.readv(file, pages(memory, 4), SIZE, 0)).isZero();
+    }
+
+    @Test
+    void memoryOfSeveralContextsIsServed() {
+        MemoryAllocation device = allocate(MemoryKind.CUDA_DEVICE, PAGE);
+        MemoryAllocation host = allocate(MemoryKind.HOST, PAGE);
+        assertThat(backend.readv(file(), List.of(host.range(), device.range(), host.range().slice(0, 10)), 0, 0))
+                .isEqualTo(2 * PAGE + 10);
+        assertThat(bytes(device, 0, PAGE)).isEqualTo(expected(PAGE, PAGE));
+        assertThat(bytes(host, 0, 10)).isEqualTo(expected(2 * PAGE, 10));
+    }
+
+    @Test
+    void failureCarriesTheCountOfTheWhole() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
+        BackendFile file = file();
+        fake.transfers().stopNextAfter(1000);
+        fake.transfers().answerNext(-1, Errno.ENOSPC);
+        CuFileException failure = failure(() -> backend.writev(file, pages(memory, 4), 7, 0));
+        assertThat(failure.function()).isEqualTo("cuFileWritev");
+        assertThat(failure.errno()).hasValue(Errno.ENOSPC);
+        assertThat(failure.bytesTransferred()).isEqualTo(1000);
+        assertThat(failure.fileOffset()).hasValue(7);
+        assertThat(failure.size()).hasValue(4 * PAGE);
+        fake.transfers().answerNext(-1, CuFileError.CUDA_CONTEXT_MISMATCH.code());
+        expect(CuFileError.CUDA_CONTEXT_MISMATCH, () -> backend.readv(file, pages(memory, 4), 0, 0));
+    }
+
+    @Test
+    void virtualThreadsCallTheLibraryFromPlatformThreads() throws InterruptedException {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 2 * PAGE);
+        BackendFile file = file();
+        AtomicReference<String> thread = new AtomicReference<>();
+        fake.transfers().during(() -> thread.set(Thread.currentThread().getName()));
+        Thread.ofVirtual().start(() -> backend.readv(file, pages(memory, 2), 0, 0)).join();
+        assertThat(thread.get()).startsWith("gds4j-libcufile-");
+        assertThat(bytes(memory, 0, 2 * PAGE)).isEqualTo(expected(0, 2 * PAGE));
+    }
+}

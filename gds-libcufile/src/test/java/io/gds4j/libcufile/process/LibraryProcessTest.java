@@ -1,0 +1,335 @@
+package io.gds4j.libcufile.process;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.BoolParameter;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.engine.lifecycle.Traffic;
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.libcufile.SessionRig;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.testkit.Gate;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** One library for all sessions of the process. */
+class LibraryProcessTest extends SessionRig {
+    private final Posix posix = FfmPosix.instance();
+
+    private static CuFileConfig config(long batchSize) {
+        return CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.IO_BATCHSIZE, batchSize)
+                .build();
+    }
+
+    @Test
+    void sessionsShareOneOpenLibrary() {
+        CuFileBackend other = machine.backend();
+        other.driverOpen();
+        other.driverOpen();
+        assertThat(fake.driver().users()).isEqualTo(1);
+        assertThat(other.useCount()).isEqualTo(2);
+        backend.driverClose();
+        assertThat(fake.driver().users()).isEqualTo(1);
+        other.driverClose();
+        assertThat(fake.driver().users()).isEqualTo(1);
+        other.driverClose();
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    @Test
+    void sessionWithOtherSettingsIsRefused() {
+        CuFileBackend other = machine.backend(config(64));
+        CuFileException failure = failure(other::driverOpen);
+        assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_ALREADY_OPEN);
+        assertThat(failure.detail())
+                .contains("properties.io_batchsize is 64, but the open library has 128");
+        assertThat(other.useCount()).isZero();
+
+        backend.driverClose();
+        other.driverOpen();
+        assertThat(other.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(64);
+        other.driverClose();
+    }
+
+    @Test
+    void backendThatShallServeDirectlyAloneTellsTheLibrary() {
+        backend.driverClose();
+        CuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
+        direct.driverOpen();
+        assertThat(direct.getParameterBool(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE)).isFalse();
+        assertThat(fake.driver().json()).contains("\"allow_compat_mode\": false");
+        direct.driverClose();
+    }
+
+    @Test
+    void settingsAreStagedAgainAtEachOpenButTheFirst() {
+        assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
+        backend.driverClose();
+        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 7);
+        backend.driverOpen();
+        assertThat(fake.callsOf("cuFileSetParameterSizeT"))
+                .hasSize(SizeParameter.values().length)
+                .contains("cuFileSetParameterSizeT(2, 7)");
+        assertThat(fake.callsOf("cuFileSetParameterBool")).hasSize(BoolParameter.values().length);
+        assertThat(backend.getParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(7);
+    }
+
+    @Test
+    void openThatFailsLeavesNothingOpenAndMaySucceedLater() {
+        backend.driverClose();
+        fake.driver().failNextOpen(-22 & 0xFFFFFFFFL);
+        CuFileException failure = failure(backend::driverOpen);
+        assertThat(failure.errno()).hasValue(Errno.EINVAL);
+        assertThat(failure.function()).isEqualTo("cuFileDriverOpen");
+        assertThat(backend.useCount()).isZero();
+        expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverClose);
+        backend.driverOpen();
+        assertThat(file().size()).isEqualTo(SIZE);
+    }
+
+    @Test
+    void cudaErrorAtOpenIsNamed() {
+        backend.driverClose();
+        fake.driver().failNextOpen(5011 | 999L << 32);
+        CuFileException failure = failure(backend::driverOpen);
+        assertThat(failure.error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        assertThat(failure.detail()).contains("999");
+    }
+
+    @Test
+    void libraryThatOtherCodeHasOpenIsJoined() {
+        backend.driverClose();
+        fake.driver().openElsewhere(1);
+        backend.driverOpen();
+        assertThat(fake.driver().users()).isEqualTo(2);
+        assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
+        backend.driverClose();
+        assertThat(fake.driver().users()).isEqualTo(1);
+        fake.driver().openElsewhere(-1);
+    }
+
+    @Test
+    void handlesOfAnEarlierOpeningNeverReachTheLibrary() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile old = file();
+        backend.bufRegister(memory.range(), 0);
+        backend.read(old, memory.range(), 1, 0, 0);
+        backend.driverClose();
+        backend.driverOpen();
+        int handles = fake.callsOf("cuFileHandleDeregister").size();
+        int buffers = fake.callsOf("cuFileBufDeregister").size();
+
+        backend.handleDeregister(old);
+        expect(CuFileError.MEMORY_NOT_REGISTERED, () -> backend.bufDeregister(memory.range()));
+
+        assertThat(fake.callsOf("cuFileHandleDeregister")).hasSize(handles);
+        assertThat(fake.callsOf("cuFileBufDeregister")).hasSize(buffers);
+    }
+
+    @Test
+    void everythingIsTakenBackBeforeTheLibraryCloses() {
+        backend.driverClose();
+        CuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = direct.handleRegister(source(path));
+        BackendBatch batch = direct.batchIoSetUp(4);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.bufRegister(memory.range(), 0);
+        direct.read(file, memory.range(), 1, 0, 0);
+        direct.driverClose();
+        List<String> calls = fake.calls();
+        int close = calls.lastIndexOf("cuFileDriverClose()");
+        assertThat(calls.subList(0, close))
+                .contains("cuFileBatchIODestroy()", "cuFileHandleDeregister()")
+                .anyMatch(call -> call.startsWith("cuFileBufDeregister"));
+    }
+
+    @Test
+    void racingSessionsOpenAndCloseOneAfterTheOther() {
+        backend.driverClose();
+        List<Thread> threads = IntStream.range(0, 8)
+                .mapToObj(i -> Thread.ofPlatform().start(() -> {
+                    for (int round = 0; round < 20; round++) {
+                        CuFileBackend own = machine.backend();
+                        own.driverOpen();
+                        BackendFile file = own.handleRegister(source(path));
+                        own.handleDeregister(file);
+                        own.driverClose();
+                    }
+                }))
+                .toList();
+        threads.forEach(LibraryProcessTest::join);
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    @Test
+    void withoutAGpuOpeningSaysWhy() {
+        CuFileBackend none = machine.backend(
+                new CudaAvailability.Unavailable("no CUDA driver", "install it"));
+        CuFileException failure = failure(none::driverOpen);
+        assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+        assertThat(failure.detail()).isEqualTo("libcufile needs a GPU: no CUDA driver (install it)");
+    }
+
+    @Test
+    void parametersOfAClosedDriverAreThoseOfTheNextOpen() {
+        backend.driverClose();
+        assertThat(backend.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(128);
+        backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 5);
+        assertThat(backend.getParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(5);
+        expect(
+                CuFileError.INVALID_VALUE,
+                () -> backend.setParameterSizeT(SizeParameter.PROPERTIES_IO_BATCHSIZE, 257));
+        assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
+    }
+
+    @Test
+    void versionIsKnownWithoutOpening() {
+        backend.driverClose();
+        assertThat(machine.backend().getVersion()).isEqualTo(1150);
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    /** Both change pinned memory, which waits for all streams. */
+    @Test
+    void libraryIsOpenedAndClosedOnceNoStreamWaits() {
+        backend.driverClose();
+        CudaAvailability.Available gpu = machine.cuda.available();
+        CuFileBackend own = machine.backend(gpu);
+        for (Runnable step : List.<Runnable>of(own::driverOpen, own::driverClose)) {
+            int calls = fake.calls().size();
+            StreamWaits.of(gpu.contexts()).begin(true);
+            Thread thread = Thread.ofPlatform().start(step);
+            awaitState(thread, Thread.State.WAITING);
+            assertThat(fake.calls()).hasSize(calls);
+            StreamWaits.of(gpu.contexts()).end(true);
+            join(thread);
+        }
+        assertThat(fake.calls()).endsWith("cuFileDriverClose()");
+    }
+
+    @Test
+    void twoThreadsSetLimitsOneAfterTheOther() {
+        Gate gate = new Gate();
+        fake.driver().onLimit(gate::pass);
+        Thread first = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(4096));
+        gate.awaitArrival();
+        Thread second = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(8192));
+        awaitState(second, Thread.State.BLOCKED);
+        gate.open();
+        join(first);
+        join(second);
+        assertThat(fake.callsOf("cuFileDriverSetMaxCacheSize")).hasSize(2);
+        assertThat(backend.driverGetProperties().maxDeviceCacheSizeKb()).isEqualTo(8192);
+    }
+
+    @Test
+    void limitsThatWouldCrashTheLibraryAreKeptAndShown() {
+        backend.driverSetPollMode(true, 8);
+        backend.driverSetMaxDirectIoSize(128);
+        backend.driverSetMaxPinnedMemSize(64);
+        DriverProperties properties = backend.driverGetProperties();
+        assertThat(properties.driverControlFlags() & 1).isEqualTo(1);
+        assertThat(properties.pollThresholdKb()).isEqualTo(8);
+        assertThat(properties.maxDirectIoSizeKb()).isEqualTo(128);
+        assertThat(properties.maxDevicePinnedMemSizeKb()).isEqualTo(64);
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65537);
+        expect(CuFileError.INVALID_MAPPING_SIZE, () -> backend.bufRegister(memory.range(), 0));
+        assertThat(fake.calls()).noneMatch(call -> call.startsWith("cuFileDriverSet"));
+    }
+
+    private static void awaitState(Thread thread, Thread.State state) {
+        while (thread.isAlive() && thread.getState() != state) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** Programs close objects, and begin new calls, while the JVM exits. */
+    @Test
+    void afterTheExitNothingReachesTheLibrary() {
+        backend.driverClose();
+        CuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        MemoryAllocation other = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = direct.handleRegister(source(path));
+        BackendFile second = direct.handleRegister(source(path));
+        BackendBatch batch = direct.batchIoSetUp(4);
+        direct.batchIoSubmit(batch, List.of(new BatchRequest(file, false, memory.range(), 4096, 0, 0, 1)), 0);
+        direct.batchIoGetStatus(batch, 1, 1, Optional.empty());
+        direct.bufRegisterNow(memory.range(), 0);
+        direct.bufRegisterNow(other.range(), 0);
+        long stream = Traffic.streamOf(machine.cuda.available()).address();
+        direct.streamRegister(stream, 0);
+
+        machine.process.exit();
+        int calls = fake.calls().size();
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.handleRegister(source(path)));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.read(file, memory.range(), 1, 0, 0));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.bufRegisterNow(allocate(MemoryKind.CUDA_DEVICE, 1).range(), 0));
+        expect(CuFileError.DRIVER_CLOSING, () -> direct.getBarSizeInKb(0));
+        expect(CuFileError.DRIVER_CLOSING, () -> machine.backend().driverOpen());
+        direct.handleDeregister(second);
+        int descriptor = second.ownDescriptor().orElseThrow();
+        assertThat(posix.fcntl(descriptor, PosixConstants.F_GETFD, 0)).as("descriptor").isNotNegative();
+        posix.close(descriptor);
+        direct.bufDeregister(other.range());
+        direct.streamDeregister(stream);
+        direct.driverClose();
+
+        assertThat(fake.calls()).hasSize(calls).contains("cuFileBatchIODestroy()");
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    @Test
+    void entriesThatHaveNotBegunAreCancelledAtTheExit() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
+        BackendFile file = file();
+        BackendBatch batch = backend.batchIoSetUp(32);
+        Gate gate = new Gate();
+        fake.transfers().during(gate::pass);
+        backend.batchIoSubmit(
+                batch,
+                IntStream.range(0, 32)
+                        .mapToObj(i -> new BatchRequest(file, false, memory.range(), 1, i, i, i))
+                        .toList(),
+                0);
+        gate.awaitArrival();
+        Thread exit = Thread.ofPlatform().start(machine.process::exit);
+        List<BatchEvent> events = backend.batchIoGetStatus(batch, 1, 32, Optional.empty());
+        assertThat(events).extracting(BatchEvent::status).containsOnly(BatchStatus.CANCELED);
+        gate.open();
+        join(exit);
+        assertThat(fake.driver().users()).isZero();
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
