@@ -105,13 +105,19 @@ public final class BouncePool {
         return Long.highestOneBit(classes.getLast().size());
     }
 
-    /** Bytes in use now. */
+    /** Returns the bytes in use. */
     public long bytesInUse() {
-        long bytes = 0;
-        for (int i = 0; i < classes.size(); i++) {
-            bytes += classes.get(i).inUse() * classes.get(i).size();
+        // Under the lock: trimming takes all free slabs for a moment, and they would count as used.
+        lock.lock();
+        try {
+            long bytes = 0;
+            for (int i = 0; i < classes.size(); i++) {
+                bytes += classes.get(i).inUse() * classes.get(i).size();
+            }
+            return bytes;
+        } finally {
+            lock.unlock();
         }
-        return bytes;
     }
 
     /** Largest number of bytes in use at a time so far, those included that threads had left for their next request. */
