@@ -2,10 +2,10 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.lifetime.FreeListener;
 import io.gds4j.internal.lifetime.FreeListeners;
 import io.gds4j.internal.lifetime.Lifetime;
 import java.util.Objects;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -68,7 +68,7 @@ public final class MemoryAllocation implements AutoCloseable {
     }
 
     /** Adds a listener that hears when the memory is freed; it must not refer to the allocation. */
-    void beforeFree(FreeListener listener) {
+    void beforeFree(LongConsumer listener) {
         listeners.add(listener);
     }
 

@@ -1,8 +1,8 @@
 package io.gds4j.memory;
 
-import io.gds4j.internal.lifetime.FreeListener;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
+import java.util.function.LongConsumer;
 
 /** Hands this package's private uses of memory to gds4j's own modules. */
 final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> {
@@ -37,7 +37,7 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     }
 
     @Override
-    public void beforeFree(MemoryAllocation allocation, FreeListener listener) {
+    public void beforeFree(MemoryAllocation allocation, LongConsumer listener) {
         allocation.beforeFree(listener);
     }
 

@@ -3,7 +3,6 @@ package io.gds4j.internal.registration;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.internal.lifetime.FreeListener;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryAllocation;
@@ -21,6 +20,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntToLongFunction;
+import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -51,7 +51,7 @@ public final class RegistrationCache {
     private final long pageBytes;
     private final IntToLongFunction limitOfDevice;
     private final LongSupplier clock;
-    private final FreeListener listener = new Forget(new WeakReference<>(this));
+    private final LongConsumer listener = new Forget(new WeakReference<>(this));
     private final LongAdder hits = new LongAdder();
     private final LongAdder misses = new LongAdder();
     private final LongAdder uncacheable = new LongAdder();
@@ -72,9 +72,9 @@ public final class RegistrationCache {
     private final Set<Long> taken = new HashSet<>();
 
     /** Refers to the cache weakly, so that an allocation does not keep an unused cache reachable. */
-    private record Forget(WeakReference<RegistrationCache> cache) implements FreeListener {
+    private record Forget(WeakReference<RegistrationCache> cache) implements LongConsumer {
         @Override
-        public void freeing(long base) {
+        public void accept(long base) {
             RegistrationCache known = cache.get();
             if (known != null) {
                 known.freed(base);
