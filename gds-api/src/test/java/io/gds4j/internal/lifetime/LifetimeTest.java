@@ -108,7 +108,7 @@ class LifetimeTest {
     }
 
     @Test
-    void closingFromInsideACallThatUsesItIsRefusedAndChangesNothing() {
+    void closeInsideACallIsRefusedAndChangesNothing() {
         lifetime.enter();
         CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("cuFileHandleDeregister"));
         lifetime.exit();
@@ -133,7 +133,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aThreadThatIsInsideIsRefusedAlsoWhileAnotherOneIsClosing() throws Exception {
+    void closeInsideACallIsRefusedWhileAnotherThreadCloses() throws Exception {
         lifetime.enter();
         try (Threads threads = new Threads()) {
             Future<Void> closer = threads.run(() -> lifetime.close("f"));
