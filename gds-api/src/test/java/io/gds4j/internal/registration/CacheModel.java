@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A cache, and beside it what it must do, in plain maps: every step is done to both. */
+/** A cache and a simple model of it: each step runs on both. */
 final class CacheModel {
     /** An allocation as it was when it was registered. */
     private static final class Entry {
@@ -59,12 +59,11 @@ final class CacheModel {
         this.foreign = new MemoryRange[slots];
         this.ours = new MemoryAllocation[slots];
         this.memory.room = random.nextBoolean() ? Long.MAX_VALUE : budget - random.nextLong(budget / 2);
-        this.cache = new RegistrationCache(
-                memory, memory, budget, page,
-                device -> Long.MAX_VALUE, clock::incrementAndGet);
+        this.cache =
+                new RegistrationCache(memory, budget, page, device -> Long.MAX_VALUE, clock::incrementAndGet);
     }
 
-    /** One random step; says what it was. */
+    /** Runs one random step and describes it. */
     String step() {
         int slot = random.nextInt(slots);
         switch (random.nextInt(10)) {
@@ -247,7 +246,7 @@ final class CacheModel {
         }
     }
 
-    /** What is different; empty if nothing is. */
+    /** Returns how cache and model differ; empty if they do not. */
     String difference() {
         Map<Long, Long> registered = new HashMap<>();
         known.values().forEach(entry -> registered.put(entry.base, entry.length));
