@@ -4,7 +4,7 @@ import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.util.function.LongConsumer;
 
-/** Hands this package's private uses of memory to gds4j's own modules. */
+/** Gives gds4j's own modules access to package-private methods. */
 final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> {
     @Override
     public void enter(MemoryRange range, ThreadState here) {
