@@ -146,8 +146,7 @@ public interface MemoryAllocator {
      *         pinned already, INVALID_VALUE for an empty segment, and as {@link MemoryRange#ofSegment}
      */
     default MemoryAllocation pin(MemorySegment segment) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID, "MemoryAllocator.pin", "this allocator pins no memory");
+        throw unsupported("MemoryAllocator.pin", "this allocator pins no memory");
     }
 
     /**
@@ -160,10 +159,7 @@ public interface MemoryAllocator {
      *         CUDA_DRIVER_ERROR if the system cannot move them
      */
     default void prefetch(MemoryRange range, int device) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "MemoryAllocator.prefetch",
-                "this allocator has no managed memory");
+        throw unsupported("MemoryAllocator.prefetch", "this allocator has no managed memory");
     }
 
     /**
@@ -175,10 +171,7 @@ public interface MemoryAllocator {
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID where the GPU has no CUDA_VMM memory, otherwise as {@link #allocate}
      */
     default GrowableMemory growable(long maximum, int device) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "MemoryAllocator.growable",
-                "this allocator has no memory that grows");
+        throw unsupported("MemoryAllocator.growable", "this allocator has no memory that grows");
     }
 
     /** {@return what is allocated of each kind; kinds that were never allocated are absent} */
@@ -197,10 +190,7 @@ public interface MemoryAllocator {
      *         GPU or driver export none
      */
     default DmaBuf exportDmaBuf(MemoryRange range) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "cuMemGetHandleForAddressRange",
-                "this allocator has no GPU memory to export");
+        throw unsupported("cuMemGetHandleForAddressRange", "this allocator has no GPU memory to export");
     }
 
     /**
@@ -213,5 +203,9 @@ public interface MemoryAllocator {
      */
     default boolean flushDeviceWrites(int device) {
         return false;
+    }
+
+    private static CuFileException unsupported(String function, String detail) {
+        return CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, function, detail);
     }
 }

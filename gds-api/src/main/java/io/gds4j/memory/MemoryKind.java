@@ -10,7 +10,7 @@ public enum MemoryKind {
     HOST(false),
     /** Host memory in 2 MiB pages; in ordinary pages if none are available. */
     HOST_HUGEPAGE(false),
-    /** Host memory pinned for GPUs, by the function that suits the driver ({@code cuMemHostAlloc} or {@code cuMemHostRegister}). */
+    /** Host memory pinned for GPUs, by {@code cuMemHostAlloc} or {@code cuMemHostRegister}. */
     HOST_PINNED(false),
     /** Ordinary host memory, pinned for GPUs in place ({@code cuMemHostRegister}). */
     HOST_REGISTERED(false),

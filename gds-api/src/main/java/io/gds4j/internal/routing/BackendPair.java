@@ -50,8 +50,8 @@ final class BackendPair {
     }
 
     /** Returns the backend that serves calls without a file. */
-    CuFileBackend speaker() {
-        return whyNotFirst.isEmpty() ? first : made();
+    CuFileBackend preferred() {
+        return whyNotFirst.isEmpty() ? first : makeSecond();
     }
 
     long users() {
@@ -134,7 +134,7 @@ final class BackendPair {
         }
     }
 
-    private synchronized CuFileBackend made() {
+    private synchronized CuFileBackend makeSecond() {
         CuFileBackend known = second;
         if (known == null) {
             known = secondFactory.get();
@@ -170,7 +170,7 @@ final class BackendPair {
     private synchronized CuFileBackend openSecond() {
         CuFileBackend open = openSecond;
         if (open == null) {
-            CuFileBackend other = made();
+            CuFileBackend other = makeSecond();
             other.driverOpen();
             buffers.values().forEach(buffer -> other.bufRegister(buffer.range, buffer.flags));
             openSecond = other;
@@ -184,15 +184,15 @@ final class BackendPair {
         void run(CuFileBackend backend, MemoryRange range, int flags);
     }
 
-    synchronized void register(MemoryRange range, int flags, Registration way) {
+    synchronized void register(MemoryRange range, int flags, Registration function) {
         openImplicitly();
         if (firstIsOpen) {
-            way.run(first, range, flags);
+            function.run(first, range, flags);
         }
         CuFileBackend other = openSecond;
         if (other != null) {
             try {
-                way.run(other, range, flags);
+                function.run(other, range, flags);
             } catch (CuFileException e) {
                 if (firstIsOpen) {
                     first.bufDeregister(range);

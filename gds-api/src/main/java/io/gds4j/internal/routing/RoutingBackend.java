@@ -53,7 +53,7 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     private RoutingBackend(BackendPair pair) {
-        super(pair::speaker);
+        super(pair::preferred);
         this.pair = pair;
         this.files = new RoutedFiles(pair);
         this.transfers = new RoutedTransfers(pair, files);
