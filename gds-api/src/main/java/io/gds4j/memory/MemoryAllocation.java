@@ -36,10 +36,10 @@ public final class MemoryAllocation implements AutoCloseable {
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
-        FreeListeners told = listeners;
+        FreeListeners freeListeners = listeners; // the lifetime must not refer to the allocation
         long base = raw.address();
         this.lifetime = Lifetime.of(this, raw.kind() + " memory of " + raw.length() + " bytes", () -> {
-            told.tell(base);
+            freeListeners.notifyAndClear(base);
             free.run();
         });
     }

@@ -124,8 +124,8 @@ public interface MemoryAllocator {
     }
 
     /**
-     * Wraps memory that the program allocated by other means, as what the CUDA driver knows it to be: one call of it
-     * ({@code cuPointerGetAttributes}). The caller vouches for its life, as with {@link MemoryRange#ofAddress}.
+     * Wraps memory that the program allocated by other means. The kind of memory comes from the CUDA driver
+     * ({@code cuPointerGetAttributes}). The caller is responsible for the address, as with {@link MemoryRange#ofAddress}.
      *
      * @param address first byte, not 0
      * @param length bytes, 0 or more
@@ -168,7 +168,7 @@ public interface MemoryAllocator {
      * @param maximum bytes of addresses to reserve, 1 or more
      * @param device ordinal of the GPU
      * @return the memory, to be closed
-     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID where the GPU has no CUDA_VMM memory, otherwise as {@link #allocate}
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID if the GPU has no CUDA_VMM memory; otherwise as {@link #allocate}
      */
     default GrowableMemory growable(long maximum, int device) {
         throw unsupported("MemoryAllocator.growable", "this allocator has no memory that grows");

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.LongConsumer;
 
-/** The listeners of an allocation. Refers to no allocation, so that the cleaner can find a forgotten one. */
+/** The listeners of an allocation. Does not refer to the allocation, so that the cleaner can find a forgotten one. */
 public final class FreeListeners {
     private final Set<LongConsumer> listeners = new HashSet<>();
 
@@ -18,8 +18,8 @@ public final class FreeListeners {
         listeners.add(listener);
     }
 
-    /** Tells every listener once, and forgets them. */
-    public void tell(long base) {
+    /** Calls every listener with the address of the allocation, and removes them. */
+    public void notifyAndClear(long base) {
         List<LongConsumer> all;
         synchronized (this) {
             all = List.copyOf(listeners);

@@ -355,7 +355,7 @@ public final class RegistrationCache {
         }
     }
 
-    /** {@return what the cache has done so far} */
+    /** {@return the counters so far} */
     public synchronized CacheStatistics statistics() {
         return new CacheStatistics(
                 hits.sum(),

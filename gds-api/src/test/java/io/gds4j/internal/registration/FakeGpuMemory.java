@@ -45,7 +45,7 @@ final class FakeGpuMemory extends RecordingBackend implements MemoryAllocator {
     }
 
     /** Allocates memory that reports its end. */
-    MemoryAllocation allocateOurs(int slot, long length) {
+    MemoryAllocation allocateOwned(int slot, long length) {
         MemoryRange raw = allocateForeign(slot, length);
         return MemoryAllocation.of(raw, () -> free(slot));
     }

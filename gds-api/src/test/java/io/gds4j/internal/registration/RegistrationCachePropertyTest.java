@@ -45,7 +45,7 @@ class RegistrationCachePropertyTest {
     private static final class Slot {
         final ReentrantReadWriteLock foreignUse = new ReentrantReadWriteLock();
         volatile MemoryRange range;
-        volatile MemoryAllocation ours;
+        volatile MemoryAllocation owned;
     }
 
     @Test
@@ -98,15 +98,15 @@ class RegistrationCachePropertyTest {
         assertThat(memory.violations).as(seed).isEmpty();
         assertThat(memory.registeredLengths()).as(seed).isEmpty();
         assertThat(cache.statistics().bytesPinned()).as(seed).isZero();
-        slots.stream().map(slot -> slot.ours).filter(Objects::nonNull).forEach(MemoryAllocation::close);
+        slots.stream().map(slot -> slot.owned).filter(Objects::nonNull).forEach(MemoryAllocation::close);
     }
 
     private static void allocateAgain(FakeGpuMemory memory, Slot slot, int number, SplittableRandom random) {
         slot.foreignUse.writeLock().lock();
         try {
-            MemoryAllocation old = slot.ours;
+            MemoryAllocation old = slot.owned;
             if (old != null) {
-                slot.ours = null;
+                slot.owned = null;
                 old.close();
             } else {
                 memory.free(number);
@@ -116,7 +116,7 @@ class RegistrationCachePropertyTest {
             if (random.nextBoolean()) {
                 slot.range = memory.allocateForeign(number, length);
             } else {
-                slot.ours = memory.allocateOurs(number, length);
+                slot.owned = memory.allocateOwned(number, length);
             }
         } finally {
             slot.foreignUse.writeLock().unlock();
@@ -129,8 +129,8 @@ class RegistrationCachePropertyTest {
             AtomicLongArray counts) {
         slot.foreignUse.readLock().lock();
         try {
-            MemoryAllocation ours = slot.ours;
-            MemoryRange range = ours != null ? ours.range() : slot.range;
+            MemoryAllocation owned = slot.owned;
+            MemoryRange range = owned != null ? owned.range() : slot.range;
             if (range == null) {
                 return;
             }

@@ -115,12 +115,12 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void memoryOfOurAllocatorIsDeregisteredBeforeItIsFreed() {
-        MemoryAllocation first = memory.allocateOurs(0, MIB);
+    void ownedMemoryIsDeregisteredBeforeItIsFreed() {
+        MemoryAllocation first = memory.allocateOwned(0, MIB);
         assertThat(io(first.range().slice(10, 20))).isTrue();
         first.close();
         assertThat(memory.registeredLengths()).isEmpty();
-        try (MemoryAllocation second = memory.allocateOurs(0, MIB)) {
+        try (MemoryAllocation second = memory.allocateOwned(0, MIB)) {
             assertThat(io(second.range())).isTrue();
         }
         assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 0, 0, 0));
@@ -201,13 +201,13 @@ class RegistrationCacheTest {
 
     @Test
     void closedCacheRegistersNothing() {
-        MemoryAllocation ours = memory.allocateOurs(0, MIB);
-        CachedRegistration running = cache.use(ours.range());
+        MemoryAllocation owned = memory.allocateOwned(0, MIB);
+        CachedRegistration running = cache.use(owned.range());
         cache.close();
         assertThat(memory.registeredLengths()).hasSize(1);
         running.exit();
         assertThat(memory.registeredLengths()).isEmpty();
-        assertThat(io(ours.range())).isFalse();
-        ours.close();
+        assertThat(io(owned.range())).isFalse();
+        owned.close();
     }
 }

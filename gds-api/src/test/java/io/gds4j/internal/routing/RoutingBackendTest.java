@@ -341,10 +341,10 @@ class RoutingBackendTest {
     @Test
     void secondServesABatchThatHoldsOneOfItsFiles() {
         first.ownDescriptor = 42;
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         BackendBatch batch = routing.batchIoSetUp(4);
-        routing.batchIoSubmit(batch, List.of(entry(ours, memory, 1), entry(theirs, memory, 2)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(served, memory, 1), entry(refused, memory, 2)), 0);
         assertThat(first.callsOf("batchIoSubmit")).isEmpty();
         assertThat(second.callsOf("batchIoSubmit", "handleRegister"))
                 .containsExactly("handleRegister /refused", "handleRegister fd 42", "batchIoSubmit 2");
@@ -355,13 +355,13 @@ class RoutingBackendTest {
 
     @Test
     void batchOnBothHasOneCapacityAndDeliversAllEvents() {
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         BackendBatch batch = routing.batchIoSetUp(4);
-        routing.batchIoSubmit(batch, List.of(entry(ours, memory, 1), entry(ours, memory, 2)), 0);
-        routing.batchIoSubmit(batch, List.of(entry(theirs, memory, 3)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(served, memory, 1), entry(served, memory, 2)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(refused, memory, 3)), 0);
         assertThat(failure(() -> routing.batchIoSubmit(
-                batch, List.of(entry(theirs, memory, 4), entry(theirs, memory, 5)), 0))
+                batch, List.of(entry(refused, memory, 4), entry(refused, memory, 5)), 0))
                 .error())
                 .isEqualTo(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
         assertThat(routing.batchIoGetStatus(batch, 3, 4, Optional.of(Duration.ofSeconds(1))))
@@ -375,13 +375,13 @@ class RoutingBackendTest {
 
     @Test
     void streamIsRegisteredWithTheSecondAtItsFirstUse() {
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         routing.streamRegister(77, 5);
-        routing.readAsync(request(ours));
+        routing.readAsync(request(served));
         assertThat(second.callsOf("streamRegister")).isEmpty();
-        routing.readAsync(request(theirs));
-        routing.writeAsync(request(theirs));
+        routing.readAsync(request(refused));
+        routing.writeAsync(request(refused));
         routing.streamDeregister(77);
         assertThat(second.callsOf("streamRegister", "readAsync", "writeAsync", "streamDeregister"))
                 .containsExactly(
@@ -396,10 +396,10 @@ class RoutingBackendTest {
     @Test
     void secondServesAStreamThatTheFirstDoesNotKnow() {
         first.ownDescriptor = 42;
-        BackendFile ours = routing.handleRegister(source("/a"));
+        BackendFile served = routing.handleRegister(source("/a"));
         first.during("streamRegister", failing(CuFileError.IO_NOT_SUPPORTED));
         routing.streamRegister(77, 5);
-        routing.readAsync(request(ours));
+        routing.readAsync(request(served));
         routing.streamDeregister(77);
         assertThat(first.callsOf("readAsync", "streamDeregister")).isEmpty();
         assertThat(second.callsOf("streamRegister", "readAsync", "streamDeregister"))
