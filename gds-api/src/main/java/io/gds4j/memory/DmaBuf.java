@@ -80,14 +80,8 @@ public final class DmaBuf implements AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /** Keeps the buffer from being closed until {@link #unclaim}; false if it is closed already. */
-    boolean claim() {
-        return lifetime.claim();
-    }
-
-    /** Ends what {@link #claim} began. */
-    void unclaim() {
-        lifetime.unclaim();
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.gds4j.memory;
 
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.util.function.LongConsumer;
@@ -27,13 +28,8 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     }
 
     @Override
-    public boolean claimDmaBuf(DmaBuf buffer) {
-        return buffer.claim();
-    }
-
-    @Override
-    public void unclaimDmaBuf(DmaBuf buffer) {
-        buffer.unclaim();
+    public Lifetime lifetime(DmaBuf buffer) {
+        return buffer.lifetime();
     }
 
     @Override

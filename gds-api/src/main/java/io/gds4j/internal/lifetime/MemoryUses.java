@@ -38,9 +38,7 @@ public abstract class MemoryUses<R, A, D> {
 
     public abstract void unclaim(R range);
 
-    public abstract boolean claimDmaBuf(D buffer);
-
-    public abstract void unclaimDmaBuf(D buffer);
+    public abstract Lifetime lifetime(D buffer);
 
     public abstract void beforeFree(A allocation, LongConsumer listener);
 

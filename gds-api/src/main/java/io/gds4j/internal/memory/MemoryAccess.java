@@ -1,5 +1,6 @@
 package io.gds4j.internal.memory;
 
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.DmaBuf;
@@ -52,14 +53,9 @@ public final class MemoryAccess {
         USES.unclaim(range);
     }
 
-    /** Makes closing a dma-buf an error until {@link #unclaimDmaBuf}; false if it is closed already. */
-    public static boolean claimDmaBuf(DmaBuf buffer) {
-        return USES.claimDmaBuf(buffer);
-    }
-
-    /** Ends what {@link #claimDmaBuf} began. */
-    public static void unclaimDmaBuf(DmaBuf buffer) {
-        USES.unclaimDmaBuf(buffer);
+    /** Returns the lifetime of a dma-buf, for claims. Their owner must refer to the dma-buf, which keeps it reachable. */
+    public static Lifetime lifetime(DmaBuf buffer) {
+        return USES.lifetime(buffer);
     }
 
     /**
