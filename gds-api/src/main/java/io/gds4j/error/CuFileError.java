@@ -10,7 +10,7 @@ import java.util.stream.Stream;
  * Every status code of cuFile ({@code CUfileOpError}): 0 and 5001 to 5050, without 5021 and 5032, which do not exist.
  *
  * <p>
- * Constant names are NVIDIA's without the prefix {@code CU_FILE_}; the texts are our own.
+ * Constant names are those of NVIDIA without the prefix {@code CU_FILE_}; the texts are gds4j's.
  *
  * @since 0.1
  */
@@ -135,7 +135,7 @@ public enum CuFileError {
         return "CU_FILE_" + name();
     }
 
-    /** {@return what the code means, in a few words} */
+    /** {@return the meaning of the code, in a few words} */
     public String text() {
         return text;
     }

@@ -8,7 +8,7 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Any failure of gds4j: which cuFile function, on which file and range, with cuFile's code and the kernel's errno.
+ * A failure of gds4j: the cuFile function, file and range, with cuFile's code and the kernel's errno.
  *
  * <pre>{@code
  * try {
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
- * Instances are immutable and may be handed between threads.
+ * Instances are immutable; threads may share them.
  *
  * @since 0.1
  */
@@ -35,19 +35,19 @@ public class CuFileException extends RuntimeException {
     private final String function;
     /** The file, or null. */
     private final transient @Nullable Path path;
-    /** First byte of the request within the file, or negative. */
+    /** First byte of the request in the file, or negative. */
     private final long fileOffset;
-    /** Bytes asked for, or negative. */
+    /** Requested bytes, or negative. */
     private final long size;
     /** The contiguous count. */
     private final long bytesTransferred;
-    /** What went wrong. */
+    /** Description of the failure. */
     private final String detail;
 
     /**
      * For subclasses; programs use {@link #of} or {@link #builder}.
      *
-     * @param builder what is known about the failure
+     * @param builder describes the failure
      */
     protected CuFileException(Builder builder) {
         super(builder.message(), builder.cause);
@@ -62,11 +62,11 @@ public class CuFileException extends RuntimeException {
     }
 
     /**
-     * A failure without a file, such as a bad argument.
+     * Makes a failure without a file, such as an invalid argument.
      *
      * @param error cuFile's code
      * @param function the C function
-     * @param detail a sentence on what went wrong
+     * @param detail a sentence that describes the failure
      * @return the exception
      */
     public static CuFileException of(CuFileError error, String function, String detail) {
@@ -88,7 +88,7 @@ public class CuFileException extends RuntimeException {
         return error;
     }
 
-    /** {@return the kernel's errno, where a system call failed (see {@link Errno})} */
+    /** {@return the kernel's errno, if a system call failed (see {@link Errno})} */
     public OptionalInt errno() {
         return errno == 0 ? OptionalInt.empty() : OptionalInt.of(errno);
     }
@@ -98,24 +98,24 @@ public class CuFileException extends RuntimeException {
         return function;
     }
 
-    /** {@return the file, where there is one and its name is known} */
+    /** {@return the file, if there is one and its name is known} */
     public Optional<Path> path() {
         return Optional.ofNullable(path);
     }
 
-    /** {@return first byte of the request within the file} */
+    /** {@return first byte of the request in the file} */
     public OptionalLong fileOffset() {
         return fileOffset < 0 ? OptionalLong.empty() : OptionalLong.of(fileOffset);
     }
 
-    /** {@return bytes asked for} */
+    /** {@return requested bytes} */
     public OptionalLong size() {
         return size < 0 ? OptionalLong.empty() : OptionalLong.of(size);
     }
 
     /**
-     * Bytes that were certainly moved, counted from the request's first byte without a gap. Later bytes are unspecified
-     * after a failure: parallel pieces may have moved some of them.
+     * Returns the bytes that were certainly moved, counted from the request's first byte without a gap. Parallel pieces may
+     * have moved some of the later bytes.
      *
      * @return the contiguous count
      */
@@ -123,12 +123,12 @@ public class CuFileException extends RuntimeException {
         return bytesTransferred;
     }
 
-    /** {@return what went wrong, without code, file and range} */
+    /** {@return the description of the failure, without code, file and range} */
     public String detail() {
         return detail;
     }
 
-    /** Collects what is known about a failure; not thread-safe. */
+    /** Collects the description of a failure; not thread-safe. */
     public static final class Builder {
         private final String function;
         private CuFileError error = CuFileError.INTERNAL_ERROR;
@@ -145,7 +145,7 @@ public class CuFileException extends RuntimeException {
         }
 
         /**
-         * Sets the code, which is INTERNAL_ERROR otherwise.
+         * Sets the code; the default is INTERNAL_ERROR.
          *
          * @param error cuFile's code
          * @return this builder
@@ -189,10 +189,10 @@ public class CuFileException extends RuntimeException {
         }
 
         /**
-         * Sets the range; a negative number is one that is not known.
+         * Sets the range; negative numbers stand for unknown ones.
          *
-         * @param fileOffset first byte of the request within the file
-         * @param size bytes asked for
+         * @param fileOffset first byte of the request in the file
+         * @param size requested bytes
          * @return this builder
          */
         public Builder range(long fileOffset, long size) {
@@ -202,7 +202,7 @@ public class CuFileException extends RuntimeException {
         }
 
         /**
-         * Sets how much was moved before the failure.
+         * Sets the bytes that were moved before the failure.
          *
          * @param bytes the contiguous count
          * @return this builder
@@ -213,7 +213,7 @@ public class CuFileException extends RuntimeException {
         }
 
         /**
-         * Sets what went wrong. Control characters are escaped: the message is one line.
+         * Sets the description of the failure. Control characters are escaped, so that the message is one line.
          *
          * @param detail a sentence
          * @return this builder
@@ -224,9 +224,9 @@ public class CuFileException extends RuntimeException {
         }
 
         /**
-         * Sets the failure behind this one.
+         * Sets the cause.
          *
-         * @param cause the failure
+         * @param cause the failure that caused this one
          * @return this builder
          */
         public Builder cause(Throwable cause) {
@@ -244,7 +244,7 @@ public class CuFileException extends RuntimeException {
             return new CuFileInterruptedException(this);
         }
 
-        /** Names of files may hold any character; a message is one line all the same. */
+        /** Escapes control characters, which names of files may hold: a message is one line. */
         private static String oneLine(String text) {
             if (text.chars().noneMatch(Character::isISOControl)) {
                 return text;

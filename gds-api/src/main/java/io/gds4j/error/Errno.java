@@ -3,7 +3,7 @@ package io.gds4j.error;
 import java.util.Map;
 
 /**
- * Names and texts of Linux {@code errno} values that storage code meets.
+ * Names and texts of the Linux {@code errno} values that storage code receives.
  *
  * @since 0.1
  */

@@ -1,6 +1,6 @@
 /**
- * cuFile's error codes and the exceptions that carry them. The lowest package of the API: everything may use it, it uses
- * nothing of gds4j.
+ * cuFile's error codes and the exceptions that carry them. The lowest package of the API: all packages may use it, and it
+ * uses no other package of gds4j.
  */
 @NullMarked
 package io.gds4j.error;

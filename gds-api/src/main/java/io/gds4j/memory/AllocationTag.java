@@ -1,11 +1,11 @@
 package io.gds4j.memory;
 
 /**
- * A whole allocation, and what tells it from a later one at the same address.
+ * A whole allocation with an id that tells it from a later one at the same address.
  *
  * @param base first byte
  * @param length bytes
- * @param id number that no other allocation of the process has or had
+ * @param id unique number of the allocation in this process
  *
  * @since 0.1
  */

@@ -3,7 +3,7 @@ package io.gds4j.memory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Tells arenas that the program can close from those that it cannot. */
+/** Finds out whether a program can close an arena. */
 final class ArenaKind {
     private static final MemorySegment.Scope GLOBAL = Arena.global().scope();
 

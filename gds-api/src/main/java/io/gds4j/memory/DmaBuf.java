@@ -13,9 +13,9 @@ import java.util.function.IntConsumer;
  * }</pre>
  *
  * <p>
- * It spans the whole pages of the host around the memory, in which the memory begins at {@link #offset}. The memory cannot be
- * freed before it is closed; every importer of the descriptor must release it before. Thread-safe; a forgotten one is
- * logged and closed.
+ * The buffer spans all host pages that hold the memory, which begins at {@link #offset} in it. The memory cannot be freed
+ * before the buffer is closed; every importer must release the descriptor before that. Thread-safe. The garbage collector logs
+ * and closes a forgotten buffer.
  *
  * @since 0.1
  */
@@ -32,7 +32,7 @@ public final class DmaBuf implements AutoCloseable {
      * @param fd the descriptor
      * @param offset where the memory begins in it
      * @param range the memory, which the buffer claims until it is closed
-     * @param size all of its bytes
+     * @param size bytes of the whole buffer
      * @param closeDescriptor called once with the descriptor
      */
     public DmaBuf(int fd, long offset, MemoryRange range, long size, IntConsumer closeDescriptor) {
@@ -50,7 +50,7 @@ public final class DmaBuf implements AutoCloseable {
         });
     }
 
-    /** {@return the descriptor, valid until this is closed; not to be closed by others} */
+    /** {@return the descriptor, valid until {@link #close}, which alone closes it} */
     public int fd() {
         return fd;
     }
@@ -80,14 +80,8 @@ public final class DmaBuf implements AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /** Keeps it from being closed until {@link #unclaim}; false if it is closed already. */
-    boolean claim() {
-        return lifetime.claim();
-    }
-
-    /** Ends what {@link #claim} began. */
-    void unclaim() {
-        lifetime.unclaim();
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     /**

@@ -1,8 +1,8 @@
 package io.gds4j.memory;
 
 /**
- * GPU memory that grows in place: addresses are reserved at once, physical memory comes as it is asked for
- * ({@code cuMemAddressReserve}, {@code cuMemCreate}, {@code cuMemMap}). What it held stays where it was.
+ * GPU memory that grows in place: it reserves all addresses first and maps physical memory when it grows
+ * ({@code cuMemAddressReserve}, {@code cuMemCreate}, {@code cuMemMap}). Its content keeps its address.
  *
  * <pre>{@code
  * try (GrowableMemory memory = driver.allocator().growable(1L << 40, 0)) {
@@ -13,31 +13,31 @@ package io.gds4j.memory;
  * }</pre>
  *
  * <p>
- * Thread-safe. Growing ends the {@link #allocation} before: holders of a range of it take a new one from the next. A
- * registration must be closed before and made again after, since it is of the memory that was there. Forgotten, it is logged
- * with the place that made it, and given back, when the garbage collector finds it; its ranges keep it.
+ * Thread-safe. {@link #grow} ends the previous {@link #allocation} and its ranges; take new ranges from the next allocation. A
+ * registration must be closed before and made again after. The garbage collector logs and frees forgotten memory, and names
+ * the place that made it; its ranges keep it reachable.
  *
  * @since 0.1
  */
 public interface GrowableMemory extends AutoCloseable {
-    /** {@return all of it as it is now} */
+    /** {@return the whole memory at its current size} */
     MemoryAllocation allocation();
 
-    /** {@return bytes that it can grow to} */
+    /** {@return largest size, in bytes} */
     long maximum();
 
     /**
-     * Makes it larger, at the same address, after the I/O that uses it.
+     * Waits for I/O that uses the memory, then makes it larger at the same address.
      *
-     * @param bytes it shall have at least: more than now, no more than {@link #maximum}
-     * @return all of it
-     * @throws io.gds4j.error.CuFileException INVALID_VALUE for sizes outside, NOMEM_ERROR when the GPU has too little memory,
+     * @param bytes new size at least: more than now, at most {@link #maximum}
+     * @return the whole memory at its new size
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE for other sizes, NOMEM_ERROR when the GPU has too little memory,
      *         IO_NOT_SUPPORTED (EBUSY) while it is registered or an entry of a batch uses it: nothing has changed then
      */
     MemoryAllocation grow(long bytes);
 
     /**
-     * Waits for I/O that uses it, then gives memory and addresses back. Idempotent.
+     * Waits for I/O that uses the memory, then frees memory and addresses. Idempotent.
      *
      * @throws io.gds4j.error.CuFileException as {@link MemoryAllocation#close}
      */

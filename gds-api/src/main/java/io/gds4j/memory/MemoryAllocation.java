@@ -2,14 +2,14 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.lifetime.FreeListener;
 import io.gds4j.internal.lifetime.FreeListeners;
 import io.gds4j.internal.lifetime.Lifetime;
 import java.util.Objects;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory with an owner: {@link #close()} frees it, once, after the I/O that uses it has ended.
+ * Memory that {@link #close()} frees, once, after the I/O that uses it has ended.
  *
  * <pre>{@code
  * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {
@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * Thread-safe. A forgotten allocation is logged with the place that made it, and freed, when the garbage collector finds
- * it; its ranges keep it alive.
+ * Thread-safe. The garbage collector logs and frees a forgotten allocation, and names the place that made it; its ranges keep
+ * it reachable.
  *
  * @since 0.1
  */
@@ -27,27 +27,27 @@ public final class MemoryAllocation implements AutoCloseable {
     private final MemoryRange range;
     private final Lifetime lifetime;
     private final FreeListeners listeners = new FreeListeners();
-    /** Threads share it without synchronisation: a record is immutable, and asking again is harmless. */
+    /** Needs no synchronisation: a record is immutable, and a second query of the driver is harmless. */
     private @Nullable KnownContext cudaContext;
 
-    /** @param source what asked the CUDA driver, compared by identity */
+    /** @param source the object that asked the CUDA driver, compared by identity */
     private record KnownContext(Object source, long context) {
     }
 
     private MemoryAllocation(MemoryRange raw, Runnable free) {
         this.range = raw.ownedBy(this);
-        FreeListeners told = listeners;
+        FreeListeners freeListeners = listeners; // the lifetime must not refer to the allocation
         long base = raw.address();
         this.lifetime = Lifetime.of(this, raw.kind() + " memory of " + raw.length() + " bytes", () -> {
-            told.tell(base);
+            freeListeners.notifyAndClear(base);
             free.run();
         });
     }
 
     /**
-     * For allocators: memory that {@code free} gives back.
+     * Makes an allocation that {@code free} frees. For allocators.
      *
-     * @param raw the memory, made by {@link MemoryRange#ofAddress} or {@link MemoryRange#ofSegment}; a segment's scope must
+     * @param raw the memory, from {@link MemoryRange#ofAddress} or {@link MemoryRange#ofSegment}; a segment's scope must
      *        live until {@code free} is called
      * @param free called exactly once, by {@link #close()} or by a cleaner thread; must not refer to the allocation
      * @return the allocation
@@ -57,7 +57,7 @@ public final class MemoryAllocation implements AutoCloseable {
         return new MemoryAllocation(raw, free);
     }
 
-    /** {@return all of it} */
+    /** {@return the whole memory} */
     public MemoryRange range() {
         return range;
     }
@@ -68,11 +68,11 @@ public final class MemoryAllocation implements AutoCloseable {
     }
 
     /** Adds a listener that hears when the memory is freed; it must not refer to the allocation. */
-    void beforeFree(FreeListener listener) {
+    void beforeFree(LongConsumer listener) {
         listeners.add(listener);
     }
 
-    /** The CUDA context that this source has remembered, or 0. */
+    /** Returns the CUDA context that this source has remembered, or 0. */
     long cudaContext(Object source) {
         KnownContext known = cudaContext;
         return known != null && known.source == source ? known.context : 0;
@@ -87,7 +87,7 @@ public final class MemoryAllocation implements AutoCloseable {
     }
 
     /**
-     * Waits for I/O that uses the memory, then frees it. Idempotent: any later or simultaneous call returns when it is freed.
+     * Waits for I/O that uses the memory, then frees it. Idempotent: a later or simultaneous call returns when it is freed.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it is registered with a driver, while
      *         an entry of a batch uses it, and from inside I/O that uses it; CUDA_DRIVER_ERROR if the driver could not free it

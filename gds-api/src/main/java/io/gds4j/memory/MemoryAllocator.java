@@ -7,19 +7,19 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Allocates memory of every kind that this machine has and copies between them, whatever they are.
+ * Allocates memory of every kind that this machine has, and copies between any two kinds.
  *
  * <p>
- * Thread-safe; any thread may call it, with or without a current CUDA context, and finds its context unchanged after.
+ * Thread-safe. Any thread may call it, with or without a current CUDA context; the calls leave the context unchanged.
  *
  * @since 0.1
  */
 public interface MemoryAllocator {
     /**
-     * True if this machine can allocate memory of this kind. Creates no CUDA context for host kinds.
+     * Tells whether this machine can allocate memory of this kind. Creates no CUDA context for host kinds.
      *
      * @param kind the kind of memory
-     * @return whether it can
+     * @return true if it can
      */
     boolean supports(MemoryKind kind);
 
@@ -79,42 +79,42 @@ public interface MemoryAllocator {
      * Sets every byte of the range.
      *
      * @param range the memory
-     * @param value what each byte becomes
+     * @param value the new value of each byte
      */
     void fill(MemoryRange range, byte value);
 
     /**
-     * Bytes that an allocation of this kind could take now, as the driver or the kernel estimates it.
+     * Estimates the bytes that an allocation of this kind could take now.
      *
      * @param kind the kind of memory
      * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
-     * @return bytes, {@link Long#MAX_VALUE} if neither of them tells
+     * @return the estimate of the driver or the kernel; {@link Long#MAX_VALUE} if there is none
      */
     long available(MemoryKind kind, int device);
 
     /**
-     * The whole allocation that memory of a raw address is part of, with what tells it from a later one at that address.
+     * Finds the allocation that contains memory of a raw address.
      *
      * @param range any memory
-     * @return empty for memory that this allocator knows nothing of, and for kinds whose allocations nothing tells apart
-     *         reliably: all but {@code cuMemAlloc}'s and pools'
+     * @return empty for memory that this allocator does not know, and for kinds whose allocations have no reliable id: all but
+     *         memory of {@code cuMemAlloc} and of pools
      */
     default Optional<AllocationTag> allocationOf(MemoryRange range) {
         return Optional.empty();
     }
 
     /**
-     * True if the allocation is still there, and no other in its place. Says nothing of a free that happens meanwhile.
+     * Tells whether the allocation still exists, with no other one in its place. A concurrent free may not be seen.
      *
-     * @param tag what {@link #allocationOf} answered
-     * @return whether it is the same
+     * @param tag a tag of {@link #allocationOf}
+     * @return true if it still exists
      */
     default boolean isCurrent(AllocationTag tag) {
         return false;
     }
 
     /**
-     * Pages that stand behind a HOST or HOST_HUGEPAGE allocation of this allocator: whether huge ones were to be had.
+     * Returns the pages of a HOST or HOST_HUGEPAGE allocation of this allocator.
      *
      * @param allocation the memory
      * @return empty for other memory
@@ -124,8 +124,8 @@ public interface MemoryAllocator {
     }
 
     /**
-     * Wraps memory that the program allocated by other means, as what the CUDA driver knows it to be: one call of it
-     * ({@code cuPointerGetAttributes}). The caller vouches for its life, as with {@link MemoryRange#ofAddress}.
+     * Wraps memory that the program allocated by other means. The kind of memory comes from the CUDA driver
+     * ({@code cuPointerGetAttributes}). The caller is responsible for the address, as with {@link MemoryRange#ofAddress}.
      *
      * @param address first byte, not 0
      * @param length bytes, 0 or more
@@ -138,50 +138,43 @@ public interface MemoryAllocator {
     }
 
     /**
-     * Pins host memory of the program's own for all GPUs ({@code cuMemHostRegister}).
+     * Pins host memory of the program for all GPUs ({@code cuMemHostRegister}).
      *
-     * @param segment native memory, which must not be freed before the allocation is closed
-     * @return the memory as HOST_REGISTERED: closing it unpins it and frees nothing
+     * @param segment native memory, which must stay allocated until the allocation is closed
+     * @return the memory as HOST_REGISTERED: closing it unpins the memory and frees nothing
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID without a CUDA driver, MEMORY_ALREADY_REGISTERED if pages of it are
      *         pinned already, INVALID_VALUE for an empty segment, and as {@link MemoryRange#ofSegment}
      */
     default MemoryAllocation pin(MemorySegment segment) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID, "MemoryAllocator.pin", "this allocator pins no memory");
+        throw unsupported("MemoryAllocator.pin", "this allocator pins no memory");
     }
 
     /**
-     * Moves the pages of managed memory ({@code cuMemPrefetchAsync}), so that no page fault does it later; complete on return.
-     * Read a file into managed memory that was prefetched to its GPU, and the copies find the pages there.
+     * Moves the pages of managed memory to a GPU or to the host ({@code cuMemPrefetchAsync}); complete on return. Copies that
+     * follow, such as those of a read, cause no page faults there.
      *
      * @param range managed memory
      * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for the host
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for other memory, DEVICE_NOT_FOUND for a GPU that is not there,
-     *         CUDA_DRIVER_ERROR where the system cannot
+     *         CUDA_DRIVER_ERROR if the system cannot move them
      */
     default void prefetch(MemoryRange range, int device) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "MemoryAllocator.prefetch",
-                "this allocator has no managed memory");
+        throw unsupported("MemoryAllocator.prefetch", "this allocator has no managed memory");
     }
 
     /**
-     * GPU memory that can grow, with nothing less than a page of the GPU in it.
+     * Reserves GPU memory that can grow; it begins with one page of the GPU.
      *
      * @param maximum bytes of addresses to reserve, 1 or more
      * @param device ordinal of the GPU
      * @return the memory, to be closed
-     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID where the GPU has no CUDA_VMM memory, otherwise as {@link #allocate}
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID if the GPU has no CUDA_VMM memory; otherwise as {@link #allocate}
      */
     default GrowableMemory growable(long maximum, int device) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "MemoryAllocator.growable",
-                "this allocator has no memory that grows");
+        throw unsupported("MemoryAllocator.growable", "this allocator has no memory that grows");
     }
 
-    /** {@return what is allocated, kind by kind; kinds that were never asked for are missing} */
+    /** {@return what is allocated of each kind; kinds that were never allocated are absent} */
     default Map<MemoryKind, MemoryUsage> usage() {
         return Map.of();
     }
@@ -197,21 +190,22 @@ public interface MemoryAllocator {
      *         GPU or driver export none
      */
     default DmaBuf exportDmaBuf(MemoryRange range) {
-        throw CuFileException.of(
-                CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                "cuMemGetHandleForAddressRange",
-                "this allocator has no GPU memory to export");
+        throw unsupported("cuMemGetHandleForAddressRange", "this allocator has no GPU memory to export");
     }
 
     /**
-     * Orders what other devices have written into a GPU's memory before the CUDA work that is launched from now on
-     * ({@code cuFlushGPUDirectRDMAWrites}). Bytes that gds4j has moved need none: its calls return when CUDA work sees them.
+     * Makes writes of other devices into a GPU's memory visible to CUDA work that is launched later
+     * ({@code cuFlushGPUDirectRDMAWrites}). Not needed for bytes that gds4j moves: its calls return when CUDA work sees them.
      *
      * @param device ordinal of the GPU
-     * @return false if nothing was to be done: without a GPU driver, or where such writes are ordered anyway
+     * @return false if nothing was necessary: without a GPU driver, or where such writes are always ordered
      * @throws CuFileException DEVICE_NOT_FOUND for a GPU that is not there, CUDA_DRIVER_ERROR if the driver failed
      */
     default boolean flushDeviceWrites(int device) {
         return false;
+    }
+
+    private static CuFileException unsupported(String function, String detail) {
+        return CuFileException.of(CuFileError.CUDA_MEMORY_TYPE_INVALID, function, detail);
     }
 }

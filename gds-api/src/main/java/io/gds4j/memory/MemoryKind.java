@@ -1,25 +1,25 @@
 package io.gds4j.memory;
 
 /**
- * Where memory lives and how it was made.
+ * Where memory is and how it is allocated.
  *
  * @since 0.1
  */
 public enum MemoryKind {
     /** Page-aligned or plain host memory. */
     HOST(false),
-    /** Host memory in 2 MiB pages; falls back to ordinary pages where there are none. */
+    /** Host memory in 2 MiB pages; in ordinary pages if none are available. */
     HOST_HUGEPAGE(false),
-    /** Host memory pinned for GPUs, however the driver does it best ({@code cuMemHostAlloc} or {@code cuMemHostRegister}). */
+    /** Host memory pinned for GPUs, by {@code cuMemHostAlloc} or {@code cuMemHostRegister}. */
     HOST_PINNED(false),
-    /** Host memory of the system's pages, pinned for GPUs where it is ({@code cuMemHostRegister}). */
+    /** Ordinary host memory, pinned for GPUs in place ({@code cuMemHostRegister}). */
     HOST_REGISTERED(false),
     /** GPU memory of {@code cuMemAlloc}. */
     CUDA_DEVICE(true),
     /**
-     * Memory that migrates between host and GPU ({@code cuMemAllocManaged}). It is never read into directly, since its pages may
-     * move meanwhile: bytes go through a bounce buffer, and pages that were on the host migrate when the copy touches them.
-     * {@link MemoryAllocator#prefetch} moves them before.
+     * Memory that migrates between host and GPU ({@code cuMemAllocManaged}). Reads into it go through a bounce buffer, because
+     * its pages may move meanwhile. The copy moves pages from the host to the GPU; {@link MemoryAllocator#prefetch} moves them
+     * earlier.
      */
     CUDA_MANAGED(true),
     /** Stream-ordered GPU memory ({@code cuMemAllocAsync}). */
@@ -33,12 +33,12 @@ public enum MemoryKind {
         this.cuda = cuda;
     }
 
-    /** {@return true for memory that a GPU's driver allocates and that the host may not simply dereference} */
+    /** {@return true for memory that a GPU's driver allocates and the host must not dereference} */
     public boolean isCuda() {
         return cuda;
     }
 
-    /** {@return true for memory that the host addresses directly without the driver's help} */
+    /** {@return true for memory that the host addresses directly} */
     public boolean isHost() {
         return !cuda;
     }

@@ -54,8 +54,8 @@ public final class MemoryRange implements IoMemory {
      * Wraps a raw address: host memory, or GPU memory of device 0.
      *
      * <p>
-     * <b>The caller vouches for it.</b> gds4j cannot check that {@code length} bytes at {@code address} exist, are of this
-     * kind and stay allocated until I/O on them has ended; a wrong address can crash the process.
+     * <b>The caller is responsible for the address.</b> gds4j cannot check that {@code length} bytes at {@code address} exist,
+     * are of this kind and stay allocated until I/O on them has ended; a wrong address can crash the process.
      *
      * @param address first byte, not 0
      * @param length bytes, 0 or more
@@ -94,8 +94,8 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * Wraps a native segment of host memory. Its arena must stay open until I/O on it has ended: a closed arena is an
-     * error, never a crash.
+     * Wraps a native segment of host memory. Its arena must stay open until I/O on it has ended: I/O with a closed arena fails,
+     * and never crashes.
      *
      * @param segment native memory
      * @return the range
@@ -107,7 +107,7 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * Like {@link #ofSegment(MemorySegment)}, for host memory that is more than plain.
+     * Like {@link #ofSegment(MemorySegment)}, for pinned or huge-page host memory.
      *
      * @param segment native memory
      * @param kind HOST, HOST_HUGEPAGE, or HOST_PINNED for memory that is pinned
@@ -150,7 +150,7 @@ public final class MemoryRange implements IoMemory {
         return length;
     }
 
-    /** {@return where the memory lives} */
+    /** {@return where the memory is} */
     public MemoryKind kind() {
         return kind;
     }
@@ -160,7 +160,7 @@ public final class MemoryRange implements IoMemory {
         return device;
     }
 
-    /** {@return the segment that this host range was made of, sliced as the range is; its scope guards accesses} */
+    /** {@return the segment of a host range that wraps one, sliced like the range; its scope guards accesses} */
     public Optional<MemorySegment> segment() {
         return Optional.ofNullable(segment);
     }
@@ -171,16 +171,16 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * False for a range over a read-only segment: a file can be written from it but not read into it.
+     * Tells whether bytes may be read into the range.
      *
-     * @return whether bytes may be read into it
+     * @return false for a read-only segment, which can only be written to a file
      */
     public boolean isWritable() {
         return segment == null || !segment.isReadOnly();
     }
 
     /**
-     * The part that starts {@code offset} bytes in.
+     * Returns a part of the range.
      *
      * @param offset first byte of the part
      * @param length bytes
@@ -199,8 +199,8 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * Keeps the memory from being freed until {@link #release()}, on whichever thread: freeing waits. Does nothing for memory
-     * that a caller vouches for. Allocation-free. For backends.
+     * Keeps the memory from being freed until {@link #release()}, on any thread: freeing waits. Does nothing for memory without
+     * an owner. Allocates nothing. For backends.
      *
      * @throws CuFileException CUDA_POINTER_INVALID if it is freed already, or its arena closed or confined to another
      *         thread
@@ -250,11 +250,11 @@ public final class MemoryRange implements IoMemory {
     }
 
     /**
-     * False for memory whose arena the program could close while asynchronous I/O still uses it: segments of
-     * shared and confined arenas. True for segments of the global and of automatic arenas, for allocations, which wait for
-     * their I/O, and for raw addresses, which the caller vouches for.
+     * Tells whether the memory stays valid for asynchronous I/O: a program could close a shared or confined arena during the
+     * I/O.
      *
-     * @return whether it stays open meanwhile
+     * @return false for segments of shared and confined arenas; true for the global arena and automatic ones, for allocations,
+     *         which wait for their I/O, and for raw addresses, for which the caller is responsible
      */
     public boolean outlivesCall() {
         return owner != null || segment == null || ArenaKind.isNeverClosed(segment);
@@ -281,7 +281,7 @@ public final class MemoryRange implements IoMemory {
         return CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "MemoryRange.retain", detail);
     }
 
-    /** The same memory with an owner. */
+    /** Returns the same memory with an owner. */
     MemoryRange ownedBy(MemoryAllocation allocation) {
         return new MemoryRange(address, length, kind, device, segment, allocation);
     }

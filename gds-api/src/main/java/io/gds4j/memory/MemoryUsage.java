@@ -1,12 +1,12 @@
 package io.gds4j.memory;
 
 /**
- * What an allocator has given out of one kind, in bytes as they were asked for.
+ * Memory of one kind that an allocator has allocated, in requested bytes.
  *
- * @param allocations that are not closed
- * @param bytes that they hold
- * @param peakBytes most that they ever held at a time
- * @param allBytes given out since the beginning
+ * @param allocations number of open allocations
+ * @param bytes size of the open allocations
+ * @param peakBytes largest size of the open allocations so far
+ * @param allBytes size of all allocations so far
  *
  * @since 0.1
  */

@@ -1,10 +1,11 @@
 package io.gds4j.memory;
 
-import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
+import java.util.function.LongConsumer;
 
-/** Hands this package's private uses of memory to gds4j's own modules. */
+/** Gives gds4j's own modules access to package-private methods. */
 final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> {
     @Override
     public void enter(MemoryRange range, ThreadState here) {
@@ -27,17 +28,12 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     }
 
     @Override
-    public boolean claimDmaBuf(DmaBuf buffer) {
-        return buffer.claim();
+    public Lifetime lifetime(DmaBuf buffer) {
+        return buffer.lifetime();
     }
 
     @Override
-    public void unclaimDmaBuf(DmaBuf buffer) {
-        buffer.unclaim();
-    }
-
-    @Override
-    public void beforeFree(MemoryAllocation allocation, FreeListener listener) {
+    public void beforeFree(MemoryAllocation allocation, LongConsumer listener) {
         allocation.beforeFree(listener);
     }
 

@@ -1,8 +1,8 @@
 package io.gds4j.memory;
 
 /**
- * Memory registered with an open driver; {@code io.gds4j.CuFileBuffer} is the implementation. Open only because that
- * class lives in a higher package: a driver refuses foreign implementations with
+ * Memory registered with an open driver: {@code io.gds4j.CuFileBuffer} and {@code BufferWindow}. Not sealed only because these
+ * classes are in a higher package: a driver refuses other implementations with
  * {@link io.gds4j.error.CuFileError#MEMORY_NOT_REGISTERED}.
  *
  * @since 0.1

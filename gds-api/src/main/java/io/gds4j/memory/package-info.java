@@ -1,6 +1,6 @@
 /**
- * Memory that I/O moves bytes to and from: ranges, their kinds, and who owns them. Programs get ranges from a
- * {@link io.gds4j.memory.MemoryAllocator} or wrap memory of their own; engines read addresses from them.
+ * Memory that I/O moves bytes to and from: ranges, their kinds, and their owners. Programs take ranges from a
+ * {@link io.gds4j.memory.MemoryAllocator} or wrap their own memory.
  */
 @NullMarked
 package io.gds4j.memory;

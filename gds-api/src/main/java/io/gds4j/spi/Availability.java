@@ -1,20 +1,20 @@
 package io.gds4j.spi;
 
 /**
- * Whether a backend can serve on this machine, and if not, why and what would help.
+ * Whether a backend can serve on this machine; if not, the reason and a remedy.
  *
  * @since 0.1
  */
 public sealed interface Availability {
-    /** It can. */
+    /** The backend can serve. */
     record Available() implements Availability {
     }
 
     /**
-     * It cannot.
+     * The backend cannot serve.
      *
      * @param reason what is missing
-     * @param remedy what a person could do about it
+     * @param remedy what the user can do about it
      */
     record Unavailable(String reason, String remedy) implements Availability {
     }

@@ -1,11 +1,11 @@
 package io.gds4j.spi;
 
 /**
- * A batch as its backend knows it ({@code CUfileBatchHandle_t}); meaningful to that backend alone.
+ * A batch of one backend ({@code CUfileBatchHandle_t}); no other backend takes it.
  *
  * @since 0.1
  */
 public interface BackendBatch {
-    /** {@return entries that may be outstanding at a time} */
+    /** {@return largest number of outstanding entries} */
     int capacity();
 }

@@ -6,13 +6,12 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * A registered file as its backend knows it ({@code CUfileHandle_t}). Made by one backend instance and meaningful to it
- * alone.
+ * A registered file of one backend instance ({@code CUfileHandle_t}); no other instance takes it.
  *
  * @since 0.1
  */
 public interface BackendFile {
-    /** {@return the file's name when it was registered, where the kernel knows one} */
+    /** {@return the file's name when it was registered, if the kernel knows one} */
     Optional<Path> path();
 
     /** {@return whether it is open for reading} */
@@ -21,31 +20,31 @@ public interface BackendFile {
     /** {@return whether it is open for writing} */
     boolean isWritable();
 
-    /** {@return bytes in the file now, of a block device its capacity} */
+    /** {@return current size of the file, or capacity of the block device, in bytes} */
     long size();
 
-    /** {@return which way its I/O goes and why} */
+    /** {@return the path that its I/O takes, and the reason} */
     IoPathReport ioPath();
 
     /**
-     * A descriptor of the backend's own on this file, open in the same mode, so that another backend can register the same
-     * file; not to be closed.
+     * Returns the backend's own descriptor of this file, so that another backend can register the file. The descriptor is open
+     * in the same mode; the caller must not close it.
      *
-     * @return its number; empty if there is none to give
+     * @return its number; empty if the backend has none
      */
     default OptionalInt ownDescriptor() {
         return OptionalInt.empty();
     }
 
     /**
-     * Makes what was written durable: {@code fsync}, or {@code fdatasync} without {@code metadata}.
+     * Makes the written bytes durable: {@code fsync}, or {@code fdatasync} without {@code metadata}.
      *
-     * @param metadata also times and other metadata
+     * @param metadata whether to write times and other metadata, too
      */
     void force(boolean metadata);
 
     /**
-     * Sets the file's length, cutting it or adding a hole.
+     * Sets the size of the file: cuts it, or adds a hole.
      *
      * @param size bytes
      */

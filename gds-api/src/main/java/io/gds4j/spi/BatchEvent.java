@@ -1,9 +1,9 @@
 package io.gds4j.spi;
 
 /**
- * The fate of one entry of a batch ({@code CUfileIOEvents_t}).
+ * The end of one entry of a batch ({@code CUfileIOEvents_t}).
  *
- * @param cookie the entry's own
+ * @param cookie the cookie of the entry's request
  * @param status how it ended
  * @param result bytes moved, or a negative errno or a negative cuFile code
  * @since 0.1

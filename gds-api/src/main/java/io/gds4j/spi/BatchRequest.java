@@ -6,12 +6,12 @@ import io.gds4j.memory.MemoryRange;
  * One entry of a batch ({@code CUfileIOParams_t}).
  *
  * @param file the file
- * @param write write the memory to the file; otherwise read the file into the memory
- * @param memory what is written or filled
+ * @param write true to write the memory to the file, false to read the file into the memory
+ * @param memory source of a write, destination of a read
  * @param size bytes
  * @param fileOffset first byte in the file
  * @param bufferOffset first byte in the memory
- * @param cookie comes back with the entry's event
+ * @param cookie identifies the entry in its event
  * @since 0.1
  */
 public record BatchRequest(

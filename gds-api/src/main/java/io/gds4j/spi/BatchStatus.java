@@ -1,7 +1,7 @@
 package io.gds4j.spi;
 
 /**
- * State of an entry of a batch ({@code CUfileStatus_t}), with cuFile's values.
+ * The state of an entry of a batch ({@code CUfileStatus_t}), with cuFile's values.
  *
  * @since 0.1
  */
@@ -10,13 +10,13 @@ public enum BatchStatus {
     WAITING(0x01),
     /** Submitted, not finished. */
     PENDING(0x02),
-    /** Never enqueued: ill-formed. */
+    /** Invalid and never enqueued. */
     INVALID(0x04),
     /** Cancelled before it began. */
     CANCELED(0x08),
-    /** Done. */
+    /** Succeeded. */
     COMPLETE(0x10),
-    /** Gave up waiting. */
+    /** Timed out. */
     TIMEOUT(0x20),
     /** Failed. */
     FAILED(0x40);
@@ -27,7 +27,7 @@ public enum BatchStatus {
         this.value = value;
     }
 
-    /** {@return cuFile's number} */
+    /** {@return cuFile's value} */
     public int value() {
         return value;
     }

@@ -23,22 +23,26 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * cuFile, function by function, in the order of {@code cufile.h}. Functions of cuFile 1.0 are abstract; later ones default
- * to {@link CuFileError#IO_NOT_SUPPORTED}, so that a new one breaks no backend.
+ * The functions of cuFile, in the order of {@code cufile.h}. Functions of cuFile 1.0 are abstract; later ones throw
+ * {@link CuFileError#IO_NOT_SUPPORTED} by default, so that a new function breaks no backend.
  *
  * <p>
- * Every method may be called from any thread. Arguments that name objects come from this same instance. A failure is a
- * {@link CuFileException} that names the C function; nothing is returned as a status. The object API checks arguments
- * first, yet a backend must survive any that reach it.
+ * Any thread may call any method. Files and batches that are passed come from the same instance. A failure is a
+ * {@link CuFileException} that names the C function; no method returns a status. The object API checks arguments first, but a
+ * backend must survive any arguments.
  *
  * <p>
- * What the object API keeps to: {@code driverOpen} and {@code driverClose} come in pairs; between the last
- * {@code driverClose} and the next {@code driverOpen} only {@code name}, {@code getVersion}, {@code bytesByPath},
- * {@code peakStagingBytes} and the level of statistics are called. A file or range is deregistered exactly once, after every
- * {@code read} and {@code write} that uses it has returned, and before the driver closes; batches and streams before the files
- * and ranges. The memory of a {@code read} or {@code write} stays as long as the call lasts, that of a batch entry until its
- * event has been taken or the batch destroyed. For stream-ordered I/O nobody but the backend knows when it is over: it
- * {@linkplain MemoryRange#retain retains} the memory, and {@code handleDeregister} waits for the file's operations.
+ * The object API obeys these rules:
+ * <ul>
+ * <li>{@code driverOpen} and {@code driverClose} come in pairs. While the driver is closed, the API calls only {@code name},
+ * {@code getVersion}, {@code bytesByPath}, {@code peakStagingBytes} and the level of statistics.
+ * <li>It deregisters a file or range exactly once, after every {@code read} and {@code write} that uses it has returned, and
+ * before the driver closes; batches and streams before files and ranges.
+ * <li>The memory of a {@code read} or {@code write} stays allocated during the call, the memory of a batch entry until its
+ * event has been taken or the batch destroyed.
+ * <li>Only the backend knows when stream-ordered I/O ends: the backend {@linkplain MemoryRange#retain retains} the memory, and
+ * {@code handleDeregister} waits for the file's operations.
+ * </ul>
  *
  * @since 0.1
  */
@@ -46,16 +50,16 @@ public interface CuFileBackend {
     /** {@return the provider's name} */
     String name();
 
-    /** {@return what allocates and copies memory of the kinds that this backend can move bytes to and from} */
+    /** {@return the allocator of the memory kinds that this backend supports} */
     MemoryAllocator allocator();
 
-    /** {@return bytes moved so far by each path; paths without bytes may be absent} */
+    /** {@return bytes moved so far on each path; paths without bytes may be absent} */
     Map<IoPath, Long> bytesByPath();
 
-    /** {@return largest amount of host memory used at one time for staging so far, in bytes} */
+    /** {@return peak size of the host memory used for staging so far, in bytes} */
     long peakStagingBytes();
 
-    /** {@return what cuFile's statistics leave out; a backend that cannot tell answers 0} */
+    /** {@return counters that cuFile's statistics lack; 0 if a backend does not count them} */
     default EngineStatistics engineStatistics() {
         return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");
     }
@@ -65,11 +69,11 @@ public interface CuFileBackend {
     /**
      * {@code cuFileHandleRegister}; opens the driver if it is closed.
      *
-     * @param source what to register
+     * @param source the file to register
      * @return the registered file
-     * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE for what is neither file nor block
+     * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE unless it is a file or a block
      *         device, INVALID_FILE_OPEN_FLAG for O_APPEND, HANDLE_ALREADY_REGISTERED for a descriptor registered twice;
-     *         with an errno where opening failed
+     *         with an errno if opening failed
      */
     BackendFile handleRegister(FileSource source);
 
@@ -91,21 +95,21 @@ public interface CuFileBackend {
     void bufRegister(MemoryRange range, int flags);
 
     /**
-     * {@code cuFileBufRegister} without delay: where {@link #bufRegister} puts the call to a library off until I/O needs it, and
-     * uses unregistered what the library then refuses, the refusal comes from here. A cache asks this way, since it can make
-     * room.
+     * {@code cuFileBufRegister} without delay. {@link #bufRegister} may delay the call to a library until I/O needs it, and may
+     * use the memory unregistered if the library then refuses it; this method throws the refusal. A cache calls this method,
+     * since it can make room.
      *
      * @param range the memory
      * @param flags bits of the C call
      * @throws CuFileException as {@link #bufRegister} does, and INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED or NOMEM_ERROR
-     *         where there is no room to pin it; nothing is registered then
+     *         if there is no room to pin it; nothing is registered then
      */
     default void bufRegisterNow(MemoryRange range, int flags) {
         bufRegister(range, flags);
     }
 
     /**
-     * {@code cuFileBufDeregister}: by the exact base address.
+     * {@code cuFileBufDeregister}: deregisters memory by its exact base address.
      *
      * @param range the memory
      * @throws CuFileException MEMORY_NOT_REGISTERED for another address, DRIVER_CLOSING while the driver is closed
@@ -113,7 +117,7 @@ public interface CuFileBackend {
     void bufDeregister(MemoryRange range);
 
     /**
-     * {@code cuFileRead}: fills {@code base} from {@code bufferOffset} on.
+     * {@code cuFileRead}: fills {@code base}, starting at {@code bufferOffset}.
      *
      * @param file the file
      * @param base the memory
@@ -125,7 +129,7 @@ public interface CuFileBackend {
     long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
 
     /**
-     * {@code cuFileWrite}: writes from {@code bufferOffset} of {@code base}.
+     * {@code cuFileWrite}: writes {@code base}, starting at {@code bufferOffset}.
      *
      * @param file the file
      * @param base the memory
@@ -136,11 +140,11 @@ public interface CuFileBackend {
      */
     long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
 
-    /** {@code cuFileDriverOpen}: one more user. */
+    /** {@code cuFileDriverOpen}: adds a user. */
     void driverOpen();
 
     /**
-     * {@code cuFileDriverClose}: one user fewer; the last one waits for I/O in flight and drops all registrations.
+     * {@code cuFileDriverClose}: removes a user; the last one waits for I/O in flight and ends all registrations.
      *
      * @throws CuFileException DRIVER_NOT_INITIALIZED if it is not open
      */
@@ -157,7 +161,7 @@ public interface CuFileBackend {
      * {@code cuFileDriverSetPollMode}.
      *
      * @param poll whether to poll
-     * @param pollThresholdKb for requests up to so many KiB
+     * @param pollThresholdKb largest request that polls, KiB
      */
     void driverSetPollMode(boolean poll, long pollThresholdKb);
 
@@ -209,7 +213,7 @@ public interface CuFileBackend {
      * {@code cuFileBatchIOSubmit}: submits all entries or none.
      *
      * @param batch the batch
-     * @param requests what to do
+     * @param requests the entries
      * @param flags bits of the C call
      */
     default void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
@@ -217,12 +221,13 @@ public interface CuFileBackend {
     }
 
     /**
-     * {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on timeout.
+     * {@code cuFileBatchIOGetStatus}: waits for at least {@code minimum} events and returns at most {@code maximum}; fewer on
+     * timeout.
      *
      * @param batch the batch
      * @param minimum events to wait for
      * @param maximum events to return at most
-     * @param timeout how long to wait at most; for ever if empty
+     * @param timeout longest wait; unlimited if empty
      * @return the events; each entry is reported once
      */
     default List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum,
@@ -253,7 +258,7 @@ public interface CuFileBackend {
     /**
      * {@code cuFileReadAsync}: a read in the order of a CUDA stream.
      *
-     * @param request what to do
+     * @param request the operation
      */
     default void readAsync(StreamRequest request) {
         throw unsupported("cuFileReadAsync", "1.7");
@@ -262,14 +267,15 @@ public interface CuFileBackend {
     /**
      * {@code cuFileWriteAsync}: a write in the order of a CUDA stream.
      *
-     * @param request what to do
+     * @param request the operation
      */
     default void writeAsync(StreamRequest request) {
         throw unsupported("cuFileWriteAsync", "1.7");
     }
 
     /**
-     * {@code cuFileStreamRegister}: tells what will be fixed on this stream: 1 buffer offset, 2 file offset, 4 size, 8 page-aligned.
+     * {@code cuFileStreamRegister}: declares fixed arguments of a stream: 1 buffer offset, 2 file offset, 4 size, 8
+     * page-aligned.
      *
      * @param stream raw {@code CUstream}, 0 for the default stream
      * @param flags bits of the C call
@@ -279,7 +285,7 @@ public interface CuFileBackend {
     }
 
     /**
-     * {@code cuFileStreamDeregister}: undoes streamRegister.
+     * {@code cuFileStreamDeregister}: ends {@link #streamRegister}.
      *
      * @param stream raw {@code CUstream}, 0 for the default stream
      */
@@ -433,7 +439,7 @@ public interface CuFileBackend {
     }
 
     /**
-     * {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 where it is not known.
+     * {@code cuFileGetBARSizeInKB}: size of a GPU's BAR1 aperture, KiB; 0 if it is unknown.
      *
      * @param gpu ordinal of the GPU
      * @return KiB

@@ -3,19 +3,19 @@ package io.gds4j.spi;
 import io.gds4j.config.CuFileConfig;
 
 /**
- * Makes backends; found by {@link java.util.ServiceLoader} with the class loader of this interface.
+ * Makes backends. {@link java.util.ServiceLoader} finds providers with the class loader of this interface.
  *
  * @since 0.1
  */
 public interface CuFileBackendProvider {
-    /** {@return the short name by which a program or {@code --backend} asks for it, such as {@code compat}} */
+    /** {@return the short name with which a program or {@code --backend} requests it, such as {@code compat}} */
     String name();
 
-    /** {@return its rank: among those that are available the highest is chosen} */
+    /** {@return its rank: the available provider with the highest rank is chosen} */
     int priority();
 
     /**
-     * Says whether this machine can be served; never throws, opens no driver and creates no CUDA context.
+     * Tells whether the backend can serve on this machine; never throws, opens no driver and creates no CUDA context.
      *
      * @param config the configuration
      * @return Available, or why not
@@ -23,7 +23,7 @@ public interface CuFileBackendProvider {
     Availability probe(CuFileConfig config);
 
     /**
-     * A backend whose driver is still closed (use count 0).
+     * Makes a backend whose driver is closed (use count 0).
      *
      * @param config the configuration
      * @return the backend
@@ -31,8 +31,8 @@ public interface CuFileBackendProvider {
     CuFileBackend create(CuFileConfig config);
 
     /**
-     * Says whether it should serve where nobody asked for a backend by name: like {@link #probe}, but a backend may leave to
-     * those of lower rank what it could serve and they serve better.
+     * Tells whether the backend should serve if no backend is requested by name. Differs from {@link #probe} if a backend of
+     * lower rank serves this machine better.
      *
      * @param config the configuration
      * @return Available, or why not
@@ -42,8 +42,8 @@ public interface CuFileBackendProvider {
     }
 
     /**
-     * Like {@link #create}, where nobody asked for a backend by name and another one stands behind it: a backend may refuse,
-     * at {@link CuFileBackend#handleRegister}, files that the other one serves better.
+     * Makes a backend if none is requested by name and a second one is available. {@link CuFileBackend#handleRegister} may
+     * refuse files that the second one serves better.
      *
      * @param config the configuration
      * @return the backend

@@ -8,8 +8,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 
 /**
- * The limits that a running driver lets a program change: their ranges, which are those of the configuration, and the values of
- * one session. Thread-safe.
+ * The limits that a program may change while the driver runs: the values of one session. The configuration defines their
+ * ranges. Thread-safe.
  *
  * @since 0.1
  */
@@ -23,7 +23,7 @@ public final class DriverLimits {
     private volatile long maxPinnedKb;
 
     /**
-     * As configured.
+     * Takes the limits of a configuration.
      *
      * @param config the configuration
      */
@@ -36,10 +36,10 @@ public final class DriverLimits {
     }
 
     /**
-     * As an open driver says.
+     * Takes the limits of an open driver.
      *
-     * @param properties the driver's
-     * @param poll whether it polls
+     * @param properties the driver's properties
+     * @param poll whether the driver polls
      */
     public DriverLimits(DriverProperties properties, boolean poll) {
         this.poll = poll;
@@ -102,7 +102,7 @@ public final class DriverLimits {
      * Sets poll mode.
      *
      * @param wanted whether to poll
-     * @param thresholdKb for requests up to this size, KiB
+     * @param thresholdKb largest request that polls, KiB
      */
     public synchronized void setPollMode(boolean wanted, long thresholdKb) {
         checkPollThreshold(thresholdKb);
@@ -111,7 +111,7 @@ public final class DriverLimits {
     }
 
     /**
-     * Sets the largest request to the kernel.
+     * Sets the size of the largest request to the kernel.
      *
      * @param kb KiB
      */
@@ -121,7 +121,7 @@ public final class DriverLimits {
     }
 
     /**
-     * Sets the GPU memory for bounce buffers.
+     * Sets the size of the GPU memory for bounce buffers.
      *
      * @param kb KiB
      */
@@ -131,7 +131,7 @@ public final class DriverLimits {
     }
 
     /**
-     * Sets the GPU memory that may be registered.
+     * Sets the size of the GPU memory that may be registered.
      *
      * @param kb KiB
      */
@@ -140,20 +140,20 @@ public final class DriverLimits {
         maxPinnedKb = kb;
     }
 
-    /** {@return largest request to the kernel, KiB} */
+    /** {@return size of the largest request to the kernel, KiB} */
     public long maxDirectIoKb() {
         return maxDirectIoKb;
     }
 
-    /** {@return GPU memory that may be registered, KiB} */
+    /** {@return size of the GPU memory that may be registered, KiB} */
     public long maxPinnedKb() {
         return maxPinnedKb;
     }
 
     /**
-     * Properties with these limits in place of their own.
+     * Returns properties with these limits.
      *
-     * @param others all other properties
+     * @param others the other properties
      * @return the properties
      */
     public synchronized DriverProperties in(DriverProperties others) {

@@ -5,14 +5,13 @@ import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 
 /**
- * What {@code cuFileHandleRegister} is given ({@code CUfileDescr_t}): a descriptor that the caller opened, or a file for
- * the backend to open.
+ * A file to register ({@code CUfileDescr_t}): a descriptor that the caller has opened, or a path that the backend opens.
  *
  * @since 0.1
  */
 public sealed interface FileSource {
     /**
-     * An open descriptor. The backend makes private duplicates; the caller may close or reuse his own at any time.
+     * An open descriptor. The backend makes private duplicates; the caller may close its own at any time.
      *
      * @param fd number of the descriptor in this process
      */
@@ -32,13 +31,13 @@ public sealed interface FileSource {
      * @param path file to open
      * @param read open for reading
      * @param write open for writing
-     * @param create make it if it is not there
-     * @param createNew make it, fail if it is there
-     * @param truncate set its length to 0
-     * @param direct O_DIRECT, where the file system has it
+     * @param create create the file if it does not exist
+     * @param createNew create the file, or fail if it exists
+     * @param truncate set its size to 0
+     * @param direct O_DIRECT, if the file system supports it
      * @param sync O_SYNC
      * @param dsync O_DSYNC
-     * @param drop a hint: reading leaves the page cache as it is
+     * @param drop hint that reads should leave the page cache unchanged
      */
     record Named(
             Path path,
@@ -52,15 +51,15 @@ public sealed interface FileSource {
             boolean dsync,
             boolean drop) implements FileSource {
         /**
-         * Without hints.
+         * A path to open without hints.
          *
          * @param path file to open
          * @param read open for reading
          * @param write open for writing
-         * @param create make it if it is not there
-         * @param createNew make it, fail if it is there
-         * @param truncate set its length to 0
-         * @param direct O_DIRECT, where the file system has it
+         * @param create create the file if it does not exist
+         * @param createNew create the file, or fail if it exists
+         * @param truncate set its size to 0
+         * @param direct O_DIRECT, if the file system supports it
          * @param sync O_SYNC
          * @param dsync O_DSYNC
          */

@@ -23,7 +23,7 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Forwards every call to another backend; a base for test doubles that change a few calls.
+ * A backend that forwards every call to another one; a base for backends that change a few calls.
  *
  * @since 0.1
  */
@@ -33,7 +33,7 @@ public abstract class ForwardingBackend implements CuFileBackend {
     /**
      * Forwards to one backend.
      *
-     * @param delegate serves the calls
+     * @param delegate the backend that serves the calls
      */
     protected ForwardingBackend(CuFileBackend delegate) {
         Objects.requireNonNull(delegate, "delegate");

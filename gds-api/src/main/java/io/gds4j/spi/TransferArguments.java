@@ -8,8 +8,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the arguments of a transfer must satisfy. The object API checks them first; a backend checks them again, because it hands
- * out raw addresses.
+ * Checks the arguments of transfers. The object API checks them first; a backend checks them again, because it passes raw
+ * addresses to the kernel.
  *
  * @since 0.1
  */
@@ -21,30 +21,30 @@ public final class TransferArguments {
     }
 
     /**
-     * Whether the numbers can be a range of a file.
+     * Tells whether the numbers can be a range of a file.
      *
      * @param size bytes
      * @param fileOffset first byte
-     * @return true if neither is out of range
+     * @return true if they can
      */
     public static boolean isFileRange(long size, long fileOffset) {
         return size >= 0 && size <= MAX_SIZE && fileOffset >= 0 && fileOffset <= Long.MAX_VALUE - size;
     }
 
     /**
-     * Whether a part lies within memory.
+     * Tells whether a part is within memory.
      *
      * @param length bytes of the memory
      * @param size bytes of the part, 0 or more
      * @param bufferOffset first byte of the part
-     * @return true if it does
+     * @return true if it is
      */
     public static boolean isWithin(long length, long size, long bufferOffset) {
         return bufferOffset >= 0 && bufferOffset <= length && size <= length - bufferOffset;
     }
 
     /**
-     * Says which number is out of range.
+     * Tells which number is out of range.
      *
      * @param size bytes
      * @param fileOffset first byte in the file
@@ -65,7 +65,7 @@ public final class TransferArguments {
     }
 
     /**
-     * Says how far a part reaches past memory.
+     * Describes a part that reaches past memory.
      *
      * @param length bytes of the memory
      * @param size bytes of the part
@@ -85,7 +85,7 @@ public final class TransferArguments {
      * @param size bytes
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @param write memory to file
+     * @param write true for memory to file
      * @throws CuFileException INVALID_VALUE (EINVAL) for a number out of range, CUDA_POINTER_RANGE_ERROR past the memory,
      *         INVALID_FILE_OPEN_FLAG (EBADF) against the access mode
      */
@@ -115,13 +115,13 @@ public final class TransferArguments {
     }
 
     /**
-     * Checks that a file is open for what is asked.
+     * Checks that a file is open for the transfer.
      *
      * @param function the C function
      * @param file the file
-     * @param size bytes, -1 where they are not known
-     * @param fileOffset first byte in the file, -1 where it is not known
-     * @param write memory to file
+     * @param size bytes, -1 if unknown
+     * @param fileOffset first byte in the file, -1 if unknown
+     * @param write true for memory to file
      * @throws CuFileException INVALID_FILE_OPEN_FLAG (EBADF) if it is not
      */
     public static void checkAccessMode(
@@ -140,7 +140,7 @@ public final class TransferArguments {
     }
 
     /**
-     * Sum of the lengths of some ranges.
+     * Returns the sum of the lengths of some ranges.
      *
      * @param ranges memory
      * @return bytes; {@link Long#MAX_VALUE} for more than {@link #MAX_SIZE}

@@ -1,6 +1,6 @@
 /**
- * The contract between the API and its backends: one method for each cuFile function. For those who write a backend;
- * programs use {@code io.gds4j}.
+ * The contract between the API and its backends: one method for each cuFile function. For authors of backends; programs
+ * use {@code io.gds4j}.
  */
 @NullMarked
 package io.gds4j.spi;

@@ -3,19 +3,19 @@ package io.gds4j.statistics;
 import java.util.Map;
 
 /**
- * Statistics of one driver session as JMX shows them, under {@code io.gds4j:type=CuFileStatistics,session=N}. The bean is
- * there while the session counts: from level 1 on. {@code gds stats PID} reads it.
+ * Statistics of one driver session for JMX, under {@code io.gds4j:type=CuFileStatistics,session=N}. The bean is registered
+ * while the session counts, at level 1 or higher. {@code gds stats PID} reads it.
  *
  * @since 0.1
  */
 public interface CuFileStatisticsMXBean {
-    /** What all names of these beans match. */
+    /** Pattern that the names of all these beans match. */
     String NAME_PATTERN = "io.gds4j:type=CuFileStatistics,session=*";
 
-    /** {@return name of the backend that serves} */
+    /** {@return name of the backend} */
     String getBackend();
 
-    /** {@return level that is counted, 1 to 3} */
+    /** {@return current level, 1 to 3} */
     int getLevel();
 
     /** {@return level 1} */
@@ -27,21 +27,21 @@ public interface CuFileStatisticsMXBean {
     /** {@return level 3; fails while a lower level is set} */
     StatisticsLevel3 getLevel3();
 
-    /** {@return bytes moved by each path} */
+    /** {@return bytes moved on each path} */
     Map<String, Long> getBytesByPath();
 
-    /** {@return bounce buffers in use now, bytes} */
+    /** {@return size of the bounce buffers in use now, bytes} */
     long getBouncePoolBytes();
 
-    /** {@return most bounce buffers in use at one time, bytes} */
+    /** {@return peak size of the bounce buffers in use, bytes} */
     long getBouncePoolPeakBytes();
 
     /** {@return requests in flight or waiting now} */
     long getQueueDepth();
 
-    /** {@return requests to the kernel that had to be repeated} */
+    /** {@return requests to the kernel that were repeated} */
     long getRetries();
 
-    /** {@return {@code on}, {@code off}, or why threads serve in place of io_uring} */
+    /** {@return {@code on}, {@code off}, or the reason why threads replace io_uring} */
     String getIoUring();
 }

@@ -3,15 +3,15 @@ package io.gds4j.statistics;
 import java.util.Map;
 
 /**
- * What cuFile's statistics leave out: the ways that bytes took, and how busy the engine is. Always counted, whatever the level.
+ * Counters that cuFile's statistics lack: bytes on each path, and the load of the engine. Counted at every level.
  *
- * @param bytesByPath bytes moved so far by each path; paths without bytes are absent
- * @param bouncePoolBytes bounce buffers in use now, bytes
- * @param bouncePoolPeakBytes most of them in use at one time so far, bytes
+ * @param bytesByPath bytes moved so far on each path; paths without bytes are absent
+ * @param bouncePoolBytes size of the bounce buffers in use now, bytes
+ * @param bouncePoolPeakBytes peak size of the bounce buffers in use, bytes
  * @param queueDepth requests in flight or waiting now: calls, batch entries and stream operations
- * @param retries requests to the kernel that had to be repeated: interrupted, short, or refused as direct I/O
- * @param ioUring {@code on} where {@code properties.prefer_iouring} asks for io_uring and the kernel allows it, {@code off} where
- *        nobody asks, else why threads serve instead, for example {@code refused: EPERM}
+ * @param retries requests to the kernel that were repeated: interrupted, short, or refused as direct I/O
+ * @param ioUring {@code off} unless {@code properties.prefer_iouring} is set; then {@code on} if the kernel allows io_uring,
+ *        otherwise the reason why threads replace it, such as {@code refused: EPERM}
  * @since 0.1
  */
 public record EngineStatistics(

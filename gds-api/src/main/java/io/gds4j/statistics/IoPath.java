@@ -1,7 +1,7 @@
 package io.gds4j.statistics;
 
 /**
- * The way bytes took between file and memory.
+ * The path of bytes between file and memory.
  *
  * @since 0.1
  */
@@ -12,10 +12,10 @@ public enum IoPath {
     P2PDMA,
     /** libcufile's own POSIX mode. */
     LIBCUFILE_POSIX,
-    /** gds4j, past the page cache (O_DIRECT). */
+    /** gds4j, without the page cache (O_DIRECT). */
     COMPAT_DIRECT,
     /** gds4j, through the page cache. */
     COMPAT_BUFFERED,
-    /** gds4j, from pages that were in the cache already. */
+    /** gds4j, from pages that the page cache already held. */
     COMPAT_CACHED
 }

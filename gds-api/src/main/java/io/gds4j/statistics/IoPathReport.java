@@ -1,10 +1,10 @@
 package io.gds4j.statistics;
 
 /**
- * Which way a file's I/O goes and why.
+ * The path that a file's I/O takes, and the reason.
  *
- * @param path what serves an aligned request on this file now
- * @param reason a clause a person understands, such as {@code "tmpfs keeps its pages in memory"}
+ * @param path the path of an aligned request on this file now
+ * @param reason a clause for users, such as {@code "tmpfs keeps its pages in memory"}
  * @since 0.1
  */
 public record IoPathReport(IoPath path, String reason) {

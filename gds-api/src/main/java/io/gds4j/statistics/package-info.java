@@ -1,5 +1,5 @@
 /**
- * What a driver session counted: bytes by I/O path and cuFile's statistics levels 1 to 3. Plain values, taken at one moment.
+ * Counters of a driver session: bytes on each I/O path and cuFile's statistics levels 1 to 3. Values are snapshots.
  */
 @NullMarked
 package io.gds4j.statistics;

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The table of codes against cufile.h. */
+/** Compares the table of codes with cufile.h. */
 class CuFileErrorTest {
     @ParameterizedTest
     @CsvSource({
@@ -65,13 +65,13 @@ class CuFileErrorTest {
             "5049, CU_FILE_BATCH_NOCOMPAT_ERROR",
             "5050, CU_FILE_IO_MAX_ERROR"
     })
-    void aCodeHasTheNameOfTheHeader(int code, String name) {
+    void codeHasTheNameOfTheHeader(int code, String name) {
         assertThat(CuFileError.of(code)).map(CuFileError::cName).contains(name);
         assertThat(CuFileError.of(code)).map(CuFileError::code).contains(code);
     }
 
     @Test
-    void thereAreExactlyTheCodesOfTheHeader() {
+    void tableHasExactlyTheCodesOfTheHeader() {
         assertThat(Stream.of(CuFileError.values()).map(CuFileError::code))
                 .containsExactlyElementsOf(IntStream.concat(
                         IntStream.of(0),
@@ -82,13 +82,13 @@ class CuFileErrorTest {
 
     @ParameterizedTest
     @ValueSource(ints = {-1, 1, 22, 5000, 5021, 5032, 5051, -5022, Integer.MIN_VALUE, Integer.MAX_VALUE})
-    void aNumberThatTheHeaderDoesNotHaveIsNoCode(int code) {
+    void numberOutsideTheHeaderIsNoCode(int code) {
         assertThat(CuFileError.of(code)).isEmpty();
     }
 
     @ParameterizedTest
     @EnumSource
-    void everyCodeHasATextOfItsOwn(CuFileError error) {
+    void everyCodeHasItsOwnText(CuFileError error) {
         assertThat(error.text()).isNotBlank().doesNotContain("\n").doesNotContain("CU_FILE").doesNotEndWith(".");
         assertThat(Stream.of(CuFileError.values())
                 .filter(other -> other.text().toLowerCase(Locale.ROOT).equals(error.text().toLowerCase(Locale.ROOT))))

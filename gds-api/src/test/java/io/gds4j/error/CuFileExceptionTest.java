@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class CuFileExceptionTest {
     @Test
-    void allThatIsKnownStandsInOneLine() {
+    void messageHoldsAllDetailsInOneLine() {
         CuFileException e = CuFileException.builder("cuFileWrite")
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.ENOSPC)
@@ -39,7 +39,7 @@ class CuFileExceptionTest {
     }
 
     @Test
-    void whatIsNotKnownIsLeftOut() {
+    void messageOmitsUnknownDetails() {
         CuFileException e = CuFileException.builder("cuFileDriverOpen").build();
 
         assertThat(e).hasMessage("cuFileDriverOpen: internal error (CU_FILE_INTERNAL_ERROR 5030)").hasNoCause();
@@ -51,7 +51,7 @@ class CuFileExceptionTest {
     }
 
     @Test
-    void aRangeAtTheStartOfAFileIsKnown() {
+    void offsetZeroIsKnown() {
         CuFileException e = CuFileException.builder("cuFileRead").range(0, 0).build();
 
         assertThat(e.fileOffset()).hasValue(0);
@@ -59,7 +59,7 @@ class CuFileExceptionTest {
     }
 
     @Test
-    void namesThatHoldControlCharactersStayInOneLine() {
+    void controlCharactersOfNamesAreEscaped() {
         CuFileException e = CuFileException.builder("cuFileRead")
                 .path(Path.of("a\nb\u001b[2J"))
                 .detail("x\r\ny")
@@ -71,7 +71,7 @@ class CuFileExceptionTest {
     }
 
     @Test
-    void anInterruptionIsAFailureOfItsOwnKind() {
+    void interruptionHasItsOwnClass() {
         CuFileInterruptedException e = CuFileException.builder("cuFileRead")
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
@@ -83,7 +83,7 @@ class CuFileExceptionTest {
     }
 
     @Test
-    void itCanBeSerialized() throws IOException, ClassNotFoundException {
+    void exceptionCanBeSerialized() throws IOException, ClassNotFoundException {
         CuFileException e = CuFileException.builder("cuFileRead")
                 .path(Optional.of(Path.of("/x")))
                 .range(1, 2)
@@ -113,7 +113,7 @@ class CuFileExceptionTest {
             "125, ECANCELED",
             "4000, errno 4000"
     })
-    void anErrnoHasItsLinuxName(int errno, String name) {
+    void errnoHasItsLinuxName(int errno, String name) {
         assertThat(Errno.name(errno)).isEqualTo(name);
         assertThat(Errno.text(errno)).isNotBlank();
     }

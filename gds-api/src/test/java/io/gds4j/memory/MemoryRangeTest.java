@@ -37,7 +37,7 @@ class MemoryRangeTest {
 
     @ParameterizedTest
     @MethodSource("badAddresses")
-    void anImpossibleAddressIsRefused(long address, long length, MemoryKind kind, int device, String detail) {
+    void impossibleAddressIsRefused(long address, long length, MemoryKind kind, int device, String detail) {
         CuFileException e = catchThrowableOfType(
                 CuFileException.class, () -> MemoryRange.ofAddress(address, length, kind, device));
 
@@ -46,7 +46,7 @@ class MemoryRangeTest {
     }
 
     @Test
-    void anAddressBeyondTwoToThe63IsPossible() {
+    void addressAboveTwoToThe63IsValid() {
         MemoryRange range = MemoryRange.ofAddress(0xffff_8000_0000_0000L, 1L << 40, MemoryKind.CUDA_VMM, 3);
 
         assertThat(range.slice(1, 2).address()).isEqualTo(0xffff_8000_0000_0001L);
@@ -67,7 +67,7 @@ class MemoryRangeTest {
             "9223372036854775807, 9223372036854775807",
             "-9223372036854775808, 0"
     })
-    void aSliceThatIsNotInsideIsRefused(long offset, long length) {
+    void sliceOutsideTheRangeIsRefused(long offset, long length) {
         MemoryRange range = MemoryRange.ofAddress(4096, 100, MemoryKind.HOST);
 
         assertThat(codeOf(() -> range.slice(offset, length))).isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
@@ -75,14 +75,14 @@ class MemoryRangeTest {
 
     @ParameterizedTest
     @CsvSource({"0, 0", "0, 100", "100, 0", "99, 1", "10, 20"})
-    void aSliceInsideKeepsKindAndDevice(long offset, long length) {
+    void sliceKeepsKindAndDevice(long offset, long length) {
         MemoryRange slice = MemoryRange.ofAddress(4096, 100, MemoryKind.CUDA_DEVICE).slice(offset, length);
 
         assertThat(slice).isEqualTo(MemoryRange.ofAddress(4096 + offset, length, MemoryKind.CUDA_DEVICE, 0));
     }
 
     @Test
-    void aSegmentIsWrappedWithItsScope() {
+    void segmentIsWrappedWithItsScope() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment segment = arena.allocate(64);
             MemoryRange range = MemoryRange.ofSegment(segment);
@@ -112,7 +112,7 @@ class MemoryRangeTest {
     }
 
     @Test
-    void aReadOnlySegmentIsNotWritable() {
+    void readOnlySegmentIsNotWritable() {
         MemorySegment segment = Arena.ofAuto().allocate(8);
 
         assertThat(MemoryRange.ofSegment(segment).isWritable()).isTrue();
@@ -120,7 +120,7 @@ class MemoryRangeTest {
     }
 
     @Test
-    void onlyMemoryThatNobodyCanCloseOutlivesACall() {
+    void segmentOfAClosableArenaDoesNotOutliveACall() {
         try (Arena shared = Arena.ofShared();
                 Arena confined = Arena.ofConfined();
                 MemoryAllocation allocation =
@@ -163,7 +163,7 @@ class MemoryRangeTest {
     }
 
     @Test
-    void freeingWaitsForWhoeverRetainsTheMemory() throws Exception {
+    void freeWaitsUntilTheMemoryIsReleased() throws Exception {
         AtomicInteger freed = new AtomicInteger();
         MemoryAllocation allocation = allocation(freed);
         MemoryRange slice = allocation.range().slice(1, 2);
@@ -199,7 +199,7 @@ class MemoryRangeTest {
     }
 
     @Test
-    void anAllocationOwnsItsRanges() {
+    void allocationOwnsItsRanges() {
         AtomicInteger freed = new AtomicInteger();
         try (MemoryAllocation allocation = allocation(freed)) {
             assertThat(allocation.range().owner()).containsSame(allocation);

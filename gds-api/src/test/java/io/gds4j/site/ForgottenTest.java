@@ -16,17 +16,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** Objects that a program lost without closing them. */
+/** Tests that the garbage collector closes forgotten objects. */
 @Timeout(120)
 class ForgottenTest {
-    // Other tests forget objects too.
+    // Other tests forget objects, too.
     @RegisterExtension
     private final Logged logged = Logged.by("io.gds4j").about("ForgottenTest");
 
     private final RecordingBackend backend = new RecordingBackend();
 
     @Test
-    void aForgottenHandleIsLoggedWithItsSiteAndDeregistered() throws InterruptedException {
+    void forgottenHandleIsLoggedWithItsSiteAndDeregistered() throws InterruptedException {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             forgetHandle(driver);
 
@@ -40,7 +40,7 @@ class ForgottenTest {
     }
 
     @Test
-    void forgottenBuffersBatchesStreamsAndMemoryAreReleasedToo() throws InterruptedException {
+    void forgottenBuffersBatchesStreamsAndMemoryAreReleased() throws InterruptedException {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             forgetOthers(driver);
 
@@ -58,7 +58,7 @@ class ForgottenTest {
     }
 
     @Test
-    void aForgottenDriverIsClosedOnceItsHandleIsGone() throws InterruptedException {
+    void forgottenDriverIsClosedAfterItsHandle() throws InterruptedException {
         CuFileHandle handle = handleOfAForgottenDriver();
         System.gc();
         assertThat(handle.size()).isEqualTo(12345);
@@ -74,12 +74,12 @@ class ForgottenTest {
     }
 
     @Test
-    void whatWasClosedIsNotLogged() throws InterruptedException {
+    void closedObjectsAreNotLogged() throws InterruptedException {
         closeEverything();
         forgetHandleOfADriverThatIsClosed();
         try (CuFileDriver driver = CuFileDriver.open(new RecordingBackend())) {
             forgetHandle(driver);
-            // The only one that was forgotten, and the last one that was made.
+            // This handle is the only forgotten object, and the youngest.
             assertThat(logged.nextAfterCollection()).contains("forgetHandle(");
             assertThat(logged.records()).isEmpty();
         }
@@ -113,7 +113,7 @@ class ForgottenTest {
         }
     }
 
-    /** The warning comes first, the release behind it. */
+    /** Waits for the release, which follows the warning. */
     private void awaitCalls(int count, String... functions) {
         long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (backend.callsOf(functions).size() < count && System.nanoTime() < deadline) {

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Functions after cuFile 1.0 are optional for a backend, and say so when it lacks them. */
+/** Tests that functions after cuFile 1.0 are optional, and fail by default. */
 class BackendDefaultsTest {
     private interface Call {
         void on(CuFileBackend backend);
@@ -96,11 +96,11 @@ class BackendDefaultsTest {
     }
 
     @Test
-    void thisTableIsComplete() {
+    void tableOfOptionalFunctionsIsComplete() {
         Set<String> optional = Stream.of(CuFileBackend.class.getMethods())
                 .filter(method -> !Modifier.isAbstract(method.getModifiers()))
                 .map(Method::getName)
-                // no functions of cuFile's own: what any backend can answer, and bufRegister without delay
+                // These two are no functions of cuFile.
                 .filter(name -> !Set.of("engineStatistics", "bufRegisterNow").contains(name))
                 .collect(Collectors.toSet());
 
@@ -108,7 +108,7 @@ class BackendDefaultsTest {
     }
 
     @Test
-    void theFunctionsOfCuFile10AreRequired() {
+    void functionsOfCuFile10AreRequired() {
         assertThat(Stream.of(CuFileBackend.class.getMethods())
                 .filter(method -> Modifier.isAbstract(method.getModifiers()))
                 .map(Method::getName))
@@ -132,7 +132,7 @@ class BackendDefaultsTest {
                         "driverSetMaxPinnedMemSize");
     }
 
-    /** A backend that has its name and the optional functions as they come. */
+    /** Returns a backend with a name and the default functions. */
     private static CuFileBackend minimal() {
         return (CuFileBackend) Proxy.newProxyInstance(
                 CuFileBackend.class.getClassLoader(),

@@ -17,7 +17,7 @@ class DriverLimitsTest {
     private final DriverLimits limits = new DriverLimits(CuFileConfig.defaults());
 
     @Test
-    void propertiesShowTheLimitsInPlaceOfTheirOwn() {
+    void propertiesShowTheLimits() {
         assertThat(limits.in(OTHERS))
                 .isEqualTo(new DriverProperties(1, 2, 4, 16384, 5, 2, 7, 131072, 9, 33554432, 11, 12));
 

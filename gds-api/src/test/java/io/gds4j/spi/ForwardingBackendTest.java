@@ -21,12 +21,12 @@ class ForwardingBackendTest {
     @MethodSource("functions")
     void everyFunctionReachesTheDelegate(Method function) throws Exception {
         List<String> called = new ArrayList<>();
-        CuFileBackend behind = (CuFileBackend) Proxy.newProxyInstance(
+        CuFileBackend delegate = (CuFileBackend) Proxy.newProxyInstance(
                 CuFileBackend.class.getClassLoader(), new Class<?>[]{CuFileBackend.class}, (proxy, method, args) -> {
                     called.add(method.getName());
                     return nothing(method.getReturnType());
                 });
-        CuFileBackend backend = new ForwardingBackend(behind) {
+        CuFileBackend backend = new ForwardingBackend(delegate) {
         };
         Object[] arguments =
                 Stream.of(function.getParameterTypes()).map(ForwardingBackendTest::nothing).toArray();

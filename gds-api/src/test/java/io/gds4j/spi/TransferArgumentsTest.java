@@ -17,7 +17,7 @@ class TransferArgumentsTest {
             "0, 0", "0, 9223372036854775807", "1, 9223372036854775806", "4611686018427387904, 0",
             "4611686018427387904, 4611686018427387903"
     })
-    void numbersUpToTheLimitsAreAFileRange(long size, long fileOffset) {
+    void numbersUpToTheLimitsAreValid(long size, long fileOffset) {
         assertThat(TransferArguments.isFileRange(size, fileOffset)).isTrue();
         assertThat(TransferArguments.invalidNumber(size, fileOffset, 0)).isNull();
     }
@@ -46,7 +46,7 @@ class TransferArgumentsTest {
     }
 
     @Test
-    void totalOfTooLargeRangesSaturates() {
+    void totalSaturates() {
         MemoryRange small = MemoryRange.ofAddress(4096, 10, MemoryKind.HOST);
         MemoryRange large = MemoryRange.ofAddress(4096, LARGEST, MemoryKind.HOST);
 

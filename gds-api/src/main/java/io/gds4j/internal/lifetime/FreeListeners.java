@@ -3,27 +3,28 @@ package io.gds4j.internal.lifetime;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.LongConsumer;
 
-/** The listeners of an allocation. Refers to no allocation, so that the cleaner can find a forgotten one. */
+/** The listeners of an allocation. Does not refer to the allocation, so that the cleaner can find a forgotten one. */
 public final class FreeListeners {
-    private final Set<FreeListener> listeners = new HashSet<>();
+    private final Set<LongConsumer> listeners = new HashSet<>();
 
     /** An empty set. */
     public FreeListeners() {
     }
 
     /** Adds a listener; adding it twice has no effect. */
-    public synchronized void add(FreeListener listener) {
+    public synchronized void add(LongConsumer listener) {
         listeners.add(listener);
     }
 
-    /** Tells every listener once, and forgets them. */
-    public void tell(long base) {
-        List<FreeListener> all;
+    /** Calls every listener with the address of the allocation, and removes them. */
+    public void notifyAndClear(long base) {
+        List<LongConsumer> all;
         synchronized (this) {
             all = List.copyOf(listeners);
             listeners.clear();
         }
-        all.forEach(listener -> listener.freeing(base));
+        all.forEach(listener -> listener.accept(base));
     }
 }

@@ -1,7 +1,5 @@
 package io.gds4j.internal.lifetime;
 
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -13,16 +11,19 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Users call {@link #enter}, work, and {@link #exit}; the closer calls {@link #close}, which turns new users away and
- * returns once the last one has left. A user must not close what it is using: that would wait for itself.
+ * returns once the last one has left. A user must not close what it uses: that would wait for itself.
  */
 public final class InFlight {
     private static final int CLOSED = 1 << 31;
     private static final int STRIPES = 16;
 
-    /** Two cache lines, in ints: processors fetch lines in pairs. */
+    /** Distance of two stripes in ints: two cache lines, because processors fetch lines in pairs. */
     private static final int SPACING = 32;
 
-    /** The count is a field and no object of its own: each further line of memory costs a call nanoseconds. */
+    /**
+     * Accesses {@link #state}: a field is one cache line fewer than an atomic object, and each line costs a call
+     * nanoseconds.
+     */
     private static final VarHandle STATE;
 
     static {
@@ -51,21 +52,15 @@ public final class InFlight {
     }
 
     /**
-     * A counter for many threads at a time. Once two of them collide, each thread counts in a stripe, because a single number
-     * that sixteen processors change travels between them at each call. {@link #closeIfIdle} may turn away a user that enters
-     * at that moment, even if the counter then stays open.
-     *
-     * @return a counter without users
+     * A counter for many threads at a time. Once two threads collide, each thread counts in a stripe, because a single
+     * number that sixteen processors change moves between their caches at each call. {@link #closeIfIdle} may refuse a
+     * user that enters at that moment, even if the counter then stays open.
      */
     public static InFlight ofManyThreads() {
         return new InFlight(true);
     }
 
-    /**
-     * Counts one user in; false once closing has begun.
-     *
-     * @return whether it is in
-     */
+    /** Counts one user in; false once closing has begun. */
     public boolean enter() {
         AtomicIntegerArray apart = stripes;
         int now = state;
@@ -84,7 +79,7 @@ public final class InFlight {
         if (state >= 0) {
             return true;
         }
-        // The closer may have counted us.
+        // The closer may have counted this user.
         apart.decrementAndGet(place);
         LockSupport.unpark(closer);
         return false;
@@ -94,7 +89,7 @@ public final class InFlight {
     public void exit() {
         AtomicIntegerArray apart = stripes;
         if (apart != null) {
-            // A place may go below 0, when one thread comes in and another goes out: only the sum counts.
+            // A stripe goes below 0 when one thread enters and another one exits: only the sum counts.
             apart.decrementAndGet(place());
             if (state < 0) {
                 LockSupport.unpark(closer);
@@ -106,7 +101,7 @@ public final class InFlight {
             throw new AssertionError("more exits than entries");
         }
         if (now < 0) {
-            // Not yet set: the closer looks at the count once more before it parks.
+            // If it is not set yet, the closer reads the count once more before it parks.
             LockSupport.unpark(closer);
         }
     }
@@ -143,11 +138,7 @@ public final class InFlight {
         return (state & ~CLOSED) + apart();
     }
 
-    /**
-     * Turns new users away, without waiting for those inside.
-     *
-     * @return true for the one caller that closed it
-     */
+    /** Turns new users away, without waiting for those inside; true for the one caller that closed it. */
     public boolean turnAway() {
         int now;
         do {
@@ -160,26 +151,21 @@ public final class InFlight {
     }
 
     /**
-     * Turns new users away and waits until the last has left; an interrupt does not end the wait, the flag is kept.
-     *
-     * @return true for the one caller that closed it, false for any later one (who does not wait)
+     * Turns new users away and waits until the last one has left; true for the one caller that closed it. A later
+     * caller does not wait. An interrupt does not end the wait; the flag stays set.
      */
     public boolean close() {
         if (!turnAway()) {
             return false;
         }
         closer = Thread.currentThread();
-        // From now on stripes only go down, except for users that are turned away, which leave in the stripe that they
-        // entered: the sum is never less than the users inside.
+        // From now on the sum only goes down, except for users that are turned away: they leave the stripe that they
+        // entered, so that the sum is never less than the users inside.
         Uninterruptibly.parkWhile(this, () -> users() != 0);
         return true;
     }
 
-    /**
-     * Turns new users away if there are none inside.
-     *
-     * @return false if there are some, or if it is closed already
-     */
+    /** Turns new users away if there are none inside; false if there are some, or if it is closed already. */
     public boolean closeIfIdle() {
         if (!spreads) {
             return STATE.compareAndSet(this, 0, CLOSED);
@@ -193,17 +179,5 @@ public final class InFlight {
         }
         STATE.getAndAdd(this, CLOSED);
         return false;
-    }
-
-    /**
-     * The exception for a resource that {@link #enter} refused.
-     *
-     * @param error the code
-     * @param function the C function
-     * @param what names it in messages
-     * @return the exception
-     */
-    public static CuFileException closed(CuFileError error, String function, String what) {
-        return CuFileException.of(error, function, what + " is closed");
     }
 }

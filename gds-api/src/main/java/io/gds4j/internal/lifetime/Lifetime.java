@@ -10,13 +10,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What stands behind an object that must be closed: it is released once, after the last call that uses it has returned; by
- * {@link #close}, or, with a warning that names where the object was made, once the garbage collector finds that nobody can
- * close it any more.
+ * The lifetime of an object that must be closed. Releases the object once, after the last call that uses it has returned:
+ * {@link #close} does, or the garbage collector when it finds the object unreachable, with a warning that names its origin.
  *
  * <p>
- * Two kinds of use: calls, which {@link #close} waits for, and claims (a registration, an entry of a batch that nobody has
- * taken the completion of), which end only when their owner ends them, so that {@link #close} refuses instead of waiting.
+ * An object has two kinds of uses. {@link #close} waits for calls. It refuses while there are claims (a registration, an entry
+ * of a batch whose completion the program has not taken), because only their owner can end them.
  */
 public final class Lifetime {
     private static final Cleaner CLEANER = Cleaner.create();
@@ -39,10 +38,8 @@ public final class Lifetime {
     /**
      * Begins the lifetime of {@code owner}.
      *
-     * @param owner the object
      * @param what names it in messages
      * @param release called exactly once; must refer to nothing that refers to {@code owner}
-     * @return the lifetime
      */
     public static Lifetime of(Object owner, String what, Runnable release) {
         Lifetime lifetime = new Lifetime(what, release);
@@ -51,7 +48,7 @@ public final class Lifetime {
         return lifetime;
     }
 
-    /** Tells it from all others of the process. */
+    /** Returns a number that no other lifetime of the process has. */
     long number() {
         return number;
     }
@@ -66,11 +63,7 @@ public final class Lifetime {
         return !calls.isClosed();
     }
 
-    /**
-     * Begins a call that this thread will end by {@link #exit()}, innermost first; false once closing has begun.
-     *
-     * @return whether it began
-     */
+    /** Begins a call of this thread that {@link #exit()} ends, innermost first; false once closing has begun. */
     public boolean enter() {
         return enter(ThreadState.current());
     }
@@ -80,12 +73,7 @@ public final class Lifetime {
         exit(ThreadState.current());
     }
 
-    /**
-     * The same for a thread whose state has been looked up.
-     *
-     * @param here that of this thread
-     * @return whether it began
-     */
+    /** Like {@link #enter()}, for a thread whose state has been looked up. */
     public boolean enter(ThreadState here) {
         StackReserve.require();
         here.reserve();
@@ -96,27 +84,19 @@ public final class Lifetime {
         return true;
     }
 
-    /**
-     * Ends what {@link #enter(ThreadState)} began.
-     *
-     * @param here that of this thread
-     */
+    /** Ends what {@link #enter(ThreadState)} began. */
     public void exit(ThreadState here) {
         here.pop(this);
         calls.exit();
     }
 
-    /** {@return true inside a call of this thread, and in work of a stream that uses it in later work} */
+    /** {@return whether a call of this thread, or later work of the stream that this thread serves, uses it} */
     public boolean isHeldByThisThread() {
         ThreadState here = ThreadState.current();
         return here.contains(this) || here.isUsedLater(this);
     }
 
-    /**
-     * Begins a use that some other thread may end by {@link #letGo}; false once closing has begun.
-     *
-     * @return whether it began
-     */
+    /** Begins a use that any thread may end by {@link #letGo}; false once closing has begun. */
     public boolean hold() {
         StackReserve.require();
         return calls.enter();
@@ -127,11 +107,7 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /**
-     * Begins a use that keeps it from being closed; false once closing has begun.
-     *
-     * @return whether it began
-     */
+    /** Begins a use that keeps it from being closed; false once closing has begun. */
     public boolean claim() {
         StackReserve.require();
         return claims.enter();
@@ -142,18 +118,19 @@ public final class Lifetime {
         claims.exit();
     }
 
-    /** {@return true while somebody has a claim} */
+    /** {@return true while there is a claim} */
     public boolean isClaimed() {
         return claims.users() > 0;
     }
 
     /**
-     * Waits for calls in progress, then releases. Idempotent: any later or simultaneous call returns when it is released.
-     * An interrupt does not end the wait; the flag is kept.
+     * Waits for calls in progress, then releases. Idempotent: a later or simultaneous call returns when it is released.
+     * An interrupt does not end the wait; the flag stays set.
      *
-     * @param function what to name in an exception
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses it, in
-     *         work of a stream that uses it in later work, and while it is claimed; whatever the release throws, after which it is closed all the same
+     * @param function names the failing function in an exception
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses
+     *         it, in work of a stream that uses it in later work, and while it is claimed; or what the release throws,
+     *         and then it is closed
      */
     public void close(String function) {
         if (releaser == Thread.currentThread()) {
@@ -185,7 +162,7 @@ public final class Lifetime {
     }
 
     private void forgotten(String site) {
-        // Whoever has a claim refers to the owner, so that there is none.
+        // There is no claim: a claim refers to the owner, which would be reachable.
         if (claims.closeIfIdle()) {
             System.getLogger("io.gds4j").log(Level.WARNING, what + " was never closed; made at " + site);
             calls.close();

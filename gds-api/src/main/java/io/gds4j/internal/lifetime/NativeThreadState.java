@@ -1,6 +1,6 @@
 package io.gds4j.internal.lifetime;
 
-/** What the native module keeps of a thread, in {@link ThreadState}; its one subclass is {@code io.gds4j.ffi.CallState}. */
+/** State of a thread for the native module, kept in {@link ThreadState}. The only subclass is {@code io.gds4j.ffi.CallState}. */
 public abstract class NativeThreadState {
     /** For the native module. */
     protected NativeThreadState() {

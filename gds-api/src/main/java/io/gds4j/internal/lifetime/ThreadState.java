@@ -5,15 +5,15 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The objects that the calls on a thread's stack are using: closing one of them on that thread would wait for itself. A call
- * looks its thread's state up once and passes it on, since each look-up costs nanoseconds.
+ * The objects that the calls on a thread's stack use: closing one of them on that thread would wait for itself. A call looks
+ * up its thread's state once and passes it on, since each look-up costs nanoseconds.
  */
 public final class ThreadState {
     private static final ThreadLocal<ThreadState> CURRENT = ThreadLocal.withInitial(ThreadState::new);
 
     private static final long[] NOTHING = {};
 
-    /** {@link Lifetime#number()} of each: numbers keep no object reachable. */
+    /** {@link Lifetime#number()} of each object: a number keeps no object reachable. */
     private long[] held = new long[4];
     private int depth;
     private @Nullable NativeThreadState nativeState;
@@ -28,38 +28,33 @@ public final class ThreadState {
     }
 
     /**
-     * The native module's state of this thread. It is here because a thread-local of its own would cost each request 20 ns.
-     *
-     * @return what {@link #setNativeState} was given; null before
+     * Returns what {@link #setNativeState} was given; null before. The state is here because a thread-local of its own
+     * would cost each request 20 ns.
      */
     public @Nullable NativeThreadState nativeState() {
         return nativeState;
     }
 
-    /**
-     * Keeps the native module's state as long as the thread lives.
-     *
-     * @param state the state
-     */
+    /** Keeps the native module's state as long as the thread lives. */
     public void setNativeState(NativeThreadState state) {
         nativeState = state;
     }
 
     /**
-     * For a thread that does queued work: what only later work ends cannot be waited for in earlier work.
+     * Tells which objects the queued work of this thread still uses: earlier work must not wait for their release.
      *
-     * @param queued tells by {@link Lifetime#number()} whether work that is still queued uses an object
+     * @param queued tells by {@link Lifetime#number()} whether queued work uses an object
      */
     public void setUsedLater(LongPredicate queued) {
         usedLater = queued;
     }
 
-    /** {@return numbers of all that the calls of this thread are using now} */
+    /** {@return numbers of all objects that the calls of this thread use now} */
     public long[] uses() {
         return depth == 0 ? NOTHING : Arrays.copyOf(held, depth);
     }
 
-    /** Makes room for one more, so that {@link #push} cannot fail. */
+    /** Makes room for one more object, so that {@link #push} cannot fail. */
     void reserve() {
         if (depth == held.length) {
             held = Arrays.copyOf(held, 2 * depth);

@@ -7,48 +7,33 @@ import java.util.function.BooleanSupplier;
 
 /** Waits that an interrupt does not end: the thread's interrupt flag is set again after the wait. */
 public final class Uninterruptibly {
-    /** A wait that returns when it is over, and that may be started again after an interrupt. */
+    /** A wait that returns when it is over, and that may be repeated after an interrupt. */
     @FunctionalInterface
     public interface Wait {
-        /**
-         * Waits.
-         *
-         * @throws InterruptedException if the thread is interrupted first
-         */
+        /** Waits; throws if the thread is interrupted first. */
         void await() throws InterruptedException;
+    }
+
+    /** A wait with a result. */
+    private interface Attempt<T, E extends Exception> {
+        T run() throws InterruptedException, E;
     }
 
     private Uninterruptibly() {
     }
 
-    /**
-     * Waits until {@code wait} returns; starts it again after each interrupt.
-     *
-     * @param wait for example {@code latch::await}
-     */
+    /** Waits until {@code wait}, such as {@code latch::await}, returns; repeats it after each interrupt. */
     public static void await(Wait wait) {
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    wait.await();
-                    return;
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        repeat(() -> {
+            wait.await();
+            return true;
+        });
     }
 
     /**
-     * Parks as long as a condition holds; for a thread that others unpark once it does not.
+     * Parks while a condition holds. The thread that ends the condition unparks this one.
      *
-     * @param blocker the object responsible
-     * @param condition looked at before each wait
+     * @param blocker the object that this thread waits for
      */
     public static void parkWhile(Object blocker, BooleanSupplier condition) {
         boolean interrupted = false;
@@ -61,29 +46,22 @@ public final class Uninterruptibly {
         }
     }
 
-    /**
-     * Waits until a thread has ended.
-     *
-     * @param thread started before
-     */
+    /** Waits until a thread has ended. */
     public static void join(Thread thread) {
         await(thread::join);
     }
 
-    /**
-     * Waits for a result.
-     *
-     * @param <T> the kind of result
-     * @param future computes the result
-     * @return the result
-     * @throws ExecutionException if the computation failed
-     */
+    /** Waits for a result. */
     public static <T> T get(Future<T> future) throws ExecutionException {
+        return repeat(future::get);
+    }
+
+    private static <T, E extends Exception> T repeat(Attempt<T, E> attempt) throws E {
         boolean interrupted = false;
         try {
             while (true) {
                 try {
-                    return future.get();
+                    return attempt.run();
                 } catch (InterruptedException e) {
                     interrupted = true;
                 }

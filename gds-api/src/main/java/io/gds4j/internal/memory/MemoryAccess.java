@@ -1,21 +1,22 @@
 package io.gds4j.internal.memory;
 
-import io.gds4j.internal.lifetime.FreeListener;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.lang.invoke.MethodHandles;
+import java.util.function.LongConsumer;
 
-/** Uses of memory that gds4j's own modules begin and end, and programs do not. */
+/** What only gds4j's own modules may do with memory. */
 public final class MemoryAccess {
     private static final MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> USES = uses();
 
     private MemoryAccess() {
     }
 
-    /** The published type is this one: MemoryRange publishes it while it is initialised. */
+    /** Returns what MemoryRange publishes while it is initialised. */
     @SuppressWarnings("unchecked")
     private static MemoryUses<MemoryRange, MemoryAllocation, DmaBuf> uses() {
         try {
@@ -27,93 +28,56 @@ public final class MemoryAccess {
     }
 
     /**
-     * Like {@link MemoryRange#retain()} for the time of a call of this thread, inside which freeing the memory is an error.
-     *
-     * @param range the memory
-     * @param here the state of this thread
-     * @throws io.gds4j.error.CuFileException as {@link MemoryRange#retain()}
+     * Like {@link MemoryRange#retain()} for the time of a call of this thread, inside which freeing the memory is an
+     * error.
      */
     public static void enter(MemoryRange range, ThreadState here) {
         USES.enter(range, here);
     }
 
-    /**
-     * Ends what {@link #enter} began, innermost first.
-     *
-     * @param range the memory
-     * @param here the state of this thread
-     */
+    /** Ends what {@link #enter} began, innermost first. */
     public static void exit(MemoryRange range, ThreadState here) {
         USES.exit(range, here);
     }
 
     /**
-     * Like {@link MemoryRange#retain()}, but freeing the memory is an error until {@link #unclaim}. For registrations and
-     * entries of batches, whose end no thread can wait for.
-     *
-     * @param range the memory
-     * @throws io.gds4j.error.CuFileException as {@link MemoryRange#retain()}
+     * Like {@link MemoryRange#retain()}, but freeing the memory is an error until {@link #unclaim}. For registrations
+     * and entries of batches, whose end no thread can wait for.
      */
     public static void claim(MemoryRange range) {
         USES.claim(range);
     }
 
-    /**
-     * Ends what {@link #claim} began.
-     *
-     * @param range the memory
-     */
+    /** Ends what {@link #claim} began. */
     public static void unclaim(MemoryRange range) {
         USES.unclaim(range);
     }
 
-    /**
-     * Makes closing a dma-buf an error until {@link #unclaimDmaBuf}.
-     *
-     * @param buffer the buffer
-     * @return false if it is closed already
-     */
-    public static boolean claimDmaBuf(DmaBuf buffer) {
-        return USES.claimDmaBuf(buffer);
+    /** Returns the lifetime of a dma-buf, for claims. Their owner must refer to the dma-buf, which keeps it reachable. */
+    public static Lifetime lifetime(DmaBuf buffer) {
+        return USES.lifetime(buffer);
     }
 
     /**
-     * Ends what {@link #claimDmaBuf} began.
+     * Adds a listener that hears when the memory is freed, after its last use and before its address can come again.
+     * Called during a use of the memory.
      *
-     * @param buffer the buffer
+     * @param listener takes the first address, once, on the thread that frees; must not throw, nor refer to the
+     *         allocation; adding it twice has no effect
      */
-    public static void unclaimDmaBuf(DmaBuf buffer) {
-        USES.unclaimDmaBuf(buffer);
-    }
-
-    /**
-     * Adds a listener that hears when the memory is freed. Called during a use of the memory.
-     *
-     * @param allocation the memory
-     * @param listener adding it twice has no effect; must not refer to the allocation
-     */
-    public static void beforeFree(MemoryAllocation allocation, FreeListener listener) {
+    public static void beforeFree(MemoryAllocation allocation, LongConsumer listener) {
         USES.beforeFree(allocation, listener);
     }
 
     /**
-     * The CUDA context of an allocation, if this source has remembered it. Asking the driver takes 0.1 µs for each request.
-     *
-     * @param allocation the memory
-     * @param source compared by identity
-     * @return the context, or 0
+     * Returns the CUDA context of an allocation if this source, compared by identity, has remembered it, or 0. Asking
+     * the driver takes each request 0.1 µs.
      */
     public static long cudaContext(MemoryAllocation allocation, Object source) {
         return USES.cudaContext(allocation, source);
     }
 
-    /**
-     * Remembers the CUDA context of an allocation; the last source replaces any other.
-     *
-     * @param allocation the memory
-     * @param source compared by identity
-     * @param context the context, not 0
-     */
+    /** Remembers the CUDA context of an allocation, which is not 0; the last source replaces any other. */
     public static void rememberCudaContext(MemoryAllocation allocation, Object source, long context) {
         USES.rememberCudaContext(allocation, source, context);
     }

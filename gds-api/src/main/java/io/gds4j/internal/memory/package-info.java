@@ -1,5 +1,5 @@
 /**
- * Opens what is package-private in {@code io.gds4j.memory} to gds4j's own modules, and to no program.
+ * Gives gds4j's own modules access to package-private methods of {@code io.gds4j.memory}; programs have none.
  */
 @NullMarked
 package io.gds4j.internal.memory;

@@ -12,9 +12,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A whole allocation that the cache has registered. Requests count themselves in and out. A retired registration takes no more
- * requests, and its last one deregisters it: so no memory is unpinned under running I/O, and no thread waits for that.
+ * requests, and the last one deregisters it. So no memory is unpinned under running I/O, and no thread waits for the I/O.
  */
 public final class CachedRegistration {
+    /** How often a thread that waits for the end checks for claims, in milliseconds. */
     private static final long CLAIM_POLL_MILLIS = 10;
 
     private final RegistrationCache cache;
@@ -99,13 +100,13 @@ public final class CachedRegistration {
         return users.users() == 0;
     }
 
-    /** Takes no more requests; ends now if none is running. */
+    /** Takes no more requests; ends now if no request is running. */
     void retire() {
         users.turnAway();
         endIfUnused();
     }
 
-    /** Several users that leave at once may find it unused: one of them ends it. */
+    /** Ends a retired registration that is unused; of several users that leave at once, one ends it. */
     private void endIfUnused() {
         if (users.isClosed() && users.users() == 0 && over.compareAndSet(false, true)) {
             try {
@@ -124,7 +125,7 @@ public final class CachedRegistration {
     boolean awaitEnd() {
         Uninterruptibly.await(() -> {
             while (!isClaimed() && !ended.await(CLAIM_POLL_MILLIS, TimeUnit.MILLISECONDS)) {
-                // looks for claims again
+                // checks for claims again
             }
         });
         return ended.getCount() == 0;

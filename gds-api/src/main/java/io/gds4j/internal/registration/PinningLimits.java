@@ -25,7 +25,7 @@ final class PinningLimits implements IntToLongFunction {
         return Math.min(allowed, apertures.computeIfAbsent(device, this::aperture));
     }
 
-    /** No limit where the size is unknown: the backend refuses what does not fit. */
+    /** Returns no limit if the size is unknown: then the backend refuses what does not fit. */
     private long aperture(int device) {
         try {
             long bytes = bytes(backend.getBarSizeInKb(device));

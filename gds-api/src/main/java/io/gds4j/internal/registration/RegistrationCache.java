@@ -3,7 +3,6 @@ package io.gds4j.internal.registration;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.internal.lifetime.FreeListener;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryAllocation;
@@ -21,12 +20,13 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntToLongFunction;
+import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Registers GPU memory for callers that do not: the whole allocation at its first request. It stays registered, because
- * registering is what costs. The least recently used registrations make room for others; memory under running I/O stays.
+ * Registers GPU memory for callers that do not: the whole allocation at its first request. The allocation stays registered,
+ * because registering is slow. The cache evicts the least recently used registrations that no I/O uses.
  *
  * <p>
  * An allocation of gds4j's allocators reports its end. Other memory has a tag, which each use compares: this detects memory
@@ -36,22 +36,15 @@ import org.jspecify.annotations.Nullable;
  * A hit takes no lock and allocates nothing. Misses are served one at a time.
  */
 public final class RegistrationCache {
-    /** Where memory is registered. */
-    interface Registrar {
-        void register(MemoryRange range);
-
-        void deregister(MemoryRange range);
-    }
-
     private static final CachedRegistration[] NONE = {};
 
-    private final Registrar registrar;
+    private final CuFileBackend backend;
     private final MemoryAllocator allocator;
     private final long budgetBytes;
     private final long pageBytes;
     private final IntToLongFunction limitOfDevice;
     private final LongSupplier clock;
-    private final FreeListener listener = new Forget(new WeakReference<>(this));
+    private final LongConsumer listener = new Forget(new WeakReference<>(this));
     private final LongAdder hits = new LongAdder();
     private final LongAdder misses = new LongAdder();
     private final LongAdder uncacheable = new LongAdder();
@@ -68,13 +61,13 @@ public final class RegistrationCache {
     /** Smallest size in bytes that the backend has refused since the last registration ended. */
     private long refusedFrom = Long.MAX_VALUE;
     private boolean closed;
-    /** Base addresses that the program has registered itself. */
+    /** Base addresses of the memory that the program itself has registered. */
     private final Set<Long> taken = new HashSet<>();
 
     /** Refers to the cache weakly, so that an allocation does not keep an unused cache reachable. */
-    private record Forget(WeakReference<RegistrationCache> cache) implements FreeListener {
+    private record Forget(WeakReference<RegistrationCache> cache) implements LongConsumer {
         @Override
-        public void freeing(long base) {
+        public void accept(long base) {
             RegistrationCache known = cache.get();
             if (known != null) {
                 known.freed(base);
@@ -83,49 +76,38 @@ public final class RegistrationCache {
     }
 
     /**
-     * A cache that registers with a backend, within the limits of its GPUs.
+     * Makes an empty cache that registers with a backend, within the limits of its GPUs.
      *
-     * @param backend where memory is registered
      * @param budgetBytes bytes that the cache keeps registered at most
      * @param pageBytes size of the pages that registering maps, a power of two
-     * @return an empty cache
      */
     public static RegistrationCache of(CuFileBackend backend, long budgetBytes, long pageBytes) {
-        return new RegistrationCache(
-                new BackendRegistrar(backend),
-                backend.allocator(),
-                budgetBytes,
-                pageBytes,
-                new PinningLimits(backend),
-                System::nanoTime);
+        return new RegistrationCache(backend, budgetBytes, pageBytes, new PinningLimits(backend), System::nanoTime);
     }
 
     /**
-     * @param allocator knows allocations that are not ours
      * @param limitOfDevice bytes of a GPU's memory that may be registered at a time, asked at each miss
      * @param clock tells which use was later
      */
     RegistrationCache(
-            Registrar registrar,
-            MemoryAllocator allocator,
+            CuFileBackend backend,
             long budgetBytes,
             long pageBytes,
             IntToLongFunction limitOfDevice,
             LongSupplier clock) {
         this.clock = clock;
-        this.registrar = registrar;
-        this.allocator = allocator;
+        this.backend = backend;
+        this.allocator = backend.allocator();
         this.budgetBytes = budgetBytes;
         this.pageBytes = pageBytes;
         this.limitOfDevice = limitOfDevice;
     }
 
     /**
-     * Returns the registration that a request on this memory uses, and counts the request in. {@link CachedRegistration#exit}
-     * counts it out.
+     * Returns the registration that a request on this memory uses, and counts the request in; null if the memory stays
+     * unregistered. {@link CachedRegistration#exit} counts it out.
      *
      * @param range the memory; memory of gds4j's allocators is retained until the request has ended
-     * @return null if the memory stays unregistered
      */
     public @Nullable CachedRegistration use(MemoryRange range) {
         if (!isCacheable(range)) {
@@ -257,7 +239,7 @@ public final class RegistrationCache {
 
     private boolean tryRegister(CachedRegistration fresh) {
         try {
-            registrar.register(fresh.whole());
+            backend.bufRegisterNow(fresh.whole(), 0);
         } catch (CuFileException e) {
             System.getLogger("io.gds4j")
                     .log(Level.DEBUG, "memory stays unregistered: {0}: {1}", fresh.whole(), e.getMessage());
@@ -272,7 +254,7 @@ public final class RegistrationCache {
         return true;
     }
 
-    /** Whether a registration failed for lack of room that evicting others can make. */
+    /** Whether a registration failed for lack of room that the eviction of others can make. */
     public static boolean isShortOfRoom(CuFileException e) {
         return e.error() == CuFileError.INVALID_MAPPING_SIZE
                 || e.error() == CuFileError.GPU_MEMORY_PINNING_FAILED
@@ -338,7 +320,7 @@ public final class RegistrationCache {
                 .build();
     }
 
-    /** Tells that the program's own registration at this address has ended. */
+    /** Allows registrations at this address again, after the registration of the program has ended. */
     public synchronized void takeBack(long base) {
         taken.remove(base);
     }
@@ -356,7 +338,7 @@ public final class RegistrationCache {
         pinnedOfDevice.merge(gone.whole().device(), -gone.pinnedBytes(), Long::sum);
         refusedFrom = Long.MAX_VALUE;
         try {
-            registrar.deregister(gone.whole());
+            backend.bufDeregister(gone.whole());
         } catch (CuFileException e) {
             System.getLogger("io.gds4j")
                     .log(Level.WARNING, "memory could not be deregistered: {0}: {1}", gone.whole(), e.getMessage());
@@ -373,7 +355,7 @@ public final class RegistrationCache {
         }
     }
 
-    /** {@return what the cache has done so far} */
+    /** {@return the counters so far} */
     public synchronized CacheStatistics statistics() {
         return new CacheStatistics(
                 hits.sum(),

@@ -12,14 +12,14 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The two backends of a {@link RoutingBackend} and what is open of them: the first with the driver, the second when it is
- * first needed. Registered memory is shown to both.
+ * The two backends of a {@link RoutingBackend}. Opening the driver opens the first one; the second one opens when it is first
+ * needed. Each registration of memory is made with both.
  */
 final class BackendPair {
     static final Logger LOG = System.getLogger("io.gds4j");
 
     private final CuFileBackend first;
-    private final Supplier<CuFileBackend> maker;
+    private final Supplier<CuFileBackend> secondFactory;
     private final Map<Long, Buffer> buffers = new LinkedHashMap<>();
     private volatile boolean firstIsOpen;
     private volatile String whyNotFirst = "";
@@ -31,9 +31,9 @@ final class BackendPair {
     private record Buffer(MemoryRange range, int flags) {
     }
 
-    BackendPair(CuFileBackend first, Supplier<CuFileBackend> maker) {
+    BackendPair(CuFileBackend first, Supplier<CuFileBackend> secondFactory) {
         this.first = first;
-        this.maker = maker;
+        this.secondFactory = secondFactory;
     }
 
     CuFileBackend first() {
@@ -44,14 +44,14 @@ final class BackendPair {
         return firstIsOpen;
     }
 
-    /** Why the first one is not open although the driver is; empty if it is. */
+    /** Returns why the first backend is not open although the driver is; empty if it is. */
     String whyNotFirst() {
         return whyNotFirst;
     }
 
-    /** The one that answers what concerns no file. */
-    CuFileBackend speaker() {
-        return whyNotFirst.isEmpty() ? first : made();
+    /** Returns the backend that serves calls without a file. */
+    CuFileBackend preferred() {
+        return whyNotFirst.isEmpty() ? first : makeSecond();
     }
 
     long users() {
@@ -64,13 +64,13 @@ final class BackendPair {
         }
     }
 
-    /** Tells one opening of the driver from the next. */
+    /** Returns the number of the driver session; each opening of the driver begins another one. */
     synchronized long session() {
         return session;
     }
 
     /**
-     * Does something before the driver can close, so that descriptors of its files are still theirs.
+     * Runs an action while the driver cannot close, so that descriptors of its files stay valid.
      *
      * @throws CuFileException DRIVER_NOT_INITIALIZED if that session is over
      */
@@ -134,10 +134,10 @@ final class BackendPair {
         }
     }
 
-    private synchronized CuFileBackend made() {
+    private synchronized CuFileBackend makeSecond() {
         CuFileBackend known = second;
         if (known == null) {
-            known = maker.get();
+            known = secondFactory.get();
             second = known;
         }
         return known;
@@ -153,9 +153,9 @@ final class BackendPair {
     }
 
     /**
-     * The second one, opened now if it was not.
+     * Returns the second backend, and opens it first if necessary.
      *
-     * @throws CuFileException DRIVER_NOT_INITIALIZED if the driver is closed, or was closed meanwhile
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if the driver is closed
      */
     CuFileBackend second() {
         CuFileBackend open = openSecond;
@@ -170,7 +170,7 @@ final class BackendPair {
     private synchronized CuFileBackend openSecond() {
         CuFileBackend open = openSecond;
         if (open == null) {
-            CuFileBackend other = made();
+            CuFileBackend other = makeSecond();
             other.driverOpen();
             buffers.values().forEach(buffer -> other.bufRegister(buffer.range, buffer.flags));
             openSecond = other;
@@ -179,20 +179,20 @@ final class BackendPair {
         return open;
     }
 
-    /** Which of the ways to register. */
+    /** One of the two functions that register memory. */
     interface Registration {
         void run(CuFileBackend backend, MemoryRange range, int flags);
     }
 
-    synchronized void register(MemoryRange range, int flags, Registration way) {
+    synchronized void register(MemoryRange range, int flags, Registration function) {
         openImplicitly();
         if (firstIsOpen) {
-            way.run(first, range, flags);
+            function.run(first, range, flags);
         }
         CuFileBackend other = openSecond;
         if (other != null) {
             try {
-                way.run(other, range, flags);
+                function.run(other, range, flags);
             } catch (CuFileException e) {
                 if (firstIsOpen) {
                     first.bufDeregister(range);

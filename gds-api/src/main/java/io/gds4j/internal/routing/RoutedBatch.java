@@ -15,18 +15,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch on two backends. Each submission goes whole to one of them: to the first if it knows all of its files, else to the
- * second.
+ * A batch on two backends. The first backend takes a submission if it knows all of its files; otherwise the second one takes
+ * all of it.
  */
 final class RoutedBatch implements BackendBatch {
-    /** How long one side is waited for while the other may have events, too. */
+    /** How long to wait for events of one side, while the other side may have some. */
     private static final Duration SLICE = Duration.ofMillis(1);
 
     private final int capacity;
     private final Side first;
     private volatile @Nullable Side second;
 
-    /** One backend's part. */
+    /** The part of the batch on one backend. */
     private static final class Side {
         private final CuFileBackend backend;
         private final BackendBatch batch;
@@ -55,22 +55,8 @@ final class RoutedBatch implements BackendBatch {
         return capacity;
     }
 
-    /** Submits requests whose files the first backend knows. */
-    synchronized void submitToFirst(List<BatchRequest> requests, int flags) {
-        submit(first, requests, flags);
-    }
-
-    /** Submits requests whose files the second backend knows. */
-    synchronized void submitToSecond(CuFileBackend backend, List<BatchRequest> requests, int flags) {
-        Side side = second;
-        if (side == null) {
-            side = new Side(backend, capacity);
-            second = side;
-        }
-        submit(side, requests, flags);
-    }
-
-    private void submit(Side side, List<BatchRequest> requests, int flags) {
+    /** Submits requests to one of the two backends, which knows their files. */
+    synchronized void submit(CuFileBackend backend, List<BatchRequest> requests, int flags) {
         int free = capacity - outstanding();
         if (requests.size() > free) {
             throw CuFileException.of(
@@ -78,8 +64,18 @@ final class RoutedBatch implements BackendBatch {
                     "cuFileBatchIOSubmit",
                     "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
         }
+        Side side = backend == first.backend ? first : second(backend);
         side.backend.batchIoSubmit(side.batch, requests, flags);
         side.outstanding.addAndGet(requests.size());
+    }
+
+    private Side second(CuFileBackend backend) {
+        Side side = second;
+        if (side == null) {
+            side = new Side(backend, capacity);
+            second = side;
+        }
+        return side;
     }
 
     private int outstanding() {

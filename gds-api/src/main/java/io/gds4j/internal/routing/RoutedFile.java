@@ -5,14 +5,15 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file that is registered with the first backend, with the second, or with both: with the second one also from the moment
- * on at which it has to step in.
+ * A file that is registered with the first backend, with the second, or with both: when the second backend takes over a
+ * transfer, it registers the file, too.
  */
 final class RoutedFile implements BackendFile {
     private final RoutedFiles owner;
@@ -22,23 +23,20 @@ final class RoutedFile implements BackendFile {
     private volatile @Nullable BackendFile second;
     private volatile boolean registered = true;
 
-    /** A file of the first backend. */
-    RoutedFile(RoutedFiles owner, long session, BackendFile first) {
+    /**
+     * @param first as the first backend knows it; null if that refused it
+     * @param second as the second backend knows it; null if it does not yet
+     * @param refusal why the first backend refused it; empty if it did not
+     */
+    RoutedFile(
+            RoutedFiles owner,
+            long session,
+            @Nullable BackendFile first,
+            @Nullable BackendFile second,
+            String refusal) {
         this.owner = owner;
         this.session = session;
         this.first = first;
-        this.refusal = "";
-    }
-
-    /**
-     * A file that the first backend refused.
-     *
-     * @param refusal what it said
-     */
-    RoutedFile(RoutedFiles owner, long session, BackendFile second, String refusal) {
-        this.owner = owner;
-        this.session = session;
-        this.first = null;
         this.second = second;
         this.refusal = refusal;
     }
@@ -47,25 +45,26 @@ final class RoutedFile implements BackendFile {
         return owner;
     }
 
-    /** As the first backend knows it; null if it does not. */
+    /** Returns the file as the first backend knows it; null if it does not. */
     @Nullable
     BackendFile first() {
         return first;
     }
 
-    /** As the second backend knows it; null if it does not, or not yet. */
+    /** Returns the file as the second backend knows it; null if it does not, or not yet. */
     @Nullable
     BackendFile second() {
         return second;
     }
 
-    /** The opening of the driver that it belongs to. */
+    /** Returns the number of the driver session that the file belongs to. */
     long session() {
         return session;
     }
 
     /**
-     * As the second backend knows it, registered there now if it was not; the registration cannot end meanwhile.
+     * Returns the file as the second backend knows it, and registers it there first if necessary. The registration
+     * cannot end meanwhile.
      *
      * @throws CuFileException HANDLE_NOT_REGISTERED if it has ended
      */
@@ -87,23 +86,15 @@ final class RoutedFile implements BackendFile {
         return registered;
     }
 
-    /** True for the one who ends the registration. */
+    /** Ends the registration; true for the one caller that ended it. */
     synchronized boolean end() {
-        boolean mine = registered;
+        boolean wasRegistered = registered;
         registered = false;
-        return mine;
+        return wasRegistered;
     }
 
     private BackendFile serving() {
-        BackendFile preferred = first;
-        BackendFile other = second;
-        if (preferred != null) {
-            return preferred;
-        }
-        if (other != null) {
-            return other;
-        }
-        throw new AssertionError("a file of no backend");
+        return first != null ? first : Objects.requireNonNull(second, "a file of no backend");
     }
 
     @Override

@@ -12,9 +12,9 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 
-/** Registers files with the first of two backends that takes them, and with the second when that has to step in. */
+/** Registers each file with the first backend, or with the second if the first refuses it or fails to transfer. */
 final class RoutedFiles {
-    /** Codes by which a backend says that it cannot serve a file, not that something is wrong with it. */
+    /** Codes with which a backend says that it cannot serve a file that is otherwise valid. */
     private static final Set<CuFileError> NOT_HERE = EnumSet.of(
             CuFileError.DRIVER_NOT_INITIALIZED,
             CuFileError.PLATFORM_NOT_SUPPORTED,
@@ -36,10 +36,10 @@ final class RoutedFiles {
         pair.openImplicitly();
         long session = pair.session();
         if (!pair.isFirstOpen()) {
-            return new RoutedFile(this, session, pair.second().handleRegister(source), pair.whyNotFirst());
+            return new RoutedFile(this, session, null, pair.second().handleRegister(source), pair.whyNotFirst());
         }
         try {
-            return new RoutedFile(this, session, pair.first().handleRegister(source));
+            return new RoutedFile(this, session, pair.first().handleRegister(source), null, "");
         } catch (CuFileException e) {
             if (!NOT_HERE.contains(e.error()) || e.errno().isPresent()) {
                 throw e;
@@ -47,12 +47,12 @@ final class RoutedFiles {
             String refusal = pair.first().name() + ": " + e.detail();
             BackendPair.LOG.log(
                     Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
-            return new RoutedFile(this, session, pair.second().handleRegister(made(source)), refusal);
+            return new RoutedFile(this, session, null, pair.second().handleRegister(existing(source)), refusal);
         }
     }
 
-    /** A file that had to be made stands there now. */
-    private static FileSource made(FileSource source) {
+    /** The first backend has created the file before it refused it: the second one opens an existing file. */
+    private static FileSource existing(FileSource source) {
         return source instanceof FileSource.Named named && named.createNew()
                 ? new FileSource.Named(
                         named.path(),
@@ -63,7 +63,8 @@ final class RoutedFiles {
                         named.truncate(),
                         named.direct(),
                         named.sync(),
-                        named.dsync())
+                        named.dsync(),
+                        named.drop())
                 : source;
     }
 
@@ -82,7 +83,7 @@ final class RoutedFiles {
     }
 
     /**
-     * The file as it was registered here.
+     * Returns the file if this object registered it.
      *
      * @throws CuFileException DRIVER_NOT_INITIALIZED or HANDLE_NOT_REGISTERED
      */
@@ -94,7 +95,7 @@ final class RoutedFiles {
         throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, "the file is not registered: " + file);
     }
 
-    /** The file as the second backend knows it, which registers it now if it has to. */
+    /** Returns the file as the second backend knows it, and registers it there first if necessary. */
     BackendFile atSecond(RoutedFile file) {
         return lookUpAtSecond(file)
                 .orElseThrow(() -> CuFileException.builder("cuFileHandleRegister")
@@ -104,13 +105,13 @@ final class RoutedFiles {
                         .build());
     }
 
-    /** The same; empty if the first backend gives no descriptor to register. */
+    /** Like {@link #atSecond}; empty if the first backend gives no descriptor to register. */
     Optional<BackendFile> lookUpAtSecond(RoutedFile file) {
         BackendFile known = file.second();
         if (known != null) {
             return Optional.of(known);
         }
-        // Afterwards the number may stand for another file.
+        // After the session the descriptor may be another file.
         return pair.duringSession(file.session(), "cuFileHandleRegister", () -> {
             OptionalInt descriptor = file.ownDescriptor();
             if (descriptor.isEmpty()) {

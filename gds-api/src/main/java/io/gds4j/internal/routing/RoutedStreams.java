@@ -3,56 +3,42 @@ package io.gds4j.internal.routing;
 import io.gds4j.spi.CuFileBackend;
 import java.util.HashMap;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Which of two backends know a registered stream: the first one, or the second one alone, or both from the moment on at which
- * a file of the second one is first used on it.
+ * Records which of two backends know a registered stream. A stream that the first backend knows is registered with the second
+ * one when a file of that backend is first used on it.
  */
 final class RoutedStreams {
+    private static final Stream UNREGISTERED = new Stream(0, true, false);
+
     private final Map<Long, Stream> streams = new HashMap<>();
 
-    /** One of them. */
-    static final class Stream {
-        private final int flags;
-        private final boolean forSecondAlone;
-        private boolean atSecond;
-
-        private Stream(int flags, boolean forSecondAlone) {
-            this.flags = flags;
-            this.forSecondAlone = forSecondAlone;
-            this.atSecond = forSecondAlone;
-        }
-
-        boolean forSecondAlone() {
-            return forSecondAlone;
-        }
-
-        boolean isAtSecond() {
-            return atSecond;
-        }
+    /** The flags of a registered stream, and which backends know it. */
+    record Stream(int flags, boolean atFirst, boolean atSecond) {
     }
 
-    synchronized void add(long stream, int flags, boolean forSecondAlone) {
-        streams.put(stream, new Stream(flags, forSecondAlone));
+    /** Adds a stream that one backend has registered: the first, or else the second. */
+    synchronized void add(long stream, int flags, boolean atFirst) {
+        streams.put(stream, new Stream(flags, atFirst, !atFirst));
     }
 
-    synchronized boolean isForSecondAlone(long stream) {
-        Stream known = streams.get(stream);
-        return known != null && known.forSecondAlone;
+    /** Whether the first backend can serve the stream; it serves unregistered streams, too. */
+    synchronized boolean isAtFirst(long stream) {
+        return streams.getOrDefault(stream, UNREGISTERED).atFirst();
     }
 
-    /** Registers it with the second backend, too, if it is registered and the second one has not heard of it. */
+    /** Registers a registered stream with the second backend, too, unless that knows it already. */
     synchronized void showToSecond(long stream, CuFileBackend second) {
         Stream known = streams.get(stream);
-        if (known != null && !known.atSecond) {
-            second.streamRegister(stream, known.flags);
-            known.atSecond = true;
+        if (known != null && !known.atSecond()) {
+            second.streamRegister(stream, known.flags());
+            streams.put(stream, new Stream(known.flags(), true, true));
         }
     }
 
-    synchronized @Nullable Stream remove(long stream) {
-        return streams.remove(stream);
+    synchronized Stream remove(long stream) {
+        Stream known = streams.remove(stream);
+        return known == null ? UNREGISTERED : known;
     }
 
     synchronized void clear() {

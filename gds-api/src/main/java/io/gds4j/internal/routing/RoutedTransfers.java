@@ -11,10 +11,11 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import java.util.function.ToLongBiFunction;
 
-/** Moves bytes by the first of two backends, and by the second what the first one does not take or fails to do. */
+/** Moves bytes with the first of two backends; with the second if the first one does not know the file, or fails. */
 final class RoutedTransfers {
-    /** Codes of a failed transfer that another backend would answer as well. */
+    /** Codes of failures that the second backend would repeat: it is not tried. */
     private static final Set<CuFileError> FINAL = EnumSet.of(
             CuFileError.DRIVER_NOT_INITIALIZED,
             CuFileError.DRIVER_CLOSING,
@@ -27,7 +28,7 @@ final class RoutedTransfers {
 
     private final BackendPair pair;
     private final RoutedFiles files;
-    private final AtomicBoolean told = new AtomicBoolean();
+    private final AtomicBoolean warned = new AtomicBoolean();
 
     RoutedTransfers(BackendPair pair, RoutedFiles files) {
         this.pair = pair;
@@ -61,12 +62,12 @@ final class RoutedTransfers {
         try {
             return transfer.run(pair.first(), preferred, base, size, fileOffset, bufferOffset);
         } catch (CuFileException e) {
-            return goOn(transfer, e, routed, base, size, fileOffset, bufferOffset);
+            return moveRest(transfer, e, routed, base, size, fileOffset, bufferOffset);
         }
     }
 
-    /** Lets the second backend go on where the first one failed. */
-    private long goOn(
+    /** Moves the rest with the second backend, after the first one failed. */
+    private long moveRest(
             Transfer transfer,
             CuFileException failure,
             RoutedFile file,
@@ -75,7 +76,7 @@ final class RoutedTransfers {
             long fileOffset,
             long bufferOffset) {
         long done = failure.bytesTransferred();
-        BackendFile other = stepIn(file, failure);
+        BackendFile other = takeOver(file, failure);
         try {
             return done
                     + transfer.run(
@@ -96,8 +97,8 @@ final class RoutedTransfers {
         }
     }
 
-    /** The file at the second backend, if that is to repeat what failed at the first; else the failure. */
-    private BackendFile stepIn(RoutedFile file, CuFileException failure) {
+    /** Returns the file at the second backend; throws the failure if the second backend cannot repeat the transfer. */
+    private BackendFile takeOver(RoutedFile file, CuFileException failure) {
         if (FINAL.contains(failure.error()) || failure instanceof CuFileInterruptedException) {
             throw failure;
         }
@@ -105,7 +106,7 @@ final class RoutedTransfers {
         BackendFile other = attempt(failure, () -> files.lookUpAtSecond(file)).orElseThrow(() -> failure);
         if (!known) {
             BackendPair.LOG.log(
-                    told.getAndSet(true) ? Level.DEBUG : Level.WARNING,
+                    warned.getAndSet(true) ? Level.DEBUG : Level.WARNING,
                     "{0}; {1} repeats what {2} fails to do",
                     failure.getMessage(),
                     pair.second().name(),
@@ -123,23 +124,18 @@ final class RoutedTransfers {
         }
     }
 
-    /** A read or write of several ranges. */
-    interface Vectored {
-        long run(CuFileBackend backend, BackendFile file);
-    }
-
-    /** Repeats the whole at the second backend where the first one fails. */
-    long moveVectors(String function, BackendFile file, Vectored call) {
+    /** Moves several ranges; if the first backend fails, the second one moves all of them. */
+    long moveVectors(String function, BackendFile file, ToLongBiFunction<CuFileBackend, BackendFile> call) {
         RoutedFile routed = files.own(function, file);
         BackendFile preferred = routed.first();
         if (preferred == null) {
-            return call.run(pair.second(), files.atSecond(routed));
+            return call.applyAsLong(pair.second(), files.atSecond(routed));
         }
         try {
-            return call.run(pair.first(), preferred);
+            return call.applyAsLong(pair.first(), preferred);
         } catch (CuFileException e) {
-            BackendFile other = stepIn(routed, e);
-            return attempt(e, () -> call.run(pair.second(), other));
+            BackendFile other = takeOver(routed, e);
+            return attempt(e, () -> call.applyAsLong(pair.second(), other));
         }
     }
 }

@@ -21,17 +21,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Two backends as one: each file is served by the first of them if it takes the file, else by the second.
+ * Two backends as one: the first backend serves each file that it takes, the second one serves the others.
  *
  * <p>
- * The second one is made and opened when it is first needed: when the first one cannot be opened; when it refuses a file
- * with IO_NOT_SUPPORTED, HANDLE_NOT_REGISTERED, INTERNAL_ERROR, IO_DISABLED and their like; when a transfer fails there
- * although its arguments are right, which is then repeated from the byte on at which it failed; and for a batch that holds a
- * file of the second one, which is served there as a whole. Parameters, limits, version and statistics are those of the first
- * one, if it is open.
+ * The second backend is made and opened when it is first needed. It serves all files if the first backend cannot be opened, and
+ * files that the first one refuses with a code such as IO_NOT_SUPPORTED or HANDLE_NOT_REGISTERED. It continues valid transfers
+ * from the byte at which they failed, and takes whole batches that hold one of its files. Parameters, limits, version and
+ * statistics are those of the first backend, if it is open.
  */
 public final class RoutingBackend extends ForwardingBackend {
     private final BackendPair pair;
@@ -40,17 +43,17 @@ public final class RoutingBackend extends ForwardingBackend {
     private final RoutedStreams streams = new RoutedStreams();
 
     /**
-     * Over two backends whose drivers are closed.
+     * Routes between two backends whose drivers are closed.
      *
-     * @param first serves what it can
-     * @param second makes the one that serves the rest
+     * @param first the preferred backend
+     * @param second makes the other backend when it is first needed
      */
     public RoutingBackend(CuFileBackend first, Supplier<CuFileBackend> second) {
         this(new BackendPair(Objects.requireNonNull(first, "first"), Objects.requireNonNull(second, "second")));
     }
 
     private RoutingBackend(BackendPair pair) {
-        super(pair::speaker);
+        super(pair::preferred);
         this.pair = pair;
         this.files = new RoutedFiles(pair);
         this.transfers = new RoutedTransfers(pair, files);
@@ -179,24 +182,15 @@ public final class RoutingBackend extends ForwardingBackend {
         List<RoutedFile> own =
                 requests.stream().map(request -> files.own("cuFileBatchIOSubmit", request.file())).toList();
         boolean atFirst = pair.isFirstOpen() && own.stream().allMatch(file -> file.first() != null);
-        List<BatchRequest> translated = requests.stream()
-                .map(request -> at(request,
-                        atFirst ? preferred(request) : files.atSecond(files.own("", request.file()))))
+        List<BatchRequest> translated = IntStream.range(0, own.size())
+                .mapToObj(i -> at(requests.get(i), atFirst ? own.get(i).first() : files.atSecond(own.get(i))))
                 .toList();
-        if (atFirst || !pair.isFirstOpen()) {
-            routed.submitToFirst(translated, flags);
-        } else {
-            routed.submitToSecond(pair.second(), translated, flags);
-        }
+        routed.submit(atFirst ? pair.first() : pair.second(), translated, flags);
     }
 
-    private static BackendFile preferred(BatchRequest request) {
-        return Objects.requireNonNull(((RoutedFile) request.file()).first());
-    }
-
-    private static BatchRequest at(BatchRequest request, BackendFile file) {
+    private static BatchRequest at(BatchRequest request, @Nullable BackendFile file) {
         return new BatchRequest(
-                file,
+                Objects.requireNonNull(file),
                 request.write(),
                 request.memory(),
                 request.size(),
@@ -250,22 +244,18 @@ public final class RoutingBackend extends ForwardingBackend {
         queue("cuFileWriteAsync", request, CuFileBackend::writeAsync);
     }
 
-    private interface Queued {
-        void run(CuFileBackend backend, StreamRequest request);
-    }
-
-    private void queue(String function, StreamRequest request, Queued call) {
+    private void queue(String function, StreamRequest request, BiConsumer<CuFileBackend, StreamRequest> call) {
         RoutedFile routed = files.own(function, request.file());
         BackendFile preferred = routed.first();
-        if (preferred != null && !streams.isForSecondAlone(request.stream())) {
-            call.run(pair.first(), at(request, preferred));
+        if (preferred != null && streams.isAtFirst(request.stream())) {
+            call.accept(pair.first(), at(request, preferred));
             return;
         }
         BackendFile other = files.atSecond(routed);
         if (pair.isFirstOpen()) {
             streams.showToSecond(request.stream(), pair.second());
         }
-        call.run(pair.second(), at(request, other));
+        call.accept(pair.second(), at(request, other));
     }
 
     private static StreamRequest at(StreamRequest request, BackendFile file) {
@@ -284,14 +274,14 @@ public final class RoutingBackend extends ForwardingBackend {
         pair.checkOpen("cuFileStreamRegister");
         try {
             delegate().streamRegister(stream, flags);
-            streams.add(stream, flags, false);
+            streams.add(stream, flags, true);
         } catch (CuFileException e) {
             if (!pair.isFirstOpen() || e.error() != CuFileError.IO_NOT_SUPPORTED) {
                 throw e;
             }
-            // A kind of stream that the first one does not know, such as one without a GPU.
+            // The first backend does not know this kind of stream, such as one without a GPU.
             pair.second().streamRegister(stream, flags);
-            streams.add(stream, flags, true);
+            streams.add(stream, flags, false);
         }
     }
 
@@ -301,17 +291,17 @@ public final class RoutingBackend extends ForwardingBackend {
         RoutedStreams.Stream known = streams.remove(stream);
         CuFileBackend other = pair.secondIfOpen();
         try {
-            if (known == null || !known.forSecondAlone()) {
+            if (known.atFirst()) {
                 delegate().streamDeregister(stream);
             }
         } finally {
-            if (known != null && known.isAtSecond() && other != null) {
+            if (known.atSecond() && other != null) {
                 other.streamDeregister(stream);
             }
         }
     }
 
-    // ---- what concerns no file
+    // ---- calls without a file
 
     @Override
     public DriverProperties driverGetProperties() {
@@ -339,15 +329,11 @@ public final class RoutingBackend extends ForwardingBackend {
         limit(backend -> backend.driverSetMaxPinnedMemSize(maxPinnedSizeKb));
     }
 
-    private interface Limit {
-        void set(CuFileBackend backend);
-    }
-
-    private void limit(Limit limit) {
-        limit.set(delegate());
+    private void limit(Consumer<CuFileBackend> setter) {
+        setter.accept(delegate());
         CuFileBackend other = pair.secondIfOpen();
         if (other != null && other != delegate()) {
-            limit.set(other);
+            setter.accept(other);
         }
     }
 }

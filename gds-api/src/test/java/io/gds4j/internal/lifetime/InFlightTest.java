@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 class InFlightTest {
     @Test
-    void usersAreTurnedAwayOnceItIsClosed() {
+    void closedCounterTurnsUsersAway() {
         InFlight inFlight = new InFlight();
 
         assertThat(inFlight.enter()).isTrue();
@@ -30,7 +30,7 @@ class InFlightTest {
     }
 
     @Test
-    void closingWaitsForTheLastUser() throws Exception {
+    void closeWaitsForTheLastUser() throws Exception {
         InFlight inFlight = new InFlight();
         inFlight.enter();
         inFlight.enter();
@@ -48,7 +48,7 @@ class InFlightTest {
     }
 
     @Test
-    void anInterruptDoesNotEndTheWaitAndIsKept() throws Exception {
+    void interruptDoesNotEndTheWaitAndIsKept() throws Exception {
         InFlight inFlight = new InFlight();
         inFlight.enter();
         try (Threads threads = new Threads()) {
@@ -65,9 +65,9 @@ class InFlightTest {
         }
     }
 
-    /** Closers that race must not lose the wake-up that the winner waits for. */
+    /** Racing closers must not lose the wake-up of the one that waits. */
     @Test
-    void exactlyOneOfManyClosersClosesAndAllReturn() throws Exception {
+    void oneOfManyClosersClosesAndAllReturn() throws Exception {
         for (int round = 0; round < 2000; round++) {
             InFlight inFlight = new InFlight();
             inFlight.enter();
@@ -94,7 +94,7 @@ class InFlightTest {
     }
 
     @Test
-    void itClosesIfIdleOnlyWithoutUsers() {
+    void closeIfIdleFailsWhileThereAreUsers() {
         InFlight inFlight = new InFlight();
         inFlight.enter();
         assertThat(inFlight.closeIfIdle()).isFalse();
@@ -105,7 +105,7 @@ class InFlightTest {
     }
 
     @Test
-    void closingWaitsForAllThreadsThatCountApart() throws Exception {
+    void closeWaitsForUsersInAllStripes() throws Exception {
         for (int round = 0; round < 200; round++) {
             InFlight inFlight = InFlight.ofManyThreads();
             AtomicInteger inside = new AtomicInteger();
@@ -126,7 +126,7 @@ class InFlightTest {
                         .toList();
                 begun.await();
                 assertThat(inFlight.enter()).isTrue();
-                // Whoever came in here may go out elsewhere.
+                // A user may exit on another thread.
                 threads.start(() -> {
                     inFlight.exit();
                     return (Void) null;
@@ -138,7 +138,7 @@ class InFlightTest {
                 for (Future<Long> user : users) {
                     entries += user.get(60, TimeUnit.SECONDS);
                 }
-                // Until then one that is being turned away may count.
+                // Before this point a refused user may still count.
                 assertThat(inFlight.users()).isZero();
                 assertThat(entries).isGreaterThanOrEqualTo(4);
             }
@@ -146,7 +146,7 @@ class InFlightTest {
     }
 
     @Test
-    void oneOfManyThreadsClosesIfIdleOnlyWithoutUsers() {
+    void closeIfIdleOfManyThreadsFailsWhileThereAreUsers() {
         InFlight inFlight = InFlight.ofManyThreads();
         inFlight.enter();
         assertThat(inFlight.closeIfIdle()).isFalse();
@@ -157,7 +157,7 @@ class InFlightTest {
     }
 
     @Test
-    void oneExitTooManyIsAProgrammingError() {
+    void moreExitsThanEntriesFail() {
         assertThatThrownBy(() -> new InFlight().exit()).isInstanceOf(AssertionError.class);
     }
 }

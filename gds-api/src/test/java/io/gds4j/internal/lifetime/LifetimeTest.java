@@ -23,7 +23,7 @@ class LifetimeTest {
     private final Lifetime lifetime = Lifetime.of(owner, "the thing", released::incrementAndGet);
 
     @Test
-    void itIsReleasedOnceHoweverOftenItIsClosed() {
+    void repeatedCloseReleasesOnce() {
         lifetime.close("f");
         lifetime.close("f");
 
@@ -35,7 +35,7 @@ class LifetimeTest {
     }
 
     @Test
-    void closingWaitsForACallOfAnotherThread() throws Exception {
+    void closeWaitsForACallOfAnotherThread() throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch leave = new CountDownLatch(1);
         try (Threads threads = new Threads()) {
@@ -59,7 +59,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aSecondCloserReturnsOnlyWhenItIsReleased() throws Exception {
+    void secondCloserWaitsForTheRelease() throws Exception {
         CountDownLatch releasing = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         AtomicInteger done = new AtomicInteger();
@@ -85,7 +85,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aSecondCloserThatIsInterruptedStillWaitsAndKeepsTheFlag() throws Exception {
+    void interruptedSecondCloserWaitsAndKeepsTheFlag() throws Exception {
         CountDownLatch releasing = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         Lifetime slow = Lifetime.of(owner, "slow", () -> {
@@ -108,7 +108,7 @@ class LifetimeTest {
     }
 
     @Test
-    void closingFromInsideACallThatUsesItIsRefusedAndChangesNothing() {
+    void closeInsideACallIsRefusedAndChangesNothing() {
         lifetime.enter();
         CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("cuFileHandleDeregister"));
         lifetime.exit();
@@ -122,7 +122,7 @@ class LifetimeTest {
     }
 
     @Test
-    void closingAnotherOneFromInsideACallIsFine() {
+    void closeOfAnotherLifetimeInsideACallSucceeds() {
         Lifetime other = Lifetime.of(owner, "other", released::incrementAndGet);
         lifetime.enter();
         other.close("f");
@@ -133,7 +133,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aThreadThatIsInsideIsRefusedAlsoWhileAnotherOneIsClosing() throws Exception {
+    void closeInsideACallIsRefusedWhileAnotherThreadCloses() throws Exception {
         lifetime.enter();
         try (Threads threads = new Threads()) {
             Future<Void> closer = threads.run(() -> lifetime.close("f"));
@@ -148,7 +148,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aReleaseThatClosesItAgainDoesNotWaitForItself() {
+    void releaseMayCloseTheLifetimeAgain() {
         AtomicReference<Lifetime> self = new AtomicReference<>();
         self.set(Lifetime.of(owner, "self", () -> self.get().close("f")));
 
@@ -158,7 +158,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aClaimedOneIsNotClosed() {
+    void closeIsRefusedWhileThereIsAClaim() {
         lifetime.claim();
         assertThat(lifetime.isClaimed()).isTrue();
 
@@ -175,7 +175,7 @@ class LifetimeTest {
     }
 
     @Test
-    void aHoldThatAnotherThreadEndsIsWaitedFor() throws Exception {
+    void closeWaitsForAHoldThatAnotherThreadEnds() throws Exception {
         lifetime.hold();
         try (Threads threads = new Threads()) {
             Future<Void> closer = threads.run(() -> lifetime.close("f"));
@@ -187,7 +187,7 @@ class LifetimeTest {
     }
 
     @Test
-    void afterAReleaseThatFailedItIsClosedAllTheSame() {
+    void lifetimeIsClosedAfterAFailedRelease() {
         Lifetime failing = Lifetime.of(owner, "failing", () -> {
             released.incrementAndGet();
             throw new IllegalStateException("no");

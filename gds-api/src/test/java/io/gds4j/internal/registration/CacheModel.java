@@ -10,22 +10,22 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A cache, and beside it what it must do, in plain maps: every step is done to both. */
+/** A cache and a simple model of it: each step runs on both. */
 final class CacheModel {
     /** An allocation as it was when it was registered. */
     private static final class Entry {
         final long base;
         final long length;
         final long id;
-        final boolean ours;
+        final boolean owned;
         final long pages;
         int users;
 
-        Entry(long base, long length, long id, boolean ours, long pages) {
+        Entry(long base, long length, long id, boolean owned, long pages) {
             this.base = base;
             this.length = length;
             this.id = id;
-            this.ours = ours;
+            this.owned = owned;
             this.pages = pages;
         }
     }
@@ -41,7 +41,7 @@ final class CacheModel {
     private final AtomicLong clock = new AtomicLong();
     private final RegistrationCache cache;
     private final MemoryRange[] foreign;
-    private final MemoryAllocation[] ours;
+    private final MemoryAllocation[] owned;
     private final List<Running> running = new ArrayList<>();
 
     /** Least recently used first. */
@@ -57,14 +57,13 @@ final class CacheModel {
         this.page = page;
         this.budget = budget;
         this.foreign = new MemoryRange[slots];
-        this.ours = new MemoryAllocation[slots];
+        this.owned = new MemoryAllocation[slots];
         this.memory.room = random.nextBoolean() ? Long.MAX_VALUE : budget - random.nextLong(budget / 2);
-        this.cache = new RegistrationCache(
-                memory, memory, budget, page,
-                device -> Long.MAX_VALUE, clock::incrementAndGet);
+        this.cache =
+                new RegistrationCache(memory, budget, page, device -> Long.MAX_VALUE, clock::incrementAndGet);
     }
 
-    /** One random step; says what it was. */
+    /** Runs one random step and describes it. */
     String step() {
         int slot = random.nextInt(slots);
         switch (random.nextInt(10)) {
@@ -84,14 +83,14 @@ final class CacheModel {
     }
 
     private String free(int slot) {
-        if (ours[slot] != null && isUsed(FakeGpuMemory.base(slot))) {
-            return "nothing: ours waits for its I/O";
+        if (owned[slot] != null && isUsed(FakeGpuMemory.base(slot))) {
+            return "nothing: owned memory waits for its I/O";
         }
-        if (ours[slot] != null) {
-            ours[slot].close();
-            ours[slot] = null;
+        if (owned[slot] != null) {
+            owned[slot].close();
+            owned[slot] = null;
             Entry entry = known.get(FakeGpuMemory.base(slot));
-            if (entry != null && entry.ours) {
+            if (entry != null && entry.owned) {
                 drop(entry);
             }
         } else {
@@ -106,7 +105,7 @@ final class CacheModel {
     }
 
     private String allocate(int slot) {
-        if (ours[slot] != null) {
+        if (owned[slot] != null) {
             return "nothing: still allocated";
         }
         long length = 1 + random.nextLong(15 * page);
@@ -114,7 +113,7 @@ final class CacheModel {
             foreign[slot] = memory.allocateForeign(slot, length);
         } else {
             foreign[slot] = null;
-            ours[slot] = memory.allocateOurs(slot, length);
+            owned[slot] = memory.allocateOwned(slot, length);
         }
         return "allocate %d bytes at %d".formatted(length, slot);
     }
@@ -133,13 +132,13 @@ final class CacheModel {
     }
 
     private String begin(int slot) {
-        MemoryRange all = ours[slot] != null ? ours[slot].range() : foreign[slot];
+        MemoryRange all = owned[slot] != null ? owned[slot].range() : foreign[slot];
         if (all == null) {
             return "nothing there";
         }
         long offset = random.nextLong(all.length());
         MemoryRange part = all.slice(offset, 1 + random.nextLong(all.length() - offset));
-        Entry expected = use(all, ours[slot] != null, part);
+        Entry expected = use(all, owned[slot] != null, part);
         CachedRegistration real = cache.use(part);
         if ((real == null) != (expected == null)) {
             mismatch = "registered: %s, expected: %s".formatted(real != null, expected != null);
@@ -161,7 +160,7 @@ final class CacheModel {
         long id = memory.idAt(all.address());
         Entry entry = known.get(all.address());
         if (entry != null && part.address() + part.length() <= entry.base + entry.length) {
-            if (entry.ours || entry.id == id) {
+            if (entry.owned || entry.id == id) {
                 counts[0]++;
                 known.remove(entry.base);
                 known.put(entry.base, entry);
@@ -247,7 +246,7 @@ final class CacheModel {
         }
     }
 
-    /** What is different; empty if nothing is. */
+    /** Returns how cache and model differ; empty if they do not. */
     String difference() {
         Map<Long, Long> registered = new HashMap<>();
         known.values().forEach(entry -> registered.put(entry.base, entry.length));
@@ -269,7 +268,7 @@ final class CacheModel {
         cache.close();
         running.forEach(one -> one.real().exit());
         boolean nothingLeft = memory.registeredLengths().isEmpty() && cache.statistics().bytesPinned() == 0;
-        for (MemoryAllocation allocation : ours) {
+        for (MemoryAllocation allocation : owned) {
             if (allocation != null) {
                 allocation.close();
             }

@@ -1,5 +1,6 @@
 package io.gds4j.internal.registration;
 
+import io.gds4j.RecordingBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.AllocationTag;
@@ -15,13 +16,13 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * GPU memory in slots that start at addresses of their own, with what is allocated there now, and a backend that registers it
- * and notes what it would not survive.
+ * GPU memory in slots of fixed addresses, their current allocations, and a backend that registers them and records violations
+ * of its contract.
  */
-final class FakeGpuMemory implements MemoryAllocator, RegistrationCache.Registrar {
+final class FakeGpuMemory extends RecordingBackend implements MemoryAllocator {
     static final long SLOT = 16 << 20;
 
-    /** What is registered, by its base. */
+    /** A registration. */
     private record Registered(long length, long id) {
     }
 
@@ -37,14 +38,14 @@ final class FakeGpuMemory implements MemoryAllocator, RegistrationCache.Registra
         return (slot + 1) * SLOT;
     }
 
-    /** Allocates as somebody else would: at the same address as before. */
+    /** Allocates as another library would: at the same address as before. */
     synchronized MemoryRange allocateForeign(int slot, long length) {
         allocations.put(base(slot), new AllocationTag(base(slot), length, ++lastId));
         return MemoryRange.ofAddress(base(slot), length, MemoryKind.CUDA_DEVICE);
     }
 
-    /** Allocates so that freeing it is known. */
-    MemoryAllocation allocateOurs(int slot, long length) {
+    /** Allocates memory that reports its end. */
+    MemoryAllocation allocateOwned(int slot, long length) {
         MemoryRange raw = allocateForeign(slot, length);
         return MemoryAllocation.of(raw, () -> free(slot));
     }
@@ -58,7 +59,7 @@ final class FakeGpuMemory implements MemoryAllocator, RegistrationCache.Registra
         return tag == null ? 0 : tag.id();
     }
 
-    /** Bytes move by this registration from here on. */
+    /** Begins I/O that uses this registration. */
     synchronized void beginIo(MemoryRange whole, MemoryRange range) {
         Registered known = registered.get(whole.address());
         if (known == null) {
@@ -83,7 +84,12 @@ final class FakeGpuMemory implements MemoryAllocator, RegistrationCache.Registra
     }
 
     @Override
-    public synchronized void register(MemoryRange range) {
+    public MemoryAllocator allocator() {
+        return this;
+    }
+
+    @Override
+    public synchronized void bufRegisterNow(MemoryRange range, int flags) {
         registrations++;
         if (registered.containsKey(range.address())) {
             throw CuFileException.of(CuFileError.MEMORY_ALREADY_REGISTERED, "cuFileBufRegister", "twice");
@@ -96,7 +102,7 @@ final class FakeGpuMemory implements MemoryAllocator, RegistrationCache.Registra
     }
 
     @Override
-    public synchronized void deregister(MemoryRange range) {
+    public synchronized void bufDeregister(MemoryRange range) {
         if (registered.remove(range.address()) == null) {
             violations.add(range + " is deregistered, but is not registered");
         }

@@ -18,8 +18,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.Test;
 
 /**
- * The cache against a model, and under a crowd. {@code -Dgds4j.cache.seconds} is how long, {@code -Dgds4j.cache.seed} what to
- * repeat.
+ * Tests the cache against a model and with several threads. {@code -Dgds4j.cache.seconds} sets the duration,
+ * {@code -Dgds4j.cache.seed} repeats a run.
  */
 class RegistrationCachePropertyTest {
     private static final long SEED = Long.getLong("gds4j.cache.seed", System.nanoTime());
@@ -29,7 +29,7 @@ class RegistrationCachePropertyTest {
     private static final long BUDGET = 40 * PAGE;
 
     @Test
-    void itDoesWhatASimpleModelDoes() {
+    void cacheDoesWhatASimpleModelDoes() {
         long end = System.nanoTime() + TIME.dividedBy(2).toNanos();
         for (long seed = SEED; System.nanoTime() < end; seed++) {
             CacheModel model = new CacheModel(new SplittableRandom(seed), SLOTS, PAGE, BUDGET);
@@ -41,11 +41,11 @@ class RegistrationCachePropertyTest {
         }
     }
 
-    /** Memory of one slot, which its owner frees and allocates again while others move bytes. */
+    /** The memory of one slot: threads free it and allocate it again while other threads move bytes. */
     private static final class Slot {
         final ReentrantReadWriteLock foreignUse = new ReentrantReadWriteLock();
         volatile MemoryRange range;
-        volatile MemoryAllocation ours;
+        volatile MemoryAllocation owned;
     }
 
     @Test
@@ -53,9 +53,8 @@ class RegistrationCachePropertyTest {
         FakeGpuMemory memory = new FakeGpuMemory();
         memory.room = BUDGET - 5 * PAGE;
         AtomicLong clock = new AtomicLong();
-        RegistrationCache cache = new RegistrationCache(
-                memory, memory, BUDGET, PAGE, device -> Long.MAX_VALUE,
-                clock::incrementAndGet);
+        RegistrationCache cache =
+                new RegistrationCache(memory, BUDGET, PAGE, device -> Long.MAX_VALUE, clock::incrementAndGet);
         List<Slot> slots = new ArrayList<>();
         for (int i = 0; i < SLOTS; i++) {
             slots.add(new Slot());
@@ -63,10 +62,10 @@ class RegistrationCachePropertyTest {
         AtomicLongArray counts = new AtomicLongArray(2);
         List<Throwable> thrown = Collections.synchronizedList(new ArrayList<>());
         long end = System.nanoTime() + TIME.dividedBy(2).toNanos();
-        List<Thread> crowd = new ArrayList<>();
+        List<Thread> threads = new ArrayList<>();
         for (int t = 0; t < 4; t++) {
             SplittableRandom random = new SplittableRandom(SEED + t);
-            crowd.add(Thread.ofPlatform().start(() -> {
+            threads.add(Thread.ofPlatform().start(() -> {
                 try {
                     while (System.nanoTime() < end) {
                         int slot = random.nextInt(SLOTS);
@@ -84,8 +83,8 @@ class RegistrationCachePropertyTest {
                 }
             }));
         }
-        for (Thread member : crowd) {
-            member.join();
+        for (Thread thread : threads) {
+            thread.join();
         }
         String seed = "-Dgds4j.cache.seed=" + SEED;
         assertThat(thrown).as(seed).isEmpty();
@@ -99,15 +98,15 @@ class RegistrationCachePropertyTest {
         assertThat(memory.violations).as(seed).isEmpty();
         assertThat(memory.registeredLengths()).as(seed).isEmpty();
         assertThat(cache.statistics().bytesPinned()).as(seed).isZero();
-        slots.stream().map(slot -> slot.ours).filter(Objects::nonNull).forEach(MemoryAllocation::close);
+        slots.stream().map(slot -> slot.owned).filter(Objects::nonNull).forEach(MemoryAllocation::close);
     }
 
     private static void allocateAgain(FakeGpuMemory memory, Slot slot, int number, SplittableRandom random) {
         slot.foreignUse.writeLock().lock();
         try {
-            MemoryAllocation old = slot.ours;
+            MemoryAllocation old = slot.owned;
             if (old != null) {
-                slot.ours = null;
+                slot.owned = null;
                 old.close();
             } else {
                 memory.free(number);
@@ -117,21 +116,21 @@ class RegistrationCachePropertyTest {
             if (random.nextBoolean()) {
                 slot.range = memory.allocateForeign(number, length);
             } else {
-                slot.ours = memory.allocateOurs(number, length);
+                slot.owned = memory.allocateOwned(number, length);
             }
         } finally {
             slot.foreignUse.writeLock().unlock();
         }
     }
 
-    /** Foreign memory is not freed under I/O by those who know what they do; ours is safe without. */
+    /** The lock keeps foreign memory from being freed under I/O; memory of gds4j needs none. */
     private static void move(
             FakeGpuMemory memory, RegistrationCache cache, Slot slot, SplittableRandom random,
             AtomicLongArray counts) {
         slot.foreignUse.readLock().lock();
         try {
-            MemoryAllocation ours = slot.ours;
-            MemoryRange range = ours != null ? ours.range() : slot.range;
+            MemoryAllocation owned = slot.owned;
+            MemoryRange range = owned != null ? owned.range() : slot.range;
             if (range == null) {
                 return;
             }

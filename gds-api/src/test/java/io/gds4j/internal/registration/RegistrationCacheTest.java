@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What the cache registers, keeps and gives up, case by case. */
+/** Tests what the cache registers, keeps and evicts. */
 class RegistrationCacheTest {
     private static final long PAGE = 64 << 10;
     private static final long MIB = 1 << 20;
@@ -24,17 +24,17 @@ class RegistrationCacheTest {
     private RegistrationCache cache = cache(3 * MIB, PAGE);
 
     private RegistrationCache cache(long budget, long page) {
-        return new RegistrationCache(memory, memory, budget, page, device -> limit, clock::incrementAndGet);
+        return new RegistrationCache(memory, budget, page, device -> limit, clock::incrementAndGet);
     }
 
     @AfterEach
-    void nothingThatABackendWouldNotSurvive() {
+    void backendSawNoViolation() {
         cache.close();
         assertThat(memory.violations).isEmpty();
         assertThat(memory.registeredLengths()).isEmpty();
     }
 
-    /** One request; whether it was on registered memory. */
+    /** Runs one request; returns whether it used registered memory. */
     private boolean io(MemoryRange range) {
         CachedRegistration used = cache.use(range);
         if (used == null) {
@@ -51,7 +51,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void theWholeAllocationIsRegisteredOnceAndFoundByAnyPartOfIt() {
+    void wholeAllocationIsRegisteredOnceForAllItsParts() {
         MemoryRange range = memory.allocateForeign(0, MIB);
         assertThat(io(range.slice(5000, 100))).isTrue();
         assertThat(io(range.slice(0, MIB))).isTrue();
@@ -106,7 +106,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void freedMemoryIsNoHit() {
+    void freedMemoryIsAMiss() {
         MemoryRange range = memory.allocateForeign(0, MIB);
         io(range);
         memory.free(0);
@@ -115,19 +115,19 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void memoryOfOurAllocatorIsDeregisteredBeforeItIsFreed() {
-        MemoryAllocation first = memory.allocateOurs(0, MIB);
+    void ownedMemoryIsDeregisteredBeforeItIsFreed() {
+        MemoryAllocation first = memory.allocateOwned(0, MIB);
         assertThat(io(first.range().slice(10, 20))).isTrue();
         first.close();
         assertThat(memory.registeredLengths()).isEmpty();
-        try (MemoryAllocation second = memory.allocateOurs(0, MIB)) {
+        try (MemoryAllocation second = memory.allocateOwned(0, MIB)) {
             assertThat(io(second.range())).isTrue();
         }
         assertThat(statistics()).isEqualTo(new CacheStatistics(0, 2, 0, 0, 0, 0, 0, 0));
     }
 
     @Test
-    void whatWasUsedLongestAgoGoesFirst() {
+    void leastRecentlyUsedIsEvictedFirst() {
         List<MemoryRange> ranges = Stream.of(0, 1, 2).map(slot -> memory.allocateForeign(slot, MIB)).toList();
         ranges.forEach(this::io);
         io(ranges.getFirst());
@@ -141,7 +141,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void nothingGoesUnderRunningIo() {
+    void registrationUnderIoIsNotEvicted() {
         MemoryRange range = memory.allocateForeign(0, 2 * MIB);
         CachedRegistration running = cache.use(range);
         assertThat(io(memory.allocateForeign(1, 2 * MIB))).isFalse();
@@ -168,7 +168,7 @@ class RegistrationCacheTest {
     }
 
     @Test
-    void aBackendWithoutRoomIsAskedOnceMoreAfterOthersHaveGone() {
+    void refusedRegistrationIsRetriedAfterEvictions() {
         memory.room = 2 * MIB;
         io(memory.allocateForeign(0, MIB));
         io(memory.allocateForeign(1, MIB));
@@ -181,33 +181,33 @@ class RegistrationCacheTest {
         assertThat(memory.registeredLengths()).isEmpty();
         assertThat(memory.registrations).isEqualTo(6);
         assertThat(io(large)).isFalse();
-        assertThat(memory.registrations).as("it is not asked for the same in vain again").isEqualTo(6);
+        assertThat(memory.registrations).as("a refused size is not tried again").isEqualTo(6);
         assertThat(io(memory.allocateForeign(4, MIB))).isTrue();
     }
 
     @Test
-    void theProgramsOwnRegistrationComesFirst() {
+    void registrationOfTheProgramComesFirst() {
         MemoryRange range = memory.allocateForeign(0, MIB);
         io(range);
         cache.giveWay(range.address());
         assertThat(memory.registeredLengths()).isEmpty();
-        memory.register(range.slice(0, 10));
+        memory.bufRegisterNow(range.slice(0, 10), 0);
         assertThat(io(range)).isFalse();
         assertThat(memory.registrations).isEqualTo(2);
-        memory.deregister(range.slice(0, 10));
+        memory.bufDeregister(range.slice(0, 10));
         cache.takeBack(range.address());
         assertThat(io(range)).isTrue();
     }
 
     @Test
-    void aClosedCacheRegistersNothing() {
-        MemoryAllocation ours = memory.allocateOurs(0, MIB);
-        CachedRegistration running = cache.use(ours.range());
+    void closedCacheRegistersNothing() {
+        MemoryAllocation owned = memory.allocateOwned(0, MIB);
+        CachedRegistration running = cache.use(owned.range());
         cache.close();
         assertThat(memory.registeredLengths()).hasSize(1);
         running.exit();
         assertThat(memory.registeredLengths()).isEmpty();
-        assertThat(io(ours.range())).isFalse();
-        ours.close();
+        assertThat(io(owned.range())).isFalse();
+        owned.close();
     }
 }

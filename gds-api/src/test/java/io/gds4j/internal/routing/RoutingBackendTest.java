@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Which of two backends gets what. */
+/** Tests which of two backends serves a call. */
 class RoutingBackendTest {
     private final RecordingBackend first = new RecordingBackend();
     private final RecordingBackend second = new RecordingBackend();
@@ -84,7 +84,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void secondStaysClosedWhereTheDriverClosedWhileTheFirstFailed() {
+    void secondStaysClosedIfTheDriverClosesDuringAFailure() {
         BackendFile file = routing.handleRegister(source("/a"));
         first.ownDescriptor = 42;
         first.during("read", failingAfter(routing::driverClose));
@@ -95,7 +95,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void descriptorOfAnEarlierSessionIsNotRegisteredInThisOne() {
+    void secondGetsNoDescriptorOfAnEarlierSession() {
         BackendFile file = routing.handleRegister(source("/a"));
         first.ownDescriptor = 42;
         first.during("read", failingAfter(() -> {
@@ -109,7 +109,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void descriptorOfADeregisteredFileIsNotRegisteredAnew() {
+    void secondGetsNoDescriptorOfADeregisteredFile() {
         BackendFile file = routing.handleRegister(source("/a"));
         first.ownDescriptor = 42;
         first.during("read", failingAfter(() -> routing.handleDeregister(file)));
@@ -120,7 +120,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void whatTheFirstServesNeverWakesTheSecond() {
+    void secondIsNotMadeWhileTheFirstServes() {
         BackendFile file = routing.handleRegister(source("/a"));
         routing.bufRegister(memory.range(), 0);
         routing.read(file, memory.range(), 10, 20, 30);
@@ -153,7 +153,7 @@ class RoutingBackendTest {
                     "DRIVER_NOT_INITIALIZED",
                     "GETNEWFD_FAILED"
             })
-    void fileThatTheFirstCannotServeGoesToTheSecond(CuFileError error) {
+    void secondServesFilesThatTheFirstCannot(CuFileError error) {
         first.during("handleRegister", failing(error));
         BackendFile file = routing.handleRegister(source("/a"));
         routing.read(file, memory.range(), 10, 20, 30);
@@ -168,7 +168,7 @@ class RoutingBackendTest {
 
     @ParameterizedTest
     @EnumSource(names = {"INVALID_FILE_TYPE", "INVALID_FILE_OPEN_FLAG", "HANDLE_ALREADY_REGISTERED", "INVALID_VALUE"})
-    void fileWithSomethingWrongIsRefused(CuFileError error) {
+    void invalidFileIsRefused(CuFileError error) {
         first.during("handleRegister", failing(error));
         assertThat(failure(() -> routing.handleRegister(source("/a"))).error()).isEqualTo(error);
         assertThat(made).hasValue(0);
@@ -187,7 +187,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void fileThatTheFirstMadeBeforeItRefusedIsNotMadeAgain() {
+    void secondOpensTheFileThatTheFirstCreated() {
         first.during("handleRegister", failing(CuFileError.INTERNAL_ERROR));
         FileSource.Named[] seen = new FileSource.Named[1];
         CuFileBackend watching = new RecordingBackend() {
@@ -199,13 +199,14 @@ class RoutingBackendTest {
         };
         RoutingBackend own = new RoutingBackend(first, () -> watching);
         own.handleRegister(
-                new FileSource.Named(Path.of("/new"), false, true, false, true, true, true, true, false));
+                new FileSource.Named(Path.of("/new"), false, true, false, true, true, true, true, false, true));
         assertThat(seen[0])
-                .isEqualTo(new FileSource.Named(Path.of("/new"), false, true, true, false, true, true, true, false));
+                .isEqualTo(
+                        new FileSource.Named(Path.of("/new"), false, true, true, false, true, true, true, false, true));
     }
 
     @Test
-    void firstThatCannotBeOpenedLeavesAllToTheSecond() {
+    void secondServesAllIfTheFirstCannotBeOpened() {
         routing.driverClose();
         first.during("driverOpen", failing(CuFileError.DRIVER_VERSION_MISMATCH));
         routing.driverOpen();
@@ -221,7 +222,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void otherSettingsThanTheOpenLibraryHasAreRefused() {
+    void settingsThatDifferFromTheOpenLibraryAreRefused() {
         routing.driverClose();
         first.during("driverOpen", failing(CuFileError.DRIVER_ALREADY_OPEN));
         assertThat(failure(routing::driverOpen).error()).isEqualTo(CuFileError.DRIVER_ALREADY_OPEN);
@@ -230,7 +231,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void failedTransferIsRepeatedFromWhereItFailedByTheSecond() {
+    void secondContinuesATransferWhereItFailed() {
         first.ownDescriptor = 42;
         BackendFile file = routing.handleRegister(source("/a"));
         Runnable broken = () -> {
@@ -258,7 +259,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void failureOfBothIsThatOfTheSecondOverTheWholeRequest() {
+    void failureOfBothCountsTheBytesOfBoth() {
         first.ownDescriptor = 42;
         BackendFile file = routing.handleRegister(source("/a"));
         first.during("write", () -> {
@@ -299,7 +300,7 @@ class RoutingBackendTest {
                     "HANDLE_NOT_REGISTERED",
                     "DRIVER_CLOSING"
             })
-    void transferThatIsWrongIsNotRepeated(CuFileError error) {
+    void invalidTransferIsNotRepeated(CuFileError error) {
         first.ownDescriptor = 42;
         BackendFile file = routing.handleRegister(source("/a"));
         first.during("read", failing(error));
@@ -308,7 +309,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void memoryIsShownToBothAndToTheSecondAlsoWhenItComesLate() {
+    void memoryIsRegisteredWithBothWhenTheSecondOpens() {
         routing.bufRegister(memory.range(), 3);
         BackendFile file = refused();
         MemoryRange other = memory.range().slice(100, 50);
@@ -328,7 +329,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void batchOfTheFirstsFilesIsServedThere() {
+    void firstServesABatchOfItsOwnFiles() {
         BackendFile file = routing.handleRegister(source("/a"));
         BackendBatch batch = routing.batchIoSetUp(4);
         routing.batchIoSubmit(batch, List.of(entry(file, memory, 1), entry(file, memory, 2)), 0);
@@ -338,12 +339,12 @@ class RoutingBackendTest {
     }
 
     @Test
-    void batchWithAFileOfTheSecondIsServedThereAsAWhole() {
+    void secondServesABatchThatHoldsOneOfItsFiles() {
         first.ownDescriptor = 42;
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         BackendBatch batch = routing.batchIoSetUp(4);
-        routing.batchIoSubmit(batch, List.of(entry(ours, memory, 1), entry(theirs, memory, 2)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(served, memory, 1), entry(refused, memory, 2)), 0);
         assertThat(first.callsOf("batchIoSubmit")).isEmpty();
         assertThat(second.callsOf("batchIoSubmit", "handleRegister"))
                 .containsExactly("handleRegister /refused", "handleRegister fd 42", "batchIoSubmit 2");
@@ -353,14 +354,14 @@ class RoutingBackendTest {
     }
 
     @Test
-    void batchOnBothBackendsDeliversAllEventsAndHasOneCapacity() {
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+    void batchOnBothHasOneCapacityAndDeliversAllEvents() {
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         BackendBatch batch = routing.batchIoSetUp(4);
-        routing.batchIoSubmit(batch, List.of(entry(ours, memory, 1), entry(ours, memory, 2)), 0);
-        routing.batchIoSubmit(batch, List.of(entry(theirs, memory, 3)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(served, memory, 1), entry(served, memory, 2)), 0);
+        routing.batchIoSubmit(batch, List.of(entry(refused, memory, 3)), 0);
         assertThat(failure(() -> routing.batchIoSubmit(
-                batch, List.of(entry(theirs, memory, 4), entry(theirs, memory, 5)), 0))
+                batch, List.of(entry(refused, memory, 4), entry(refused, memory, 5)), 0))
                 .error())
                 .isEqualTo(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
         assertThat(routing.batchIoGetStatus(batch, 3, 4, Optional.of(Duration.ofSeconds(1))))
@@ -373,14 +374,14 @@ class RoutingBackendTest {
     }
 
     @Test
-    void streamsAreRegisteredWithTheSecondWhenItIsFirstUsedOnThem() {
-        BackendFile ours = routing.handleRegister(source("/a"));
-        BackendFile theirs = refused();
+    void streamIsRegisteredWithTheSecondAtItsFirstUse() {
+        BackendFile served = routing.handleRegister(source("/a"));
+        BackendFile refused = refused();
         routing.streamRegister(77, 5);
-        routing.readAsync(request(ours));
+        routing.readAsync(request(served));
         assertThat(second.callsOf("streamRegister")).isEmpty();
-        routing.readAsync(request(theirs));
-        routing.writeAsync(request(theirs));
+        routing.readAsync(request(refused));
+        routing.writeAsync(request(refused));
         routing.streamDeregister(77);
         assertThat(second.callsOf("streamRegister", "readAsync", "writeAsync", "streamDeregister"))
                 .containsExactly(
@@ -393,12 +394,12 @@ class RoutingBackendTest {
     }
 
     @Test
-    void streamThatTheFirstDoesNotKnowIsForTheSecondAlone() {
+    void secondServesAStreamThatTheFirstDoesNotKnow() {
         first.ownDescriptor = 42;
-        BackendFile ours = routing.handleRegister(source("/a"));
+        BackendFile served = routing.handleRegister(source("/a"));
         first.during("streamRegister", failing(CuFileError.IO_NOT_SUPPORTED));
         routing.streamRegister(77, 5);
-        routing.readAsync(request(ours));
+        routing.readAsync(request(served));
         routing.streamDeregister(77);
         assertThat(first.callsOf("readAsync", "streamDeregister")).isEmpty();
         assertThat(second.callsOf("streamRegister", "readAsync", "streamDeregister"))
@@ -411,7 +412,7 @@ class RoutingBackendTest {
     }
 
     @Test
-    void filesOfAnotherOrAClosedDriverAreUnknown() {
+    void fileOfAnotherOrAClosedDriverIsUnknown() {
         BackendFile file = routing.handleRegister(source("/a"));
         RoutingBackend other = new RoutingBackend(new RecordingBackend(), RecordingBackend::new);
         other.driverOpen();

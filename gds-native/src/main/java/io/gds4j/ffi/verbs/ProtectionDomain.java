@@ -111,14 +111,14 @@ public final class ProtectionDomain implements AutoCloseable {
                     "ibv_reg_dmabuf_mr",
                     "this libibverbs is older than rdma-core 34, which brought it");
         }
-        if (!MemoryAccess.claimDmaBuf(buffer)) {
+        if (!MemoryAccess.lifetime(buffer).claim()) {
             throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", "the dma-buf is closed");
         }
         long address = buffer.range().address();
         return region(
                 () -> calls.regDmaBufMr(handle, buffer.offset(), buffer.length(), address, buffer.fd(), bits),
                 "MemoryRegion of " + buffer,
-                () -> MemoryAccess.unclaimDmaBuf(buffer));
+                () -> MemoryAccess.lifetime(buffer).unclaim());
     }
 
     /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
