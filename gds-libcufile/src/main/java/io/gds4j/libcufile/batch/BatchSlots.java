@@ -44,7 +44,7 @@ final class BatchSlots {
     private static final Map<Integer, BatchStatus> BY_VALUE =
             Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
 
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final CuFileLibrary library;
     private final Cuda cuda;
     private final Arena arena = Arena.ofShared();
@@ -59,9 +59,9 @@ final class BatchSlots {
     private long doubtedSince;
     private boolean doubtful;
 
-    BatchSlots(OpenLibrary opening, Cuda cuda, int capacity) {
-        this.opening = opening;
-        this.library = opening.library();
+    BatchSlots(OpenLibrary openLibrary, Cuda cuda, int capacity) {
+        this.openLibrary = openLibrary;
+        this.library = openLibrary.library();
         this.cuda = cuda;
         this.params = arena.allocate(IoParams.LAYOUT, capacity);
         this.events = arena.allocate(IoEvents.LAYOUT, capacity);
@@ -192,7 +192,7 @@ final class BatchSlots {
     /** Frees the library's batch; no entry is inside. */
     void destroy() {
         if (handle != NONE) {
-            opening.ifAlive(() -> library.batchIoDestroy(handle));
+            openLibrary.ifAlive(() -> library.batchIoDestroy(handle));
         }
         arena.close();
     }

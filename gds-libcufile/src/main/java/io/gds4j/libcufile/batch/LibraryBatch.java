@@ -68,14 +68,14 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
 
     /** @param threads run single transfers; they outlive the batch */
     LibraryBatch(
-            OpenLibrary opening,
+            OpenLibrary openLibrary,
             Transfers transfers,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             int capacity) {
-        this.inside = new BatchSlots(opening, cuda, capacity);
-        this.slabs = opening.slabs();
+        this.inside = new BatchSlots(openLibrary, cuda, capacity);
+        this.slabs = openLibrary.slabs();
         this.transfers = transfers;
         this.statistics = statistics;
         this.capacity = capacity;

@@ -29,7 +29,7 @@ public final class SessionBatches {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final Transfers transfers;
     private final CuFileCounters statistics;
     private final Cuda cuda;
@@ -43,13 +43,13 @@ public final class SessionBatches {
      * @param owner returns the file of a request; throws if it is not of this session
      */
     public SessionBatches(
-            OpenLibrary opening,
+            OpenLibrary openLibrary,
             Transfers transfers,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             Function<BatchRequest, LibraryFile> owner) {
-        this.opening = opening;
+        this.openLibrary = openLibrary;
         this.transfers = transfers;
         this.statistics = statistics;
         this.cuda = cuda;
@@ -60,8 +60,8 @@ public final class SessionBatches {
     public LibraryBatch setUp(int capacity) {
         boolean succeeded = false;
         try {
-            LibraryPreconditions.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
-            LibraryBatch batch = add(new LibraryBatch(opening, transfers, statistics, cuda, threads, capacity));
+            LibraryPreconditions.batchCapacity(capacity, openLibrary.settings().get(CuFileKeys.IO_BATCHSIZE));
+            LibraryBatch batch = add(new LibraryBatch(openLibrary, transfers, statistics, cuda, threads, capacity));
             succeeded = true;
             return batch;
         } finally {

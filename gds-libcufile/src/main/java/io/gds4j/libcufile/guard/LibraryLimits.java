@@ -22,10 +22,10 @@ public final class LibraryLimits {
     private final DriverProperties atOpening;
     private final DriverLimits limits;
 
-    public LibraryLimits(OpenLibrary opening) {
-        this.library = opening.library();
-        this.streams = opening.settings().allowsStreams();
-        this.atOpening = merged(opening.properties());
+    public LibraryLimits(OpenLibrary openLibrary) {
+        this.library = openLibrary.library();
+        this.streams = openLibrary.settings().allowsStreams();
+        this.atOpening = merged(openLibrary.properties());
         this.limits = new DriverLimits(
                 atOpening,
                 library.has(CuFileFunction.GET_PARAMETER_BOOL)

@@ -35,13 +35,13 @@ public final class SessionStreams {
     private final StagedTransfers staged;
     private final RegisteredStreams streams;
 
-    public SessionStreams(OpenLibrary opening, CudaContexts contexts, Transfers transfers) {
+    public SessionStreams(OpenLibrary openLibrary, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
-        this.registrations = opening.registrations();
+        this.registrations = openLibrary.registrations();
         this.staged = new StagedTransfers(transfers, registrations, contexts);
         this.streams = new RegisteredStreams(
-                Optional.of(contexts), new Movers(new Mover(staged)), opening.settings().allowsStreams());
+                Optional.of(contexts), new Movers(new Mover(staged)), openLibrary.settings().allowsStreams());
     }
 
     /** Serves all streams with the same mover; what it needs while streams wait is made before. */
