@@ -26,8 +26,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * cuFile by NVIDIA's library. Each function checks its {@link LibraryPreconditions preconditions} and calls the
- * {@link LibCuFileSession} of the open driver.
+ * The backend {@code libcufile}: cuFile by NVIDIA's library. Each function checks its {@link LibraryPreconditions
+ * preconditions} and calls the {@link LibCuFileSession} of the open driver.
  *
  * <p>
  * Every backend has its own session, but the process has one library: limits and parameters apply to all sessions.

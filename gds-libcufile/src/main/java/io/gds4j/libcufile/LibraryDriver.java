@@ -37,8 +37,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions that concern neither files nor memory: opening and closing, limits, parameters, statistics, and what
- * the library reports about itself.
+ * The part of {@link LibCuFileBackend} that concerns neither files nor memory: opening and closing, limits, parameters,
+ * statistics, and the library's reports about itself.
  */
 abstract class LibraryDriver implements CuFileBackend {
     private static final String OPEN = "cuFileDriverOpen";
@@ -159,11 +159,11 @@ abstract class LibraryDriver implements CuFileBackend {
 
     /** Settings of the next open. */
     private LibrarySettings settings() {
-        Map<ConfigKey<?>, Object> over = new LinkedHashMap<>(staged);
+        Map<ConfigKey<?>, Object> overrides = new LinkedHashMap<>(staged);
         if (directOnly) {
-            over.put(CuFileKeys.ALLOW_COMPAT_MODE, false);
+            overrides.put(CuFileKeys.ALLOW_COMPAT_MODE, false);
         }
-        return LibrarySettings.of(config, over);
+        return LibrarySettings.of(config, overrides);
     }
 
     private CudaContexts contexts() {

@@ -27,8 +27,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The library's own batch behind a {@link LibraryBatch}, whose lock guards it. Each entry that the library works on
- * stands in a slot; the slot's number is its cookie.
+ * The library's own batch of a {@link LibraryBatch}, whose lock guards it. Each entry that the library works on has a slot;
+ * the slot's number is the cookie that the library gets.
  */
 final class BatchSlots {
     /** Receives the end of an entry. */
@@ -38,7 +38,7 @@ final class BatchSlots {
     }
 
     /** Time without an event after which entries are lost, once the library has refused a submission. */
-    private static final Duration DOUBT = Duration.ofSeconds(2);
+    private static final Duration LOST_AFTER = Duration.ofSeconds(2);
     private static final long NONE = 0;
 
     private static final Map<Integer, BatchStatus> BY_VALUE =
@@ -169,7 +169,7 @@ final class BatchSlots {
             doubtful = false;
         } else if (delivered) {
             doubtedSince = System.nanoTime();
-        } else if (System.nanoTime() - doubtedSince > DOUBT.toNanos()) {
+        } else if (System.nanoTime() - doubtedSince > LOST_AFTER.toNanos()) {
             doubtful = false;
             List<BatchEntry> gone = inside();
             Arrays.fill(slots, null);

@@ -20,10 +20,7 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 
-/**
- * The batches of one session. Each function of {@code cuFileBatchIO*} counts the call and passes it to its
- * {@link LibraryBatch}.
- */
+/** The batches of one session. Counts each call of {@code cuFileBatchIO*} and passes it to its {@link LibraryBatch}. */
 public final class SessionBatches {
     private static final String SET_UP = "cuFileBatchIOSetUp";
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -149,7 +146,7 @@ public final class SessionBatches {
         return batches.stream().anyMatch(LibraryBatch::isBusy);
     }
 
-    /** Cancels in all batches what has not begun: the JVM exits. */
+    /** Cancels in all batches the entries that have not begun: the JVM exits. */
     public void cancelAll() {
         List<LibraryBatch> open;
         synchronized (this) {

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file that is registered with the library. Every use of its handle stands between {@link #enter} and {@link #exit}:
+ * A file that is registered with the library. Each use of its handle stands between {@link #enter} and {@link #exit}:
  * the library does not check handles, and a dead one corrupts the library's count of users.
  */
 public final class LibraryFile implements BackendFile {
@@ -33,7 +33,7 @@ public final class LibraryFile implements BackendFile {
     private final @Nullable CallerDescriptor callerDescriptor;
     private final long handle;
     private final IoPathReport report;
-    /** Each request asks for it; reading it from the report would cost nanoseconds. */
+    /** Path of the report; each request needs it, and reading it from the report would cost nanoseconds. */
     private final IoPath path;
     private final LongAdder moved;
     private final boolean direct;
@@ -165,8 +165,8 @@ public final class LibraryFile implements BackendFile {
     }
 
     /**
-     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek} is
-     * the cheapest call, but it moves the position, which a shared descriptor has in common with the program.
+     * Returns the bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek}
+     * is the cheapest call, but it moves the position, which the program shares with a shared descriptor.
      */
     public long end() {
         return descriptor.isShared() ? sizeNow() : posix.lseek(descriptor.fd(), 0, PosixConstants.SEEK_END);

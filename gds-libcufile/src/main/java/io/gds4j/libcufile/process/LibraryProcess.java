@@ -55,7 +55,7 @@ public final class LibraryProcess {
     private @Nullable OpenLibrary openLibrary;
     private @Nullable CudaContexts contexts;
     private boolean openedBefore;
-    private boolean hooked;
+    private boolean exitHooked;
     private boolean exiting;
 
     /** @param loader throws a {@link CuFileException} if there is no library */
@@ -215,16 +215,16 @@ public final class LibraryProcess {
         }
     }
 
-    /** True if closing would have to wait for a stream, of gds4j or of the program. */
-    private boolean aStreamWaits() {
+    /** True while a stream waits: closing the library would wait for it. */
+    private boolean anyStreamWaits() {
         CudaContexts cuda = contexts;
         return cuda != null && StreamWaits.of(cuda).any();
     }
 
     private void hookExit() {
-        if (!hooked) {
+        if (!exitHooked) {
             ExitTask.register(OPEN, "gds4j-libcufile-exit", this::exit);
-            hooked = true;
+            exitHooked = true;
         }
     }
 
@@ -250,7 +250,7 @@ public final class LibraryProcess {
         left.forEach(LibraryUser::releaseStreams);
         synchronized (this) {
             OpenLibrary open = openLibrary;
-            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
+            if (open != null && !anyStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
                 try {
                     left.forEach(LibraryUser::closeBatches);
                     closeLast(open);
