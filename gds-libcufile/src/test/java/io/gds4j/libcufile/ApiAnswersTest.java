@@ -105,7 +105,7 @@ class ApiAnswersTest {
     }
 
     @Test
-    void reasonsAreThoseThatTheTableExplains() throws IOException {
+    void tableExplainsEveryReason() throws IOException {
         Set<String> explained = new TreeSet<>();
         String text = AnswerTable.text("gds4j-answers.txt");
         Pattern.compile("^#   (\\w+) {2,}\\S.*$", Pattern.MULTILINE)

@@ -46,13 +46,13 @@ class GpuLogTest {
     }
 
     @Test
-    void workingDirectoryStaysCleanWhereNobodyAskedForALog() throws IOException, InterruptedException {
+    void workingDirectoryStaysCleanWithoutAConfiguredLog() throws IOException, InterruptedException {
         open("{}\n");
         assertThat(logs(folder)).isEmpty();
     }
 
     @Test
-    void folderAndLevelOfTheLogAreThoseOfTheConfiguration() throws IOException, InterruptedException {
+    void configurationSetsFolderAndLevelOfTheLog() throws IOException, InterruptedException {
         Path logs = Files.createDirectory(folder.resolve("logs"));
         open("{ \"logging\": { \"dir\": \"%s\", \"level\": \"TRACE\" } }\n".formatted(logs));
         assertThat(logs(folder)).isEmpty();

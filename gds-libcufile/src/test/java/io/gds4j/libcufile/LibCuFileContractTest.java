@@ -75,7 +75,7 @@ class LibCuFileContractTest extends BackendContractSuite {
     }
 
     @AfterAll
-    void nothingHappenedThatTheLibraryWouldNotSurvive() {
+    void libraryWouldHaveSurvivedEveryCall() {
         assertThat(machine.fake.violations()).isEmpty();
         assertThat(machine.fake.transfers().openFiles()).isZero();
         assertThat(machine.fake.transfers().registeredBuffers()).isEmpty();

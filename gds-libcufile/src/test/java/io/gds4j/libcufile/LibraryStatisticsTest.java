@@ -74,7 +74,7 @@ class LibraryStatisticsTest extends SessionRig {
 
     /** The library keeps its level over a close: 42 of 42 later openings of a process set up counters. */
     @Test
-    void levelRaisedByOtherCodeIsResetBeforeOpening() {
+    void openResetsALevelThatOtherCodeRaised() {
         backend.driverClose();
         fake.library().setStatsLevel(3);
         backend.driverOpen();
@@ -95,7 +95,7 @@ class LibraryStatisticsTest extends SessionRig {
     }
 
     @Test
-    void nextOpeningStartsFromNothing() {
+    void nextOpenStartsAtZero() {
         started(backend, 1);
         backend.handleRegister(source(path));
         backend.driverClose();

@@ -113,7 +113,7 @@ class RoutedContractTest extends BackendContractSuite {
     }
 
     @AfterAll
-    void nothingHappenedThatTheLibraryWouldNotSurvive() {
+    void libraryWouldHaveSurvivedEveryCall() {
         assertThat(machine.fake.violations()).isEmpty();
         assertThat(machine.fake.transfers().openFiles()).isZero();
         assertThat(machine.fake.transfers().registeredBuffers()).isEmpty();

@@ -135,7 +135,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void cancellingEndsWhatHasNotBegun() {
+    void cancelEndsEntriesThatHaveNotBegun() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
@@ -153,7 +153,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void failedEntryTellsItsErrnoAndTheOthersAreWhole() {
+    void failedEntryHasItsErrnoAndOthersSucceed() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
@@ -168,7 +168,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void interruptEndsTheWaitAndNotTheEntries() throws InterruptedException {
+    void interruptEndsTheWaitOnly() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -180,7 +180,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void destroyingWaitsForWhatHasBegun() throws InterruptedException {
+    void destroyWaitsForEntriesThatHaveBegun() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);

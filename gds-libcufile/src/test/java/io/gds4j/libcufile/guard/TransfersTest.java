@@ -90,7 +90,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void writeThatMovesNothingIsAnErrorNotAnEndlessLoop() {
+    void writeThatMovesNothingIsAnError() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         fake.transfers().stopNextAfter(1000);
@@ -184,7 +184,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void readSeesAtOnceThatAnotherHandleHasCutTheFile() {
+    void readSeesThatAnotherHandleHasCutTheFile() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
         BackendFile reader = file();
         BackendFile writer = file();
@@ -200,7 +200,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void readSeesAtOnceThatAnotherProgramHasCutTheFile() throws Exception {
+    void readSeesThatAnotherProgramHasCutTheFile() throws Exception {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
         BackendFile file = file();
         backend.allocator().fill(memory.range(), (byte) 7);
@@ -252,7 +252,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void contextOfTheThreadIsAsBefore() {
+    void transferRestoresTheContextOfTheThread() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
         long foreign = machine.cuda.createContext(0);
@@ -270,7 +270,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void contextThatIsCurrentAlreadyIsNotPushed() {
+    void currentContextIsNotPushedAgain() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
         long[] owner = new long[1];
@@ -283,7 +283,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void addressThatTheDriverDoesNotKnowIsRefused() {
+    void addressUnknownToTheDriverIsRefused() {
         BackendFile file = file();
         MemoryRange nowhere = MemoryRange.ofAddress(0x10, 4096, MemoryKind.CUDA_DEVICE);
         expect(CuFileError.CUDA_POINTER_INVALID, () -> backend.read(file, nowhere, 4096, 0, 0));
@@ -292,7 +292,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void interruptIsNoticedBeforeTheLibraryIsAsked() {
+    void interruptedThreadDoesNotCallTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         Thread.currentThread().interrupt();
@@ -333,7 +333,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void failureOnAVirtualThreadIsThatOfTheLibrary() throws InterruptedException {
+    void virtualThreadGetsTheFailureOfTheLibrary() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         fake.transfers().answerNext(-5036, 0);

@@ -30,7 +30,7 @@ class CudaFunctionTest {
 
     @ParameterizedTest
     @EnumSource(CudaFunction.class)
-    void boundNameIsTheOneThatTheHeaderSelects(CudaFunction function) {
+    void boundNameIsSelectedByTheHeader(CudaFunction function) {
         assertThat(SELECTED).containsEntry(function.documentedName(), function.symbol());
     }
 

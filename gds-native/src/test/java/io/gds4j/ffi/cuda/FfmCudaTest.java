@@ -349,7 +349,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void contextOfNativeCodeIsAskedForInItsOwnWay() {
+    void contextOfNativeCodeUsesItsOwnFunction() {
         // Any native function that fills its argument and returns 0.
         SymbolLookup native_ = symbol -> Linker.nativeLinker().defaultLookup().find("uname");
         long[] context = new long[1];
@@ -408,7 +408,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void contextIsCurrentIfTheDriverAnswersIt() {
+    void contextIsCurrentIfTheDriverReturnsIt() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(CTX_GET_CURRENT.symbol(), List.of(writesLong(A)));
             FfmCuda cuda = new FfmCuda(driver);
@@ -428,7 +428,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void fourByteAttributesHaveNoOldUpperBytes() {
+    void fourByteAttributesHaveZeroUpperBytes() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(POINTER_GET_ATTRIBUTE.symbol(), List.of(writesLong(-1), 7, A));
             long[] value = new long[1];

@@ -89,12 +89,12 @@ class StructLayoutsTest {
 
     @ParameterizedTest(name = "{0} stands at {2}")
     @MethodSource("offsets")
-    void fieldStandsAtItsOffset(String field, StructLayout layout, long offset) {
+    void fieldHasItsOffset(String field, StructLayout layout, long offset) {
         assertThat(layout.byteOffset(PathElement.groupElement(field))).isEqualTo(offset);
     }
 
     @Test
-    void versionOfNvidiaFsStandsAtTheStartOfTheProperties() {
+    void propertiesStartWithTheVersionOfNvidiaFs() {
         PathElement nvfs = PathElement.groupElement("nvfs");
         assertThat(DrvProps.LAYOUT.byteOffset(nvfs, PathElement.groupElement("major_version"))).isZero();
         assertThat(DrvProps.LAYOUT.byteOffset(nvfs, PathElement.groupElement("minor_version"))).isEqualTo(4);

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 @Tag("gpu")
 class GpuNvmlTest {
     @Test
-    void itKnowsTheGpusOfTheCudaDriverAndTheirBar1() {
+    void nvmlFindsEveryCudaGpuAndItsBar1() {
         Nvml nvml = NvmlLibrary.detect().nvml().orElseThrow();
         CudaAvailability.Available cuda = (CudaAvailability.Available) CudaDriver.detect();
         for (int ordinal = 0; ordinal < cuda.deviceCount(); ordinal++) {

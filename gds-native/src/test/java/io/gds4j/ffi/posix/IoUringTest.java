@@ -41,7 +41,7 @@ class IoUringTest {
     }
 
     @AfterEach
-    void nothingIsLeft() {
+    void everythingIsReleased() {
         posix.close(fd);
         assertThat(posix.leaks()).isEmpty();
     }
@@ -75,7 +75,7 @@ class IoUringTest {
     }
 
     @Test
-    void failuresOfSingleReadsAreTheirs() {
+    void failedReadHasItsOwnError() {
         try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(2L * BLOCK, BLOCK);
             int[] results = new int[2];
@@ -89,7 +89,7 @@ class IoUringTest {
     }
 
     @Test
-    void moreReadsThanTheRingHoldsAreRefused() {
+    void readsBeyondTheCapacityAreRefused() {
         try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
             long address = arena.allocate(BLOCK, BLOCK).address();
             for (int i = 0; i < ring.capacity(); i++) {
@@ -120,7 +120,7 @@ class IoUringTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM})
-    void whereItIsForbiddenTheErrnoSaysSoAndNothingIsLeftOpen(int errno) {
+    void refusedSetupHasItsErrnoAndLeavesNothingOpen(int errno) {
         posix.on(PosixCall.IO_URING_SETUP).fails(errno);
         assertThatThrownBy(() -> IoUring.open(posix, 16))
                 .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(errno));

@@ -78,7 +78,7 @@ class SegmentHoldTest {
     }
 
     @Test
-    void virtualThreadsHoldToo() throws InterruptedException {
+    void virtualThreadsHoldArenas() throws InterruptedException {
         List<Integer> done = new ArrayList<>();
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(8);
