@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What /proc, /sys and the configuration tell, below a temporary root. */
+/** Findings from /proc, /sys and the configuration, below a temporary root. */
 class DirectStorageTest {
     private static final int REGULAR = 0x8000;
     private static final int BLOCK = 0x6000;

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Where NVIDIA's library writes its log, and how much. */
+/** The folder and the level of the log that NVIDIA's library writes. */
 @Tag("gpu")
 class GpuLogTest {
     private Path folder = Path.of("");

@@ -72,7 +72,7 @@ class LibraryStatisticsTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
-    /** The library keeps its level over a close: 42 of 42 later openings of a process set up counters. */
+    /** The library keeps its level over a close: after one, 42 of 42 opens set up counters. */
     @Test
     void openResetsALevelThatOtherCodeRaised() {
         backend.driverClose();

@@ -34,12 +34,12 @@ class NativeAccessTest {
     }
 
     private static String[] asModule(String... more) {
-        Predicate<String> ours = entry -> entry.contains("gds-native") && !entry.contains("test");
+        Predicate<String> underTest = entry -> entry.contains("gds-native") && !entry.contains("test");
         Predicate<String> others = entry -> entry.contains("gds-api") || entry.contains("jackson");
         List<String> options = new ArrayList<>(List.of(
                 DENY,
                 "-p",
-                path(ours.or(others)),
+                path(underTest.or(others)),
                 "--add-modules",
                 "io.gds4j.ffi",
                 "--add-exports",

@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Three failures of linking, each with its own message. */
+/** Each of the three failures of linking has its own message. */
 class LinkageTest {
     private static final FunctionDescriptor LONG_OF_INT = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
     private static final MemorySegment SOMEWHERE = MemorySegment.ofAddress(8);

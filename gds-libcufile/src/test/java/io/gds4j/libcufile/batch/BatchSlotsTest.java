@@ -21,7 +21,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The library's own batch: entries stand in slots until the library delivers their events. */
+/** Entries of the library's own batch have a slot until the library delivers their events. */
 class BatchSlotsTest extends SessionRig {
     private static final int PAGE = 4096;
     private static final int CAPACITY = 4;

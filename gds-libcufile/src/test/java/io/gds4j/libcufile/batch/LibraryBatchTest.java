@@ -30,8 +30,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches on direct storage, which use the library's own: a submission takes all entries or none, each event comes once, and the
- * library never has more entries than slabs.
+ * Batches on direct storage use the library's own. A submission takes all entries or none, each event comes once, and the library
+ * never has more entries than slabs.
  */
 class LibraryBatchTest extends SessionRig {
     private static final int PAGE = 4096;

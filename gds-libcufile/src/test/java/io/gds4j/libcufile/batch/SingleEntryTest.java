@@ -27,8 +27,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Entries that the library would serve by POSIX I/O, which are all entries here, go as single transfers. Its batches never get
- * them, because its threads go on with an entry after its event was taken.
+ * Entries that the library would serve by POSIX I/O are single transfers; all entries here are. The library's batches never get
+ * them, because its threads go on with such an entry after its event was taken.
  */
 class SingleEntryTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
@@ -51,7 +51,7 @@ class SingleEntryTest extends SessionRig {
         return requests;
     }
 
-    /** Every transfer waits from now on. */
+    /** Makes every transfer wait from now on. */
     private void holdTransfers() {
         fake.transfers().during(() -> {
             try {

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A library that cannot pin more memory: the cache makes room, and memory without room is used unregistered. */
+/** If the library cannot pin more memory, the cache makes room; transfers use memory without room unregistered. */
 class PinningRefusalTest extends SessionRig {
     private static final int LENGTH = 256 << 10;
     private static final long CUDA_OUT_OF_MEMORY = 5011 | (long) Cuda.ERROR_OUT_OF_MEMORY << Integer.SIZE;

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When the library learns of files and memory, and how refused memory is used. */
+/** The library learns of memory at its first transfer; transfers use refused memory unregistered. */
 class SessionBuffersTest extends SessionRig {
     @Test
     void memoryIsShownToTheLibraryAtItsFirstTransfer() {

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** How a transfer calls the library, and how it handles the results. */
+/** The library's calls of a transfer, and their results. */
 class TransfersTest extends SessionRig {
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
@@ -177,7 +177,7 @@ class TransfersTest extends SessionRig {
         assertThat(bytes(memory, 9192, 65536 - 9192)).containsOnly(7);
         assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
         assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
-        // Appended bytes are read, too.
+        // A later read also gets appended bytes.
         Files.write(path, expected(9192, 4096), StandardOpenOption.APPEND);
         assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192 + 4096);
         assertThat(bytes(memory, 9192, 4096)).isEqualTo(expected(9192, 4096));

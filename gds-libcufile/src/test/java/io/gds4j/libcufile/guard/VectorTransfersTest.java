@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Several ranges by one call. */
+/** One call moves several ranges. */
 class VectorTransfersTest extends SessionRig {
     private static final int PAGE = 4096;
 

@@ -38,7 +38,7 @@ class LibraryEnvironmentTest {
         return LibrarySettings.of(config, Map.of());
     }
 
-    /** The file that C's environment names, read as cufile.json. */
+    /** Returns the file that C's environment names, read as cufile.json. */
     private CuFileConfig told() throws IOException {
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());
         return CuFileConfig.builder().environment(Map.of()).file(file).build();
@@ -163,7 +163,7 @@ class LibraryEnvironmentTest {
                 .contains("properties.io_batchsize is 64, but the open library has 128");
     }
 
-    /** In a child JVM: its end deletes the folder and leaves the working directory clean. */
+    /** The exit of a child JVM deletes the folder and leaves the working directory clean. */
     @Test
     void jvmExitLeavesNoFiles() throws Exception {
         Path work = Files.createDirectory(folder.resolve("work"));
@@ -186,7 +186,7 @@ class LibraryEnvironmentTest {
         assertThat(temporary).isEmptyDirectory();
     }
 
-    /** Leaves everything open. */
+    /** Main class of the child: exits while everything is open. */
     static final class OpenAndExit {
         public static void main(String[] args) {
             FakeMachine machine = new FakeMachine();

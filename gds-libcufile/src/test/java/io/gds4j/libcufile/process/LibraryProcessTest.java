@@ -31,7 +31,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** One library for all sessions of the process. */
+/** All sessions of the process share one library. */
 class LibraryProcessTest extends SessionRig {
     private final Posix posix = FfmPosix.instance();
 
@@ -212,7 +212,7 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.driver().users()).isZero();
     }
 
-    /** Both change pinned memory, which waits for all streams. */
+    /** Opening pins memory and closing unpins it, and both wait for all streams. */
     @Test
     void libraryOpensAndClosesOnlyWhileNoStreamWaits() {
         backend.driverClose();
@@ -266,7 +266,7 @@ class LibraryProcessTest extends SessionRig {
         }
     }
 
-    /** Programs close objects, and begin new calls, while the JVM exits. */
+    /** While the JVM exits, programs close objects and begin new calls. */
     @Test
     void afterTheExitNothingReachesTheLibrary() {
         backend.driverClose();

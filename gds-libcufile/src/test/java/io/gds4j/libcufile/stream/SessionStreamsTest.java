@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Transfers by the library in the order of CUDA streams, which gds4j keeps. */
+/** The library moves the bytes of stream operations; gds4j keeps the order of the streams. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SessionStreamsTest extends StreamRig {
     private static final long POLL_NANOS = 100_000;
@@ -37,7 +37,7 @@ class SessionStreamsTest extends StreamRig {
 
     private final MemorySegment gate = arena.allocate(JAVA_INT);
 
-    /** Lets the stream wait until {@link #openGate}. */
+    /** Makes the stream wait until {@link #openGate}. */
     private void closeGate(long stream) {
         inContext(() -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ));
     }

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Detection on various machines: it never throws and makes no context. */
+/** Detects the CUDA driver on various machines: detection never throws and makes no context. */
 class CudaDriverTest {
     private static CudaAvailability.Unavailable unavailable(CudaAvailability found) {
         assertThat(found).isInstanceOf(CudaAvailability.Unavailable.class);

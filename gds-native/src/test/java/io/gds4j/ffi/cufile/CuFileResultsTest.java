@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every form in which libcufile reports a failure. */
+/** Each form of a failure of libcufile becomes an exception. */
 class CuFileResultsTest {
     private static final CuFileFunction FUNCTION = CuFileFunction.BUF_REGISTER;
 

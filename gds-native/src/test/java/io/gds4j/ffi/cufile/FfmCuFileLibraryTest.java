@@ -43,7 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every function through native stubs: arguments, structures by value, out-parameters. */
+/** Calls every function through native stubs: arguments, structures by value, out-parameters. */
 class FfmCuFileLibraryTest {
     private static final int SIZE = 10_000;
 
@@ -158,7 +158,7 @@ class FfmCuFileLibraryTest {
         assertThat(library.read(handle, memory.address(), 1, 0, 0)).isEqualTo(-5006);
     }
 
-    /** No Java between the failing call and its errno: the symbol is libc's own pread. */
+    /** Uses libc's own pread, so that no Java runs between the failing call and its errno. */
     @Test
     void errnoOfANativeFunctionArrives() {
         SymbolLookup libc = Linker.nativeLinker().defaultLookup();
@@ -328,7 +328,7 @@ class FfmCuFileLibraryTest {
         library.statsStop();
     }
 
-    /** All numbers of a record in the order of its components. */
+    /** Returns all numbers of a record in the order of its components. */
     private static List<Long> numbers(Record record) throws ReflectiveOperationException {
         List<Long> numbers = new ArrayList<>();
         for (RecordComponent component : record.getClass().getRecordComponents()) {

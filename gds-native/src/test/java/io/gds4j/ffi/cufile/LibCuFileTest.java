@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the library is looked for, below a temporary root. */
+/** Finds the library below a temporary root. */
 class LibCuFileTest {
     @TempDir
     private Path root;
@@ -21,7 +21,7 @@ class LibCuFileTest {
         return new LibCuFile(root, environment, Optional.empty()).look();
     }
 
-    /** A library under its full name, and the link by which it is loaded. */
+    /** Installs a library under its full name, and the link that loads it. */
     private Path install(String folder, String version) throws IOException {
         Path at = Files.createDirectories(root.resolve(folder.substring(1)));
         Path real = Files.createFile(at.resolve("libcufile.so." + version));

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Sizes and offsets, as the C compiler gave them for the header of cuFile 1.15.1 on LP64. */
+/** Checks sizes and offsets against those of a C compiler for the header of cuFile 1.15.1 on LP64. */
 class StructLayoutsTest {
     static Stream<Arguments> sizes() {
         return Stream.of(

@@ -10,7 +10,7 @@ import io.gds4j.ffi.verbs.RdmaDevices;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** NVML of a machine with a GPU. */
+/** NVML on a machine with a GPU. */
 @Tag("gpu")
 class GpuNvmlTest {
     @Test

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** NVML, available and not. */
+/** NVML with and without the library, over a double. */
 class NvmlTest {
     private static NvmlAvailability.Unavailable unavailable(NvmlAvailability found) {
         assertThat(found.nvml()).isEmpty();

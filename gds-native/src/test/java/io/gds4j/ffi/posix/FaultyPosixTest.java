@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The double injects the given faults and counts calls. */
+/** The double injects faults and counts calls. */
 class FaultyPosixTest {
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Arena arena = Arena.ofConfined();

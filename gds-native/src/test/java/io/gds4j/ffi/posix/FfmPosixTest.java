@@ -39,7 +39,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each system call on real files, once with success and once with failure. */
+/** Makes each system call on real files, once with success and once with failure. */
 class FfmPosixTest {
     private static final byte[] TEXT = "bytes of a file".getBytes(StandardCharsets.UTF_8);
 
@@ -262,7 +262,7 @@ class FfmPosixTest {
         return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffL) << 12 | (major & ~0xfffL) << 32;
     }
 
-    /** Of the fields behind stx_dev, at the end of what we read: both are 0 or powers of two. */
+    /** Checks the last fields, behind stx_dev: both are 0 or powers of two. */
     @Test
     void statxTellsTheAlignmentOfDirectIo() throws IOException {
         int fd = opened(file(), O_RDONLY);

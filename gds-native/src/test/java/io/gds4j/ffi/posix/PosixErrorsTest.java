@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** errno as an exception. */
+/** An errno becomes an exception. */
 class PosixErrorsTest {
     @ParameterizedTest
     @CsvSource({"13, PERMISSION_DENIED", "1, PERMISSION_DENIED", "30, PERMISSION_DENIED", "2, INVALID_VALUE",
