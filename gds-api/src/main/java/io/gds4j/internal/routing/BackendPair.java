@@ -64,7 +64,7 @@ final class BackendPair {
         }
     }
 
-    /** Tells one opening of the driver from the next. */
+    /** Returns the number of the open driver; each open has another. */
     synchronized long session() {
         return session;
     }

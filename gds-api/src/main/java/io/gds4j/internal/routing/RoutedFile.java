@@ -59,7 +59,7 @@ final class RoutedFile implements BackendFile {
         return second;
     }
 
-    /** The opening of the driver that it belongs to. */
+    /** Number of the open driver that the file belongs to. */
     long session() {
         return session;
     }
