@@ -218,11 +218,7 @@ final class LibCuFileSession implements LibraryUser {
     void registerNow(MemoryRange range, int flags) {
         LibraryPreconditions.withinAllocation(contexts.cuda(), range);
         checkOpen("cuFileBufRegister");
-        if (Thread.currentThread().isVirtual()) {
-            onPlatformThread(() -> pin(range, flags));
-        } else {
-            pin(range, flags);
-        }
+        onPlatformThread(() -> pin(range, flags));
     }
 
     private long pin(MemoryRange range, int flags) {
@@ -241,9 +237,9 @@ final class LibCuFileSession implements LibraryUser {
             LibraryFile file, boolean write, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Thread caller = Thread.currentThread();
         if (!caller.isVirtual()) {
+            // without the lambda: reads allocate nothing
             return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
         }
-        // A native call would pin the carrier of a virtual thread, and the CUDA context belongs to the carrier.
         return onPlatformThread(
                 () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
     }
@@ -252,7 +248,14 @@ final class LibCuFileSession implements LibraryUser {
         long run();
     }
 
+    /**
+     * Makes a call on this thread, or on another one if this thread is virtual: a native call would pin its carrier, and the CUDA
+     * context belongs to the carrier.
+     */
     private long onPlatformThread(Call call) {
+        if (!Thread.currentThread().isVirtual()) {
+            return call.run();
+        }
         FutureTask<Long> task = new FutureTask<>(call::run);
         carriers.execute(task);
         try {
@@ -270,9 +273,7 @@ final class LibCuFileSession implements LibraryUser {
     /** Moves the bytes of at least one range. The arguments are checked and the caller has entered the file. */
     long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
         Thread caller = Thread.currentThread();
-        return caller.isVirtual()
-                ? onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags))
-                : vectors.run(caller, file, write, ranges, fileOffset, flags);
+        return onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags));
     }
 
     SessionBatches batches() {
