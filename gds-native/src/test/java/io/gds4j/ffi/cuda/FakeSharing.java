@@ -23,7 +23,7 @@ abstract class FakeSharing extends FakeDevices {
         return List.copyOf(prefetches);
     }
 
-    /** Addresses of allocations whose synchronous copies wait for their end. */
+    /** Returns the addresses of allocations whose synchronous copies wait for their end. */
     public synchronized Set<Long> synced() {
         return Set.copyOf(synced);
     }

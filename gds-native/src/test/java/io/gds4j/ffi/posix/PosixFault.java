@@ -93,7 +93,7 @@ public final class PosixFault {
     }
 
     /**
-     * The call moves at most {@code bytes} and returns the bytes moved; 0 looks like the end of the file. Direct I/O moves all, and
+     * The call moves at most {@code atMost} bytes and returns the bytes moved; 0 looks like the end of the file. Direct I/O moves all, and
      * returns no more than this.
      */
     public PosixFault isShort(long atMost) {
