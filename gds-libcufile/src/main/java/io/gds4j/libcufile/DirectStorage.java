@@ -15,9 +15,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Whether storage and GPUs of this machine exchange data directly, as far as /proc, /sys and the configuration tell.
- * libcufile is worth opening only then: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to
- * open.
+ * Finds out whether storage and GPUs of this machine exchange data directly, from /proc, /sys and the configuration.
+ * Only then does libcufile pay: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to open.
  */
 public class DirectStorage {
     /** The result of {@link #probe}. */

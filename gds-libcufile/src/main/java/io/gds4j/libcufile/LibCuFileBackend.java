@@ -26,8 +26,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * cuFile by NVIDIA's library. Each function checks its {@link LibraryPreconditions preconditions} and calls the
- * {@link LibCuFileSession} of the open driver.
+ * The backend {@code libcufile}: cuFile by NVIDIA's library. Each function checks its {@link LibraryPreconditions
+ * preconditions} and calls the {@link LibCuFileSession} of the open driver.
  *
  * <p>
  * Every backend has its own session, but the process has one library: limits and parameters apply to all sessions.
@@ -119,7 +119,7 @@ final class LibCuFileBackend extends LibraryDriver {
         }
         boolean succeeded = false;
         try {
-            open.opening().ifAlive(() -> open.deregister(range));
+            open.openLibrary().ifAlive(() -> open.deregister(range));
             succeeded = true;
         } finally {
             counters.bufferDeregistered(range, succeeded);
@@ -252,7 +252,7 @@ final class LibCuFileBackend extends LibraryDriver {
     @Override
     public void streamDeregister(long stream) {
         LibCuFileSession open = current("cuFileStreamDeregister");
-        open.opening().ifAlive(() -> open.streams().deregister(stream));
+        open.openLibrary().ifAlive(() -> open.streams().deregister(stream));
     }
 
     // ---- later versions

@@ -12,6 +12,7 @@ import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.libcufile.batch.SessionBatches;
+import io.gds4j.libcufile.file.CallerDescriptor;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.file.OwnedDescriptor;
 import io.gds4j.libcufile.guard.LibraryLimits;
@@ -38,12 +39,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
+import org.jspecify.annotations.Nullable;
 
-/**
- * The files, buffers, batches and streams of one open driver. All sessions of the process share one {@link OpenLibrary}.
- */
+/** One open driver: its files, buffers, batches and streams. All sessions of the process share one {@link OpenLibrary}. */
 final class LibCuFileSession implements LibraryUser {
-    private static final int NO_DESCRIPTOR = -1;
     private static final long KIB = 1024;
 
     private final LibraryProcess process;
@@ -52,7 +51,7 @@ final class LibCuFileSession implements LibraryUser {
     private final PathCounters counters;
     private final CuFileConfig config;
     private final DirectStorage storage;
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final SessionBuffers buffers;
     private final Transfers transfers;
     private final VectorTransfers vectors;
@@ -61,6 +60,8 @@ final class LibCuFileSession implements LibraryUser {
     private final SessionBatches batches;
     private final LibrarySettings settings;
     private final Set<LibraryFile> files = new HashSet<>();
+    /** The callers' descriptors that {@link #files} were registered by. */
+    private final Set<CallerDescriptor> callerDescriptors = new HashSet<>();
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
@@ -82,20 +83,20 @@ final class LibCuFileSession implements LibraryUser {
         this.config = config;
         this.storage = storage;
         this.settings = settings;
-        this.opening = process.open(this, settings, contexts);
-        this.limits = new LibraryLimits(opening);
+        this.openLibrary = process.open(this, settings, contexts);
+        this.limits = new LibraryLimits(openLibrary);
         long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
-        this.buffers = new SessionBuffers(opening.registrations(), StreamWaits.of(contexts), pinnedKb);
-        this.transfers = new Transfers(opening, contexts, buffers);
-        this.vectors = new VectorTransfers(opening.library(), transfers, contexts.cuda());
-        this.streams = new SessionStreams(opening, contexts, transfers);
+        this.buffers = new SessionBuffers(openLibrary.registrations(), StreamWaits.of(contexts), pinnedKb);
+        this.transfers = new Transfers(openLibrary, contexts, buffers);
+        this.vectors = new VectorTransfers(openLibrary.library(), transfers, contexts.cuda());
+        this.streams = new SessionStreams(openLibrary, contexts, transfers);
         this.batches = new SessionBatches(
-                opening, transfers, statistics, contexts.cuda(), carriers,
+                openLibrary, transfers, statistics, contexts.cuda(), carriers,
                 request -> own("cuFileBatchIOSubmit", request.file()));
     }
 
-    OpenLibrary opening() {
-        return opening;
+    OpenLibrary openLibrary() {
+        return openLibrary;
     }
 
     /** The settings that the session was opened with; the library sees a statistics level of 0. */
@@ -104,15 +105,16 @@ final class LibCuFileSession implements LibraryUser {
     }
 
     CuFileLibrary library() {
-        return opening.library();
+        return openLibrary.library();
     }
 
     public LibraryFile register(FileSource source) {
         OwnedDescriptor descriptor = OwnedDescriptor.open(posix, source);
         boolean done = false;
         try {
-            int callers = source instanceof FileSource.Descriptor given ? given.fd() : NO_DESCRIPTOR;
-            LibraryFile file = register(descriptor, callers);
+            LibraryFile file = source instanceof FileSource.Descriptor given
+                    ? register(descriptor, CallerDescriptor.of(given.fd(), descriptor.status()))
+                    : register(descriptor, null);
             done = true;
             return file;
         } finally {
@@ -122,18 +124,18 @@ final class LibCuFileSession implements LibraryUser {
         }
     }
 
-    private synchronized LibraryFile register(OwnedDescriptor descriptor, int callers) {
+    private synchronized LibraryFile register(OwnedDescriptor descriptor, @Nullable CallerDescriptor caller) {
         checkOpen("cuFileHandleRegister");
-        if (files.stream().anyMatch(file -> file.isRegisteredBy(callers, descriptor.status()))) {
+        if (caller != null && callerDescriptors.contains(caller)) {
             throw CuFileException.builder("cuFileHandleRegister")
                     .error(CuFileError.HANDLE_ALREADY_REGISTERED)
                     .path(descriptor.path())
-                    .detail("file descriptor " + callers + " is registered already")
+                    .detail("file descriptor " + caller.number() + " is registered already")
                     .build();
         }
         long handle;
         try {
-            handle = opening.whileAlive(
+            handle = openLibrary.whileAlive(
                     "cuFileHandleRegister",
                     () -> CurrentContext.with(
                             contexts.cuda(), contexts.primary(0), () -> library().handleRegister(descriptor.fd())));
@@ -141,8 +143,11 @@ final class LibCuFileSession implements LibraryUser {
             throw refused(descriptor, e);
         }
         LibraryFile file =
-                new LibraryFile(this, opening, posix, descriptor, callers, handle, report(descriptor), counters);
+                new LibraryFile(this, openLibrary, posix, descriptor, caller, handle, report(descriptor), counters);
         files.add(file);
+        if (caller != null) {
+            callerDescriptors.add(caller);
+        }
         return file;
     }
 
@@ -159,8 +164,8 @@ final class LibCuFileSession implements LibraryUser {
     }
 
     private IoPathReport report(OwnedDescriptor descriptor) {
-        boolean mayServeByPosix = opening.settings().allowsPosix();
-        if (opening.settings().get(CuFileKeys.FORCE_COMPAT_MODE)) {
+        boolean mayServeByPosix = openLibrary.settings().allowsPosix();
+        if (openLibrary.settings().get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return new IoPathReport(IoPath.LIBCUFILE_POSIX, "properties.force_compat_mode is true");
         }
         return switch (storage.machine(config)) {
@@ -195,6 +200,9 @@ final class LibCuFileSession implements LibraryUser {
             file.deregister();
             synchronized (this) {
                 files.remove(file);
+                if (file.callerDescriptor() != null) {
+                    callerDescriptors.remove(file.callerDescriptor());
+                }
             }
         }
     }
@@ -210,16 +218,12 @@ final class LibCuFileSession implements LibraryUser {
     void registerNow(MemoryRange range, int flags) {
         LibraryPreconditions.withinAllocation(contexts.cuda(), range);
         checkOpen("cuFileBufRegister");
-        if (Thread.currentThread().isVirtual()) {
-            onPlatformThread(() -> pin(range, flags));
-        } else {
-            pin(range, flags);
-        }
+        onPlatformThread(() -> pin(range, flags));
     }
 
     private long pin(MemoryRange range, int flags) {
         return CurrentContext.with(contexts.cuda(), transfers.contextOf(range), () -> {
-            opening.runWhileAlive("cuFileBufRegister", () -> buffers.registerNow(range, flags));
+            openLibrary.runWhileAlive("cuFileBufRegister", () -> buffers.registerNow(range, flags));
             return range.length();
         });
     }
@@ -233,9 +237,9 @@ final class LibCuFileSession implements LibraryUser {
             LibraryFile file, boolean write, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         Thread caller = Thread.currentThread();
         if (!caller.isVirtual()) {
+            // without the lambda: reads allocate nothing
             return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
         }
-        // A native call would pin the carrier of a virtual thread, and the CUDA context belongs to the carrier.
         return onPlatformThread(
                 () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
     }
@@ -244,7 +248,14 @@ final class LibCuFileSession implements LibraryUser {
         long run();
     }
 
+    /**
+     * Makes a call on this thread, or on another one if this thread is virtual: a native call would pin its carrier, and the CUDA
+     * context belongs to the carrier.
+     */
     private long onPlatformThread(Call call) {
+        if (!Thread.currentThread().isVirtual()) {
+            return call.run();
+        }
         FutureTask<Long> task = new FutureTask<>(call::run);
         carriers.execute(task);
         try {
@@ -262,9 +273,7 @@ final class LibCuFileSession implements LibraryUser {
     /** Moves the bytes of at least one range. The arguments are checked and the caller has entered the file. */
     long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
         Thread caller = Thread.currentThread();
-        return caller.isVirtual()
-                ? onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags))
-                : vectors.run(caller, file, write, ranges, fileOffset, flags);
+        return onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags));
     }
 
     SessionBatches batches() {
@@ -331,9 +340,10 @@ final class LibCuFileSession implements LibraryUser {
         synchronized (this) {
             openFiles = List.copyOf(files);
             files.clear();
+            callerDescriptors.clear();
         }
         openFiles.forEach(LibraryFile::deregister);
-        opening.ifAlive(buffers::clear);
+        openLibrary.ifAlive(buffers::clear);
         carriers.close();
         process.close(this);
     }

@@ -37,8 +37,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The functions that concern neither files nor memory: opening and closing, limits, parameters, statistics, and what
- * the library reports about itself.
+ * The part of {@link LibCuFileBackend} that concerns neither files nor memory: opening and closing, limits, parameters,
+ * statistics, and the library's reports about itself.
  */
 abstract class LibraryDriver implements CuFileBackend {
     private static final String OPEN = "cuFileDriverOpen";
@@ -136,12 +136,12 @@ abstract class LibraryDriver implements CuFileBackend {
     /** Makes a call that needs the open library and belongs to no transfer. */
     private <T> T call(String function, Function<LibCuFileSession, T> call) {
         LibCuFileSession open = current(function);
-        return open.opening().whileAlive(function, () -> call.apply(open));
+        return open.openLibrary().whileAlive(function, () -> call.apply(open));
     }
 
     final void run(String function, Consumer<LibCuFileSession> call) {
         LibCuFileSession open = current(function);
-        open.opening().runWhileAlive(function, () -> call.accept(open));
+        open.openLibrary().runWhileAlive(function, () -> call.accept(open));
     }
 
     /**
@@ -159,11 +159,11 @@ abstract class LibraryDriver implements CuFileBackend {
 
     /** Settings of the next open. */
     private LibrarySettings settings() {
-        Map<ConfigKey<?>, Object> over = new LinkedHashMap<>(staged);
+        Map<ConfigKey<?>, Object> overrides = new LinkedHashMap<>(staged);
         if (directOnly) {
-            over.put(CuFileKeys.ALLOW_COMPAT_MODE, false);
+            overrides.put(CuFileKeys.ALLOW_COMPAT_MODE, false);
         }
-        return LibrarySettings.of(config, over);
+        return LibrarySettings.of(config, overrides);
     }
 
     private CudaContexts contexts() {
@@ -185,7 +185,7 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public DriverProperties driverGetProperties() {
         LibCuFileSession open = openImplicitly();
-        return open.opening().whileAlive("cuFileDriverGetProperties", () -> open.limits().properties());
+        return open.openLibrary().whileAlive("cuFileDriverGetProperties", () -> open.limits().properties());
     }
 
     @Override
@@ -239,7 +239,7 @@ abstract class LibraryDriver implements CuFileBackend {
         LibCuFileSession open = session;
         if (parameter == StringParameter.LOG_DIR && open != null) {
             // Without a configured folder the library logs to gds4j's temporary one.
-            return open.opening().settings().get(CuFileKeys.LOGGING_DIR);
+            return open.openLibrary().settings().get(CuFileKeys.LOGGING_DIR);
         }
         String value =
                 parameter(parameter, library -> library.getParameterString(parameter.index()), parameter.key());
@@ -254,7 +254,7 @@ abstract class LibraryDriver implements CuFileBackend {
     private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
         LibCuFileSession open = session;
         if (open != null) {
-            return open.opening().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
+            return open.openLibrary().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
         }
         synchronized (this) {
             return settings().get(key);
@@ -306,8 +306,8 @@ abstract class LibraryDriver implements CuFileBackend {
                 return settings().posixPoolSlabs();
             }
         }
-        int classes = open.opening().settings().posixPoolSlabs().sizesKb().size();
-        return open.opening()
+        int classes = open.openLibrary().settings().posixPoolSlabs().sizesKb().size();
+        return open.openLibrary()
                 .whileAlive(
                         "cuFileGetParameterPosixPoolSlabArray",
                         () -> open.library().getParameterPosixPoolSlabArray(classes));
@@ -324,7 +324,7 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public SlabArray getParameterGpuBounceBufferSlabArray() {
         requireLater(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY);
-        LibrarySettings now = session == null ? settings() : current(OPEN).opening().settings();
+        LibrarySettings now = session == null ? settings() : current(OPEN).openLibrary().settings();
         if (now.gpuSlabClasses() == 0) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,

@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Main class of a JVM of its own: asks the public API, over libcufile, what {@link RawAnswers} asks the library, and prints a
- * row for each case that a Java program can cause.
+ * Main class of a child JVM: asks the public API, over libcufile, what {@link RawAnswers} asks the library, and prints a row for
+ * each case that a Java program can cause.
  */
 final class ApiAnswers {
     static final List<String> GROUPS = List.copyOf(AnswerTable.read("gds4j-answers.txt").groups().keySet());
@@ -77,13 +77,13 @@ final class ApiAnswers {
         }
     }
 
-    /** A case: answers something, or throws. */
+    /** A case that returns an answer, or throws. */
     @FunctionalInterface
     interface Case {
         Object ask() throws Exception;
     }
 
-    /** A case that answers nothing. */
+    /** A case without an answer. */
     @FunctionalInterface
     interface Action {
         void run() throws Exception;
@@ -131,12 +131,12 @@ final class ApiAnswers {
         return backends.apply(config);
     }
 
-    /** A driver with the configuration of the environment. */
+    /** Opens a driver with the configuration of the environment. */
     CuFileDriver configured() {
         return CuFileDriver.open(backend(CuFileConfig.load(environment)));
     }
 
-    /** A driver with the usual configuration. */
+    /** Opens a driver with the default configuration. */
     CuFileDriver open() {
         return CuFileDriver.open(backend(CuFileConfig.defaults()));
     }

@@ -21,19 +21,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The public API in all cases of libcufile's table, over the double of the library. */
+/** Runs the public API in all cases of libcufile's table, over the double of the library. */
 class ApiAnswersTest {
     private static final Pattern STATUS = Pattern.compile("(?:minmax |err )?(-?\\d+)(?:/0 use -?\\d+| .*)?");
     private static final Pattern EVENT = Pattern.compile("err 0 nr (\\d) st [0-9a-f]+ ret (-?\\d+)");
     private static final Pattern FAILED = Pattern.compile("-1 errno (\\w+)");
 
-    /** Only a real GPU and library have these: memory at multiples of pages, memory for 3 GiB, an answer to memfd_create. */
+    /** Cases that need a real GPU and library: memory at multiples of pages, memory for 3 GiB, an answer to memfd_create. */
     private static final Set<String> OF_THE_REAL_LIBRARY =
             Set.of("stats: counts", "io: read 3 GiB sparse", "handle: memfd");
 
     private final Map<String, Map<String, AnswerTable.Row>> library =
             AnswerTable.read("libcufile-1.15.1-answers.txt").groups();
-    private final Map<String, Map<String, AnswerTable.Row>> ours = AnswerTable.read("gds4j-answers.txt").groups();
+    private final Map<String, Map<String, AnswerTable.Row>> documented = AnswerTable.read("gds4j-answers.txt").groups();
 
     @TempDir
     private Path folder;
@@ -42,7 +42,7 @@ class ApiAnswersTest {
     Stream<DynamicNode> publicApiAnswersAsItIsDocumented() throws IOException, InterruptedException {
         AnswersChild child = AnswersChild.run(ApiAnswers.class, AnswersSetting.of("all"), folder, "fake");
         assertThat(child.exitStatus()).as(child.output()).isZero();
-        return ours.entrySet()
+        return documented.entrySet()
                 .stream()
                 .map(group -> dynamicContainer(
                         group.getKey(),
@@ -70,15 +70,15 @@ class ApiAnswersTest {
                                         row.getKey(),
                                         () -> checkReason(
                                                 row.getValue().answer(),
-                                                ours.get(group.getKey()).get(row.getKey()))))));
+                                                documented.get(group.getKey()).get(row.getKey()))))));
     }
 
-    private static void checkReason(String library, AnswerTable.Row ours) {
-        assertThat(ours).as("a row of ours").isNotNull();
-        String answer = ours.answer();
+    private static void checkReason(String library, AnswerTable.Row documented) {
+        assertThat(documented).as("a documented row").isNotNull();
+        String answer = documented.answer();
         String meant = meaning(library);
         boolean same = answer.equals(meant) || answer.startsWith(meant + " E");
-        assertThat(ours.why().isEmpty()).as("%s means %s, ours is %s", library, meant, ours).isEqualTo(same);
+        assertThat(documented.why().isEmpty()).as("%s means %s, documented is %s", library, meant, documented).isEqualTo(same);
     }
 
     /** The Java form of an answer of the library. */
@@ -105,7 +105,7 @@ class ApiAnswersTest {
     }
 
     @Test
-    void reasonsAreThoseThatTheTableExplains() throws IOException {
+    void tableExplainsEveryReason() throws IOException {
         Set<String> explained = new TreeSet<>();
         String text = AnswerTable.text("gds4j-answers.txt");
         Pattern.compile("^#   (\\w+) {2,}\\S.*$", Pattern.MULTILINE)
@@ -113,7 +113,7 @@ class ApiAnswersTest {
                 .results()
                 .forEach(found -> explained.add(found.group(1)));
         Set<String> used = new TreeSet<>();
-        ours.values().forEach(group -> group.values().forEach(row -> used.add(row.why())));
+        documented.values().forEach(group -> group.values().forEach(row -> used.add(row.why())));
         used.remove("");
         assertThat(used).isEqualTo(explained);
     }

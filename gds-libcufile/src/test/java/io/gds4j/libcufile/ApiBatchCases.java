@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
 
-/** Batches and streams of a Java program. */
+/** Cases of batches and streams, by the public API. */
 final class ApiBatchCases {
     private static final long MIB = RawLibrary.MIB;
     private static final Duration SECOND = Duration.ofSeconds(1);

@@ -20,7 +20,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.stream.Collectors;
 
-/** Driver, parameters and statistics of a Java program. */
+/** Cases of the driver, parameters and statistics, by the public API. */
 final class ApiDriverCases {
     private final ApiAnswers answers;
 
@@ -28,7 +28,7 @@ final class ApiDriverCases {
         this.answers = answers;
     }
 
-    /** Before a Java program opens a driver it has none, so a closed driver is asked instead. */
+    /** Asks a closed driver in place of one that was never opened, which Java programs cannot have. */
     void openAndClosed() {
         CuFileDriver closed = answers.open();
         MemoryAllocation memory = closed.allocator().allocate(MemoryKind.CUDA_DEVICE, RawLibrary.BYTES);
@@ -63,7 +63,7 @@ final class ApiDriverCases {
                 () -> CuFileDriver.open(answers.backend(
                         CuFileConfig.builder().set(CuFileKeys.MAX_IO_THREADS, 2L).build())).close());
         answers.does("getProperties", driver::properties);
-        // Before limits are set: the library shows some of them in its parameters, some not.
+        // This comes before limits are set, because the library shows some of them in its parameters.
         parameters(driver);
         answers.does("setMaxDirectIOSize(1024)", () -> driver.setMaxDirectIoSize(1024));
         answers.does("setMaxDirectIOSize(7)", () -> driver.setMaxDirectIoSize(7));

@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 
-/** Files and memory that a Java program registers. */
+/** Cases of registering files and memory, by the public API. */
 final class ApiFileCases {
     private static final long MIB = RawLibrary.MIB;
 

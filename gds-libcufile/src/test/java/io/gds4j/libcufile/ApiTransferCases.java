@@ -20,7 +20,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Reads and writes of a Java program. */
+/** Cases of reads and writes, by the public API. */
 final class ApiTransferCases {
     private static final long MIB = RawLibrary.MIB;
 
@@ -52,7 +52,7 @@ final class ApiTransferCases {
         memory.close();
     }
 
-    /** The first rows only, with the configuration of the environment. */
+    /** Runs the first rows only, with the configuration of the environment. */
     void runShort() {
         CuFileDriver driver = answers.configured();
         answers.row("open", "ok");

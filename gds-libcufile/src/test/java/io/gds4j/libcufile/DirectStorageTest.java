@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What /proc, /sys and the configuration tell, below a temporary root. */
+/** Findings from /proc, /sys and the configuration, below a temporary root. */
 class DirectStorageTest {
     private static final int REGULAR = 0x8000;
     private static final int BLOCK = 0x6000;
@@ -74,7 +74,7 @@ class DirectStorageTest {
     }
 
     @Test
-    void p2pdmaOfOneKindOfDriveIsEnough() throws IOException {
+    void oneKindOfDriveWithP2pdmaIsEnough() throws IOException {
         write("proc/sys/kernel/osrelease", "6.2.1");
         write("proc/driver/nvidia/params", "RegistryDwords: \"RMForceStaticBar1=1\"\n");
         CuFileConfig nvme = CuFileConfig.builder()
@@ -121,7 +121,7 @@ class DirectStorageTest {
     }
 
     @Test
-    void diskThatIsNoNvmeDriveIsNamed() throws IOException {
+    void otherDiskThanNvmeIsNamed() throws IOException {
         disk("254:0", "vda");
         write("run/udev/data/b254:0", "E:ID_FS_TYPE=ext4");
         assertThat(new DirectStorage(root).obstacleOf(file(254, 0))).contains("vda is not an NVMe drive");
@@ -147,7 +147,7 @@ class DirectStorageTest {
     }
 
     @Test
-    void deviceThatTheKernelDoesNotShowIsNamed() {
+    void deviceUnknownToTheKernelIsNamed() {
         assertThat(new DirectStorage(root).obstacleOf(device(8, 16)))
                 .contains("the kernel shows no block device 8:16");
     }

@@ -30,7 +30,7 @@ public final class FakeMachine {
         this(new FakeCuda(), later);
     }
 
-    /** One with two GPUs. */
+    /** Makes a machine with two GPUs. */
     public static FakeMachine withTwoGpus() {
         return new FakeMachine(new FakeCuda(2, 64L << 20), false);
     }
@@ -44,7 +44,7 @@ public final class FakeMachine {
         this.process = new LibraryProcess(fake::library, environment);
     }
 
-    /** From now on it moves bytes directly between the GPU and every file. */
+    /** Makes the machine move bytes directly between the GPU and every file from now on. */
     public FakeMachine withDirectStorage() {
         storage = new DirectStorage(Path.of("/nothing")) {
             @Override
@@ -74,7 +74,7 @@ public final class FakeMachine {
         return backend(config, directOnly, cuda.available());
     }
 
-    /** One that finds this driver instead of the machine's. */
+    /** Returns a backend that finds this driver instead of the machine's. */
     public CuFileBackend backend(CudaAvailability driver) {
         return backend(CuFileConfig.defaults(), false, driver);
     }

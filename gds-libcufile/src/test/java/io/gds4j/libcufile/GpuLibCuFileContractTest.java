@@ -17,8 +17,8 @@ import java.util.Set;
 import org.junit.jupiter.api.Tag;
 
 /**
- * The contract over NVIDIA's library and driver, in the library's POSIX mode where the machine has no other. Files are made in
- * the folder that {@code gds4j.gpu.directory} names: the library asks udev for its disk.
+ * The contract of the libcufile backend, over NVIDIA's library and driver. On machines without direct storage the library is in
+ * POSIX mode. Tests make files in the folder that {@code gds4j.gpu.directory} names: the library asks udev for its disk.
  */
 @Tag("gpu")
 class GpuLibCuFileContractTest extends BackendContractSuite {
@@ -51,7 +51,7 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
                 MemoryKind.HOST);
     }
 
-    /** The same as the compat backend's, so that both have the same cases. */
+    /** The compat backend's list, so that both have the same cases. */
     @Override
     public int pieceBytes() {
         return 4 << 20;

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Where NVIDIA's library writes its log, and how much. */
+/** The folder and the level of the log that NVIDIA's library writes. */
 @Tag("gpu")
 class GpuLogTest {
     private Path folder = Path.of("");
@@ -46,13 +46,13 @@ class GpuLogTest {
     }
 
     @Test
-    void workingDirectoryStaysCleanWhereNobodyAskedForALog() throws IOException, InterruptedException {
+    void workingDirectoryStaysCleanWithoutAConfiguredLog() throws IOException, InterruptedException {
         open("{}\n");
         assertThat(logs(folder)).isEmpty();
     }
 
     @Test
-    void folderAndLevelOfTheLogAreThoseOfTheConfiguration() throws IOException, InterruptedException {
+    void configurationSetsFolderAndLevelOfTheLog() throws IOException, InterruptedException {
         Path logs = Files.createDirectory(folder.resolve("logs"));
         open("{ \"logging\": { \"dir\": \"%s\", \"level\": \"TRACE\" } }\n".formatted(logs));
         assertThat(logs(folder)).isEmpty();

@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The misuse storm over NVIDIA's library; no call that reaches it may crash or hang it. */
+/** The misuse storm over NVIDIA's library. No call that reaches the library crashes or hangs. */
 @Tag("gpu")
 class GpuMisuseTest {
     @Test

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * libcufile gives the binding, without preconditions, the same answers as C programs: the binding passes every argument and
- * result unchanged. If a newer library differs, check its answers and the preconditions. The public API over it answers as
+ * libcufile answers the binding, without preconditions, as it answers C programs: the binding passes every argument and result
+ * unchanged. If a newer library differs, check its answers and the preconditions. The public API over the library answers as
  * documented.
  */
 @Tag("gpu")

@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterAll;
 
-/** The libcufile backend over the double of the library and of CUDA. */
+/** The contract of the libcufile backend, over doubles of the library and of CUDA. */
 class LibCuFileContractTest extends BackendContractSuite {
     /** Functions that cuFile 1.15 lacks. */
     static final Set<String> LATER_FUNCTIONS = Set.of(
@@ -75,7 +75,7 @@ class LibCuFileContractTest extends BackendContractSuite {
     }
 
     @AfterAll
-    void nothingHappenedThatTheLibraryWouldNotSurvive() {
+    void libraryWouldHaveSurvivedEveryCall() {
         assertThat(machine.fake.violations()).isEmpty();
         assertThat(machine.fake.transfers().openFiles()).isZero();
         assertThat(machine.fake.transfers().registeredBuffers()).isEmpty();

@@ -8,7 +8,7 @@ import io.gds4j.ffi.ChildJvm;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Ends of the process with libcufile, over the double, which prints violations when it is closed. */
+/** Ends of a process that uses libcufile, over the double, which prints broken rules when it closes. */
 class LibCuFileEndTest extends JvmEndTest {
     @Override
     protected ChildJvm.End run(Path folder, Path file, String how) {

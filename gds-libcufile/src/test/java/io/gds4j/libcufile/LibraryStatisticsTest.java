@@ -72,9 +72,9 @@ class LibraryStatisticsTest extends SessionRig {
         assertThat(fake.driver().json()).contains("\"cufile_stats\": 0");
     }
 
-    /** The library keeps its level over a close: 42 of 42 later openings of a process set up counters. */
+    /** The library keeps its level over a close: after one, 42 of 42 opens set up counters. */
     @Test
-    void levelRaisedByOtherCodeIsResetBeforeOpening() {
+    void openResetsALevelThatOtherCodeRaised() {
         backend.driverClose();
         fake.library().setStatsLevel(3);
         backend.driverOpen();
@@ -95,7 +95,7 @@ class LibraryStatisticsTest extends SessionRig {
     }
 
     @Test
-    void nextOpeningStartsFromNothing() {
+    void nextOpenStartsAtZero() {
         started(backend, 1);
         backend.handleRegister(source(path));
         backend.driverClose();

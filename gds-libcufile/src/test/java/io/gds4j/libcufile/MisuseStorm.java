@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Threads that call the whole public API with random arguments, on objects that other threads close meanwhile, and on a driver
- * that is closed in the middle. Each call must end in time, with a value or with a documented exception.
+ * that closes in the middle. Each call must end in time, with a value or with a documented exception.
  */
 final class MisuseStorm {
     private static final Duration LIMIT = Duration.ofMinutes(1);
@@ -54,7 +54,7 @@ final class MisuseStorm {
     private static final int THREADS = 6;
     private static final int KINDS = 24;
     private static final int MIB = 1 << 20;
-    /** Kinds of calls to leave out while looking for the one that breaks the process. */
+    /** Kinds of calls to leave out, to find the one that breaks the process. */
     private static final Set<Integer> WITHOUT = Stream.of(System.getProperty("gds4j.misuse.without", "").split(","))
             .filter(kind -> !kind.isEmpty())
             .map(Integer::valueOf)
@@ -97,7 +97,7 @@ final class MisuseStorm {
         Object run() throws Exception;
     }
 
-    /** Runs for this time, then returns what was wrong. */
+    /** Runs for this time, then returns the errors. */
     void run(Duration time) throws IOException, InterruptedException {
         Path file = Files.write(folder.resolve("storm"), new byte[2 * MIB]);
         long end = System.nanoTime() + time.toNanos();
@@ -116,7 +116,7 @@ final class MisuseStorm {
             callers.add(new Caller(scene, file, seed + 1000L * round + i, over));
         }
         callers.forEach(Thread::start);
-        // For the rest of the round all threads call a closed driver.
+        // Until the end of the round all threads call a closed driver.
         TimeUnit.NANOSECONDS.timedJoin(callers.getFirst(), ROUND.toNanos() / 2);
         Caller closer = new Caller(scene, file, 0, 0) {
             @Override
@@ -133,7 +133,7 @@ final class MisuseStorm {
             caller.awaitEnd();
         }
         if (wrong.isEmpty()) {
-            // Otherwise a thread may still use it, and closing it would hide the fault.
+            // If a call hangs, its thread may still use the driver, and closing it would hide the fault.
             scene.memory.forEach(MemoryAllocation::close);
             scene.hosts.forEach(HostStream::close);
         }
@@ -173,7 +173,7 @@ final class MisuseStorm {
             try {
                 call.run();
             } catch (CuFileException | NullPointerException | CompletionException expected) {
-                // As documented.
+                // documented
                 doing = "";
             } catch (Throwable thrown) {
                 wrong.add(name + " threw " + thrown + " at " + List.of(thrown.getStackTrace()).subList(0, 3));

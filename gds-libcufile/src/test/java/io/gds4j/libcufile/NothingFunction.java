@@ -21,7 +21,7 @@ public final class NothingFunction {
     private NothingFunction() {
     }
 
-    /** Its entry point, for the rest of the process. */
+    /** Returns the entry point, which is valid until the process ends. */
     public static MemorySegment make() {
         byte[] code = System.getProperty("os.arch").equals("aarch64") ? AARCH64 : X86_64;
         long page = FfmPosix.instance()

@@ -42,7 +42,7 @@ class RoutedContractTest extends BackendContractSuite {
             if (file.path().hashCode() % 2 == 0) {
                 return file;
             }
-            // Like libcufile, after the driver was opened and a new file created.
+            // as libcufile, after it has opened the driver and created a new file
             delegate().handleDeregister(file);
             throw CuFileException.of(CuFileError.INTERNAL_ERROR, "cuFileHandleRegister", "not on this disk");
         }
@@ -113,7 +113,7 @@ class RoutedContractTest extends BackendContractSuite {
     }
 
     @AfterAll
-    void nothingHappenedThatTheLibraryWouldNotSurvive() {
+    void libraryWouldHaveSurvivedEveryCall() {
         assertThat(machine.fake.violations()).isEmpty();
         assertThat(machine.fake.transfers().openFiles()).isZero();
         assertThat(machine.fake.transfers().registeredBuffers()).isEmpty();

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An open session on the doubles, with a file of known content. At the end nothing may be violated or left open. */
+/** An open session on the doubles, with a file of known content. After a test no rule is broken and nothing is open. */
 public abstract class SessionRig {
     protected static final int SIZE = 1 << 20;
 
@@ -113,7 +113,7 @@ public abstract class SessionRig {
         assertThat(failure.error()).as("code of: %s", failure).isEqualTo(error);
     }
 
-    /** An interrupt ends a wait for entries that never end, and the flag stays set. */
+    /** Checks that an interrupt ends a wait for entries that never end, and that the flag stays set. */
     protected final void assertInterruptEndsTheWait(BackendBatch batch, int entries) throws InterruptedException {
         AtomicReference<CuFileException> failure = new AtomicReference<>();
         Thread waiter = Thread.ofPlatform().start(() -> {

@@ -34,12 +34,12 @@ class NativeAccessTest {
     }
 
     private static String[] asModule(String... more) {
-        Predicate<String> ours = entry -> entry.contains("gds-native") && !entry.contains("test");
+        Predicate<String> underTest = entry -> entry.contains("gds-native") && !entry.contains("test");
         Predicate<String> others = entry -> entry.contains("gds-api") || entry.contains("jackson");
         List<String> options = new ArrayList<>(List.of(
                 DENY,
                 "-p",
-                path(ours.or(others)),
+                path(underTest.or(others)),
                 "--add-modules",
                 "io.gds4j.ffi",
                 "--add-exports",
@@ -53,7 +53,7 @@ class NativeAccessTest {
     }
 
     @Test
-    void onTheClassPathTheOptionForItIsNamed() throws Exception {
+    void messageNamesTheOptionForTheClassPath() throws Exception {
         String output = run(DENY, "-cp", System.getProperty("java.class.path"));
         assertThat(output).contains("PLATFORM_NOT_SUPPORTED", "start java with --enable-native-access=ALL-UNNAMED");
         assertThat(output.lines().filter(line -> line.startsWith("Unavailable"))).singleElement().asString()
@@ -61,12 +61,12 @@ class NativeAccessTest {
     }
 
     @Test
-    void onTheModulePathTheModuleIsNamed() throws Exception {
+    void messageNamesTheModuleOnTheModulePath() throws Exception {
         assertThat(run(asModule())).contains("start java with --enable-native-access=io.gds4j.ffi");
     }
 
     @Test
-    void withTheOptionNothingIsSaid() throws Exception {
+    void optionSilencesTheMessage() throws Exception {
         String classPath =
                 run(DENY, "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"));
         String modulePath = run(asModule("--enable-native-access=io.gds4j.ffi"));

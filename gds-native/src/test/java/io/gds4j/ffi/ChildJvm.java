@@ -82,13 +82,13 @@ public final class ChildJvm {
         return places;
     }
 
-    /** Runs it until it ends by itself. A child that hangs is killed and fails the test. */
+    /** Runs the child until it ends. A child that hangs is killed and fails the test. */
     public End run(String... arguments) {
         return runBehind(List.of(), places, arguments);
     }
 
     /**
-     * The same behind a command that ends by executing its arguments.
+     * Runs the child through a command that executes its arguments.
      *
      * @param before for example {@code prlimit --fsize=1000}
      * @param classPath instead of {@link #places}

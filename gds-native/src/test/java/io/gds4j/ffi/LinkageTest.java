@@ -13,7 +13,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Three failures of linking, each with its own message. */
+/** Each of the three failures of linking has its own message. */
 class LinkageTest {
     private static final FunctionDescriptor LONG_OF_INT = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
     private static final MemorySegment SOMEWHERE = MemorySegment.ofAddress(8);
@@ -39,7 +39,7 @@ class LinkageTest {
     }
 
     @Test
-    void withoutNativeAccessTheOptionIsNamed() {
+    void messageNamesTheOptionForNativeAccess() {
         Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
             throw new IllegalCallerException("denied");
         });
@@ -50,12 +50,12 @@ class LinkageTest {
     }
 
     @Test
-    void moduleIsNamedInTheOption() {
+    void optionNamesTheModule() {
         assertThat(Linkage.noAccess(Object.class.getModule())).endsWith("--enable-native-access=java.base");
     }
 
     @Test
-    void platformWithoutALinkerIsNamed() {
+    void messageNamesAPlatformWithoutALinker() {
         Linkage libc = new Linkage("libc", name -> Optional.of(SOMEWHERE), (address, type, options) -> {
             throw new UnsupportedOperationException();
         });
@@ -65,7 +65,7 @@ class LinkageTest {
     }
 
     @Test
-    void handlesThatCaptureErrnoRefuseInTheirOwnShape() {
+    void missingFunctionWithErrnoKeepsItsSignature() {
         Linkage libc = new Linkage("libc", name -> Optional.empty(), (address, type, options) -> {
             throw new AssertionError("nothing to link");
         });
@@ -93,7 +93,7 @@ class LinkageTest {
     }
 
     @Test
-    void libcOfThisMachineHasEverything() {
+    void libcOfThisMachineHasAllFunctions() {
         Linkage libc = Linkage.ofLibc();
         libc.function("getpid", FunctionDescriptor.of(JAVA_INT));
         assertThat(libc.problem()).isEmpty();

@@ -27,7 +27,7 @@ public final class IoUringUse {
         }
     }
 
-    /** A ring, or null where the thread pool serves. */
+    /** Returns an io_uring, or null where the thread pool serves. */
     @Nullable
     IoUring open() {
         if (!wanted) {
@@ -41,7 +41,7 @@ public final class IoUringUse {
         }
     }
 
-    /** A ring has failed: from now on the thread pool serves. */
+    /** Reports that an io_uring has failed: from now on the thread pool serves. */
     void failed() {
         refused("failed: the kernel took no more requests");
     }

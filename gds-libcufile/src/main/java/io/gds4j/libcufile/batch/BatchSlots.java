@@ -27,8 +27,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The library's own batch behind a {@link LibraryBatch}, whose lock guards it. Each entry that the library works on
- * stands in a slot; the slot's number is its cookie.
+ * The library's own batch of a {@link LibraryBatch}, whose lock guards it. Each entry that the library works on has a slot;
+ * the slot's number is the cookie that the library gets.
  */
 final class BatchSlots {
     /** Receives the end of an entry. */
@@ -38,13 +38,13 @@ final class BatchSlots {
     }
 
     /** Time without an event after which entries are lost, once the library has refused a submission. */
-    private static final Duration DOUBT = Duration.ofSeconds(2);
+    private static final Duration LOST_AFTER = Duration.ofSeconds(2);
     private static final long NONE = 0;
 
     private static final Map<Integer, BatchStatus> BY_VALUE =
             Stream.of(BatchStatus.values()).collect(Collectors.toMap(BatchStatus::value, Function.identity()));
 
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final CuFileLibrary library;
     private final Cuda cuda;
     private final Arena arena = Arena.ofShared();
@@ -59,9 +59,9 @@ final class BatchSlots {
     private long doubtedSince;
     private boolean doubtful;
 
-    BatchSlots(OpenLibrary opening, Cuda cuda, int capacity) {
-        this.opening = opening;
-        this.library = opening.library();
+    BatchSlots(OpenLibrary openLibrary, Cuda cuda, int capacity) {
+        this.openLibrary = openLibrary;
+        this.library = openLibrary.library();
         this.cuda = cuda;
         this.params = arena.allocate(IoParams.LAYOUT, capacity);
         this.events = arena.allocate(IoEvents.LAYOUT, capacity);
@@ -169,7 +169,7 @@ final class BatchSlots {
             doubtful = false;
         } else if (delivered) {
             doubtedSince = System.nanoTime();
-        } else if (System.nanoTime() - doubtedSince > DOUBT.toNanos()) {
+        } else if (System.nanoTime() - doubtedSince > LOST_AFTER.toNanos()) {
             doubtful = false;
             List<BatchEntry> gone = inside();
             Arrays.fill(slots, null);
@@ -192,7 +192,7 @@ final class BatchSlots {
     /** Frees the library's batch; no entry is inside. */
     void destroy() {
         if (handle != NONE) {
-            opening.ifAlive(() -> library.batchIoDestroy(handle));
+            openLibrary.ifAlive(() -> library.batchIoDestroy(handle));
         }
         arena.close();
     }

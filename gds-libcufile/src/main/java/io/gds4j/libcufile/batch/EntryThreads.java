@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /** Serves entries of a batch as single transfers, a few at a time, in their order. */
 final class EntryThreads<E> {
     /**
-     * Entries served at a time: twice the library's threads for each GPU. A third faster than that on an H200; 16 are
-     * no faster.
+     * Number of entries served at a time: twice the library's threads for each GPU. On an H200 this is a third faster than
+     * as many threads as the library has; 16 are no faster.
      */
     private static final int THREADS = 8;
 

@@ -33,8 +33,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batch. Entries that the library handles without corrupting the process go to its own batch, see
- * {@link #isForTheLibrary}. The others are served as single transfers on threads of the session.
+ * A batch of one session. Entries that the library handles without corrupting the process go to its own batch, see
+ * {@link #isForTheLibrary}. Threads of the session serve the others as single transfers.
  *
  * <p>
  * Entries for the library wait here, in order, until {@link SlabBudget} has slabs for them. They are passed on when the
@@ -47,7 +47,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     /** Longest call that asks the library for events, so that other threads get the lock in between. */
     private static final Duration SLICE = Duration.ofMillis(1);
     /** Pause of a batch whose entries all wait for slabs of other batches. */
-    private static final Duration STARVED = Duration.ofNanos(100_000);
+    private static final Duration STARVED_PAUSE = Duration.ofNanos(100_000);
     /** Events that have not come in this time after the batch was destroyed never will. */
     private static final Duration LOST = Duration.ofSeconds(30);
     private static final long NO_TIMEOUT = Long.MAX_VALUE;
@@ -68,14 +68,14 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
 
     /** @param threads run single transfers; they outlive the batch */
     LibraryBatch(
-            OpenLibrary opening,
+            OpenLibrary openLibrary,
             Transfers transfers,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             int capacity) {
-        this.inside = new BatchSlots(opening, cuda, capacity);
-        this.slabs = opening.slabs();
+        this.inside = new BatchSlots(openLibrary, cuda, capacity);
+        this.slabs = openLibrary.slabs();
         this.transfers = transfers;
         this.statistics = statistics;
         this.capacity = capacity;
@@ -141,11 +141,11 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     /**
-     * True for an entry that the library moves directly. Its own threads serve the others by POSIX I/O and go on with
-     * an entry after its event was taken: they use freed memory of the library, which corrupts the C heap, and slabs of
-     * a pool that closing the driver has released. That happens to files that the library serves so, to host memory,
-     * and to parts of blocks. Also false if no slab holds the entry, or if no file reaches the write's end: a refused
-     * submission would free what is in flight.
+     * True for an entry that the library moves directly. The library's threads serve the others by POSIX I/O: those of files
+     * that it serves by POSIX I/O, of host memory, and of parts of blocks. Its threads go on with such an entry after its event
+     * was taken. Then they use freed memory of the library, which corrupts the C heap, and slabs of a pool that closing the
+     * driver has released. Also false if no slab holds the entry, or if no file reaches the write's end: a refused submission
+     * would free memory that is in use.
      */
     private boolean isForTheLibrary(BatchEntry entry) {
         BatchRequest request = entry.request();
@@ -186,7 +186,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         notifyAll();
     }
 
-    /** Checks one entry; whatever is wrong with it fails the whole submission. */
+    /** Checks one entry; an error fails the whole submission. */
     private BatchEntry checked(BatchRequest request, Function<BatchRequest, LibraryFile> owner, long now) {
         try {
             return enter(request, owner.apply(request), now);
@@ -304,7 +304,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             }
             if (starved) {
                 slabs.reapOthers(this);
-                LockSupport.parkNanos(STARVED.toNanos());
+                LockSupport.parkNanos(STARVED_PAUSE.toNanos());
             }
         }
     }
@@ -386,7 +386,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
     }
 
     /**
-     * Cancels entries that wait here; each still gets its event. The library is not known: it would drop the events of
+     * Cancels entries that wait here; each still gets its event. The library is not told: it would drop the events of
      * its entries and go on moving their bytes.
      */
     synchronized void cancel() {
@@ -402,7 +402,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         singles.takeWaiting().forEach(entry -> endSingle(entry, BatchStatus.CANCELED, -Errno.ECANCELED));
     }
 
-    /** Cancels what waits, waits for what has begun, and frees the batch. Later calls wait for the first one. */
+    /** Cancels entries that wait, awaits those that have begun, and frees the batch. Later calls wait for the first one. */
     synchronized void destroy() {
         if (destroyed) {
             awaitWhile(() -> !freed);
@@ -436,7 +436,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         });
     }
 
-    /** The library never delivered some events: its memory and the files stay as they are for ever. */
+    /** Leaves the library's memory and the files as they are: some events never came. */
     private void giveUp() {
         LOG.log(
                 Level.WARNING,

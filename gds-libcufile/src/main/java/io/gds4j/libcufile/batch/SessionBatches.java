@@ -20,16 +20,13 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 
-/**
- * The batches of one session. Each function of {@code cuFileBatchIO*} counts the call and passes it to its
- * {@link LibraryBatch}.
- */
+/** The batches of one session. Counts each call of {@code cuFileBatchIO*} and passes it to its {@link LibraryBatch}. */
 public final class SessionBatches {
     private static final String SET_UP = "cuFileBatchIOSetUp";
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final Transfers transfers;
     private final CuFileCounters statistics;
     private final Cuda cuda;
@@ -43,13 +40,13 @@ public final class SessionBatches {
      * @param owner returns the file of a request; throws if it is not of this session
      */
     public SessionBatches(
-            OpenLibrary opening,
+            OpenLibrary openLibrary,
             Transfers transfers,
             CuFileCounters statistics,
             Cuda cuda,
             Executor threads,
             Function<BatchRequest, LibraryFile> owner) {
-        this.opening = opening;
+        this.openLibrary = openLibrary;
         this.transfers = transfers;
         this.statistics = statistics;
         this.cuda = cuda;
@@ -60,8 +57,8 @@ public final class SessionBatches {
     public LibraryBatch setUp(int capacity) {
         boolean succeeded = false;
         try {
-            LibraryPreconditions.batchCapacity(capacity, opening.settings().get(CuFileKeys.IO_BATCHSIZE));
-            LibraryBatch batch = add(new LibraryBatch(opening, transfers, statistics, cuda, threads, capacity));
+            LibraryPreconditions.batchCapacity(capacity, openLibrary.settings().get(CuFileKeys.IO_BATCHSIZE));
+            LibraryBatch batch = add(new LibraryBatch(openLibrary, transfers, statistics, cuda, threads, capacity));
             succeeded = true;
             return batch;
         } finally {
@@ -149,7 +146,7 @@ public final class SessionBatches {
         return batches.stream().anyMatch(LibraryBatch::isBusy);
     }
 
-    /** Cancels in all batches what has not begun: the JVM exits. */
+    /** Cancels in all batches the entries that have not begun: the JVM exits. */
     public void cancelAll() {
         List<LibraryBatch> open;
         synchronized (this) {

@@ -1,4 +1,7 @@
-/** Batches: entries that the library handles well go to its own batches, all others are single transfers on threads of the session. */
+/**
+ * Batches. Entries that the library handles correctly go to its own batches; threads of the session move all others as single
+ * transfers.
+ */
 @NullMarked
 package io.gds4j.libcufile.batch;
 

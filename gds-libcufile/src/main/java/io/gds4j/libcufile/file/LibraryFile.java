@@ -17,23 +17,23 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A file that is registered with the library. Every use of its handle stands between {@link #enter} and {@link #exit}:
+ * A file that is registered with the library. Each use of its handle stands between {@link #enter} and {@link #exit}:
  * the library does not check handles, and a dead one corrupts the library's count of users.
  */
 public final class LibraryFile implements BackendFile {
-    private static final int NO_DESCRIPTOR = -1;
     private static final int PAGE = 4096;
 
     private final LibraryUser session;
-    private final OpenLibrary opening;
+    private final OpenLibrary openLibrary;
     private final Posix posix;
     private final OwnedDescriptor descriptor;
-    private final int callersDescriptor;
+    private final @Nullable CallerDescriptor callerDescriptor;
     private final long handle;
     private final IoPathReport report;
-    /** Each request asks for it; reading it from the report would cost nanoseconds. */
+    /** Path of the report; each request needs it, and reading it from the report would cost nanoseconds. */
     private final IoPath path;
     private final LongAdder moved;
     private final boolean direct;
@@ -42,21 +42,21 @@ public final class LibraryFile implements BackendFile {
     private final InFlight users = new InFlight();
     private volatile boolean abandoned;
 
-    /** @param callersDescriptor number of the descriptor that the program passed, or -1 */
+    /** @param callerDescriptor the descriptor that the program passed; null if it passed a path */
     public LibraryFile(
             LibraryUser session,
-            OpenLibrary opening,
+            OpenLibrary openLibrary,
             Posix posix,
             OwnedDescriptor descriptor,
-            int callersDescriptor,
+            @Nullable CallerDescriptor callerDescriptor,
             long handle,
             IoPathReport report,
             PathCounters counters) {
         this.session = session;
-        this.opening = opening;
+        this.openLibrary = openLibrary;
         this.posix = posix;
         this.descriptor = descriptor;
-        this.callersDescriptor = callersDescriptor;
+        this.callerDescriptor = callerDescriptor;
         this.handle = handle;
         this.report = report;
         this.path = report.path();
@@ -94,14 +94,9 @@ public final class LibraryFile implements BackendFile {
         return file instanceof LibraryFile own ? own.servedBy() : IoPath.LIBCUFILE_POSIX;
     }
 
-    /** True if the program registered this file by this descriptor. */
-    public boolean isRegisteredBy(int fd, StatxResult file) {
-        StatxResult own = descriptor.status();
-        return callersDescriptor != NO_DESCRIPTOR
-                && callersDescriptor == fd
-                && own.deviceMajor() == file.deviceMajor()
-                && own.deviceMinor() == file.deviceMinor()
-                && own.inode() == file.inode();
+    /** The descriptor that the program passed; null if it passed a path. */
+    public @Nullable CallerDescriptor callerDescriptor() {
+        return callerDescriptor;
     }
 
     /** Adds a user; false if the file is no longer registered, or the JVM exits. */
@@ -109,7 +104,7 @@ public final class LibraryFile implements BackendFile {
         if (!users.enter()) {
             return false;
         }
-        if (opening.isExiting()) {
+        if (openLibrary.isExiting()) {
             users.exit();
             return false;
         }
@@ -139,8 +134,8 @@ public final class LibraryFile implements BackendFile {
             return;
         }
         // After the JVM's exit closed the library the descriptor stays open: the library may still use it.
-        opening.ifAlive(() -> {
-            opening.library().handleDeregister(handle);
+        openLibrary.ifAlive(() -> {
+            openLibrary.library().handleDeregister(handle);
             posix.close(descriptor.fd());
         });
     }
@@ -170,8 +165,8 @@ public final class LibraryFile implements BackendFile {
     }
 
     /**
-     * Bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek} is
-     * the cheapest call, but it moves the position, which a shared descriptor has in common with the program.
+     * Returns the bytes in the file now, or a negative errno; the caller has entered the file. Allocates nothing. {@code lseek}
+     * is the cheapest call, but it moves the position, which the program shares with a shared descriptor.
      */
     public long end() {
         return descriptor.isShared() ? sizeNow() : posix.lseek(descriptor.fd(), 0, PosixConstants.SEEK_END);

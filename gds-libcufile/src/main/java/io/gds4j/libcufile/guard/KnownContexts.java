@@ -6,7 +6,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 
 /**
- * Which CUDA context GPU memory belongs to. Asking the driver takes 0.1 µs, so the answer is kept with the allocation,
+ * Finds the CUDA context of GPU memory. Asking the driver takes 0.1 µs, so the answer is kept with the allocation,
  * which stays in its context while it is open. For memory without an owner the driver is asked each time, because gds4j
  * does not learn when it is freed.
  */

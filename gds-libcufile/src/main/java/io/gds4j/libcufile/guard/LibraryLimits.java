@@ -9,8 +9,8 @@ import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.spi.DriverLimits;
 
 /**
- * Limits of the running driver. The library always reports defaults in its properties, whatever it was opened with or
- * told since. So its parameters, and the limits set here, are reported instead.
+ * The limits of the open driver. The library always reports default values in its properties, even after it was opened
+ * with others. So this class reports the library's parameters and the limits set here.
  */
 public final class LibraryLimits {
     /** CU_FILE_STREAMS_SUPPORTED of the feature flags. */
@@ -18,16 +18,16 @@ public final class LibraryLimits {
 
     private final CuFileLibrary library;
     private final boolean streams;
-    /** Asked once: a running library reopens itself for this question, under its own transfers. */
-    private final DriverProperties atOpening;
+    /** Asked for once: a running library reopens itself to answer, under its own transfers. */
+    private final DriverProperties atOpen;
     private final DriverLimits limits;
 
-    public LibraryLimits(OpenLibrary opening) {
-        this.library = opening.library();
-        this.streams = opening.settings().allowsStreams();
-        this.atOpening = merged(opening.properties());
+    public LibraryLimits(OpenLibrary openLibrary) {
+        this.library = openLibrary.library();
+        this.streams = openLibrary.settings().allowsStreams();
+        this.atOpen = merged(openLibrary.properties());
         this.limits = new DriverLimits(
-                atOpening,
+                atOpen,
                 library.has(CuFileFunction.GET_PARAMETER_BOOL)
                         && library.getParameterBool(BoolParameter.PROPERTIES_USE_POLL_MODE.index()));
     }
@@ -62,33 +62,33 @@ public final class LibraryLimits {
     }
 
     public DriverProperties properties() {
-        return limits.in(atOpening);
+        return limits.in(atOpen);
     }
 
     /** gds4j serves streams, so they are available whenever threads are allowed. */
-    private int featureFlags(int told) {
-        return streams ? told | STREAMS : told & ~STREAMS;
+    private int featureFlags(int reported) {
+        return streams ? reported | STREAMS : reported & ~STREAMS;
     }
 
-    private DriverProperties merged(DriverProperties told) {
+    private DriverProperties merged(DriverProperties reported) {
         return new DriverProperties(
-                told.nvfsMajorVersion(),
-                told.nvfsMinorVersion(),
-                value(SizeParameter.POLLTHRESHOLD_SIZE_KB, told.pollThresholdKb()),
-                value(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, told.maxDirectIoSizeKb()),
-                told.driverStatusFlags(),
-                told.driverControlFlags(),
-                featureFlags(told.featureFlags()),
-                value(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, told.maxDeviceCacheSizeKb()),
-                value(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, told.perBufferCacheSizeKb()),
-                value(SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB, told.maxDevicePinnedMemSizeKb()),
-                (int) value(SizeParameter.PROPERTIES_IO_BATCHSIZE, told.maxBatchIoSize()),
-                (int) value(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, told.maxBatchIoTimeoutMsecs()));
+                reported.nvfsMajorVersion(),
+                reported.nvfsMinorVersion(),
+                value(SizeParameter.POLLTHRESHOLD_SIZE_KB, reported.pollThresholdKb()),
+                value(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB, reported.maxDirectIoSizeKb()),
+                reported.driverStatusFlags(),
+                reported.driverControlFlags(),
+                featureFlags(reported.featureFlags()),
+                value(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB, reported.maxDeviceCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, reported.perBufferCacheSizeKb()),
+                value(SizeParameter.PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB, reported.maxDevicePinnedMemSizeKb()),
+                (int) value(SizeParameter.PROPERTIES_IO_BATCHSIZE, reported.maxBatchIoSize()),
+                (int) value(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS, reported.maxBatchIoTimeoutMsecs()));
     }
 
-    private long value(SizeParameter parameter, long told) {
+    private long value(SizeParameter parameter, long reported) {
         return library.has(CuFileFunction.GET_PARAMETER_SIZE_T)
                 ? library.getParameterSizeT(parameter.index())
-                : told;
+                : reported;
     }
 }

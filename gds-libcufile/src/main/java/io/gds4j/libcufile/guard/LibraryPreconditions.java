@@ -11,9 +11,8 @@ import io.gds4j.spi.TransferArguments;
 import java.util.List;
 
 /**
- * Preconditions for calls of the library. Each rejects arguments that the library answers wrongly or does not survive,
- * and says what the library would do. The object API has checked most arguments already; the backend must be safe
- * without it.
+ * Preconditions for calls of the library. Each rejects arguments that the library answers wrongly or does not survive; its
+ * comment says what the library would do. The object API checks most arguments already; the backend must be safe without it.
  */
 public final class LibraryPreconditions {
     private static final int P2P_FLAGS = 0x1F;
@@ -74,7 +73,7 @@ public final class LibraryPreconditions {
         }
     }
 
-    /** Checks a vectored transfer. The library counts the ranges in an int and their bytes in a signed size. */
+    /** Checks a vectored transfer. The library counts ranges in an int and their bytes in a signed size. */
     public static void vector(String function, LibraryFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         long sum = TransferArguments.total(ranges);
         if (!TransferArguments.isFileRange(sum, fileOffset) || flags != 0) {

@@ -9,15 +9,16 @@ import java.util.Collection;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory that a session has registered. The library learns of it at the first transfer: a registration costs host
- * memory of the same size, which is wasted for files that the library does not serve. Memory that the library refuses
- * is used unregistered, unless the caller wants to know: then the library is asked at once.
+ * The memory that a session has registered. The library learns of it at the first transfer: a registration costs host
+ * memory of the same size, which is wasted for files that the library does not serve. Transfers use memory that the library
+ * refuses unregistered. {@link #registerNow} asks the library at once, for callers that need to know of a refusal.
  */
 public final class SessionBuffers {
     private final Registrations registrations;
     private final StreamWaits waits;
     private final RegisteredBuffers<Buffer> buffers;
-    private volatile boolean waiting;
+    /** True if the library does not know some buffer yet. */
+    private volatile boolean anyUntried;
     private volatile long maxDeviceKb;
 
     /**
@@ -54,7 +55,7 @@ public final class SessionBuffers {
 
     private synchronized void add(Buffer buffer) {
         buffers.add(buffer.range, buffer);
-        waiting |= !buffer.tried;
+        anyUntried |= !buffer.tried;
     }
 
     /**
@@ -83,8 +84,8 @@ public final class SessionBuffers {
         }
     }
 
-    private void waitForOthers() {
-        waiting = buffers.all().stream().anyMatch(other -> !other.tried);
+    private void updateAnyUntried() {
+        anyUntried = buffers.all().stream().anyMatch(other -> !other.tried);
     }
 
     public void deregister(MemoryRange range) {
@@ -108,7 +109,7 @@ public final class SessionBuffers {
      * transfer.
      */
     void showToLibrary(long base) {
-        if (waiting) {
+        if (anyUntried) {
             show(base);
         }
     }
@@ -121,7 +122,7 @@ public final class SessionBuffers {
         try {
             buffer.tried = true;
             buffer.registration = registrations.tryAcquire(base, buffer.range.length(), buffer.flags);
-            waitForOthers();
+            updateAnyUntried();
         } finally {
             waits.leaveCall();
         }
@@ -132,7 +133,7 @@ public final class SessionBuffers {
         Collection<Buffer> all;
         synchronized (this) {
             all = buffers.removeAll();
-            waiting = false;
+            anyUntried = false;
         }
         all.forEach(this::release);
     }

@@ -42,14 +42,14 @@ public final class Transfers {
     private final long slabPiece;
     private volatile long largestPiece = PIECE;
 
-    public Transfers(OpenLibrary opening, CudaContexts contexts, SessionBuffers buffers) {
-        this.library = opening.library();
-        this.registrations = opening.registrations();
+    public Transfers(OpenLibrary openLibrary, CudaContexts contexts, SessionBuffers buffers) {
+        this.library = openLibrary.library();
+        this.registrations = openLibrary.registrations();
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.buffers = buffers;
         this.known = new KnownContexts(contexts);
-        this.slabPiece = slabPiece(opening.settings());
+        this.slabPiece = slabPiece(openLibrary.settings());
     }
 
     /**

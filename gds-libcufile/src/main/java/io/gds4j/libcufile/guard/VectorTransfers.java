@@ -14,9 +14,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Reads and writes several ranges by one call of the library, as far as it goes. Ranges that reach the end of the file,
- * that belong to another CUDA context, or that the call leaves, go one by one through {@link Transfers} with all its
- * guards.
+ * {@code cuFileReadv} and {@code cuFileWritev} of one session. One call of the library moves the first ranges, up to the end of
+ * the file or to memory of another CUDA context. {@link Transfers} moves the rest, and what that call leaves, one range at a
+ * time.
  */
 public final class VectorTransfers {
     private final CuFileLibrary library;
@@ -60,7 +60,7 @@ public final class VectorTransfers {
         return ranges.stream().mapToLong(MemoryRange::length).sum();
     }
 
-    /** The first ranges, which the library may get in one call. */
+    /** Returns the first ranges, which the library may get in one call. */
     private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
         long context = transfers.contextOf(ranges.getFirst());
         long end = write ? Long.MAX_VALUE : file.end();

@@ -19,13 +19,10 @@ public final class CurrentContext {
     /**
      * Makes a context current; allocates nothing.
      *
-     * @return false if it was already current, so that there is nothing to restore
+     * @return false if it was already current, or none is needed; then there is nothing to restore
      */
     public static boolean push(Cuda cuda, long context) {
-        if (context == NONE) {
-            return false;
-        }
-        if (cuda.ctxIsCurrent(context)) {
+        if (context == NONE || cuda.ctxIsCurrent(context)) {
             return false;
         }
         CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context));

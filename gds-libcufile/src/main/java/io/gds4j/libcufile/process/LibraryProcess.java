@@ -52,10 +52,10 @@ public final class LibraryProcess {
     private final LibraryEnvironment environment;
     private final List<LibraryUser> sessions = new ArrayList<>();
     private @Nullable CuFileLibrary library;
-    private @Nullable OpenLibrary opening;
+    private @Nullable OpenLibrary openLibrary;
     private @Nullable CudaContexts contexts;
     private boolean openedBefore;
-    private boolean hooked;
+    private boolean exitHooked;
     private boolean exiting;
 
     /** @param loader throws a {@link CuFileException} if there is no library */
@@ -108,11 +108,11 @@ public final class LibraryProcess {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, OPEN, "the JVM is exiting");
         }
-        OpenLibrary open = opening;
+        OpenLibrary open = openLibrary;
         if (open == null) {
             // Opening pins memory, which waits for all streams.
-            StreamWaits.of(cuda).whileNone(() -> opening = openFirst(settings, cuda));
-            open = Objects.requireNonNull(opening);
+            StreamWaits.of(cuda).whileNone(() -> openLibrary = openFirst(settings, cuda));
+            open = Objects.requireNonNull(openLibrary);
             contexts = cuda;
         } else {
             settings.differenceFrom(open.settings()).ifPresent(difference -> {
@@ -196,7 +196,7 @@ public final class LibraryProcess {
 
     /** Removes a session; the last one closes the library. */
     public synchronized void close(LibraryUser session) {
-        OpenLibrary open = opening;
+        OpenLibrary open = openLibrary;
         if (!sessions.remove(session) || open == null || !sessions.isEmpty() || exiting) {
             return;
         }
@@ -204,7 +204,7 @@ public final class LibraryProcess {
     }
 
     private void closeLast(OpenLibrary open) {
-        opening = null;
+        openLibrary = null;
         open.end();
         CudaContexts cuda = contexts;
         if (cuda != null) {
@@ -215,16 +215,16 @@ public final class LibraryProcess {
         }
     }
 
-    /** True if closing would have to wait for a stream, of gds4j or of the program. */
-    private boolean aStreamWaits() {
+    /** True while a stream waits: closing the library would wait for it. */
+    private boolean anyStreamWaits() {
         CudaContexts cuda = contexts;
         return cuda != null && StreamWaits.of(cuda).any();
     }
 
     private void hookExit() {
-        if (!hooked) {
+        if (!exitHooked) {
             ExitTask.register(OPEN, "gds4j-libcufile-exit", this::exit);
-            hooked = true;
+            exitHooked = true;
         }
     }
 
@@ -238,8 +238,8 @@ public final class LibraryProcess {
         synchronized (this) {
             exiting = true;
             left = List.copyOf(sessions);
-            if (opening != null) {
-                opening.beginExit();
+            if (openLibrary != null) {
+                openLibrary.beginExit();
             }
         }
         left.forEach(LibraryUser::cancelBatches);
@@ -249,8 +249,8 @@ public final class LibraryProcess {
         }
         left.forEach(LibraryUser::releaseStreams);
         synchronized (this) {
-            OpenLibrary open = opening;
-            if (open != null && !aStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
+            OpenLibrary open = openLibrary;
+            if (open != null && !anyStreamWaits() && left.stream().noneMatch(LibraryUser::isBusy)) {
                 try {
                     left.forEach(LibraryUser::closeBatches);
                     closeLast(open);

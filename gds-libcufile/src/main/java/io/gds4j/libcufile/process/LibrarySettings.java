@@ -108,7 +108,7 @@ public final class LibrarySettings {
      * The environment variables that agree with these settings: the library prefers them to its file.
      *
      * @param environment variables of the process
-     * @param changed variables that an earlier opening has set
+     * @param changed variables that an earlier open has set
      */
     Map<String, String> variables(Map<String, String> environment, Set<String> changed) {
         Map<String, String> variables = new LinkedHashMap<>();

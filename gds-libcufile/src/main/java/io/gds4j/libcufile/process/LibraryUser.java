@@ -11,7 +11,7 @@ public interface LibraryUser {
     /** Cancels the entries of all batches that have not begun. */
     void cancelBatches();
 
-    /** Lets all streams go on, whatever is pending: the process ends. */
+    /** Releases all waiting streams, although operations are pending: the process ends. */
     void releaseStreams();
 
     /** Destroys all batches. */

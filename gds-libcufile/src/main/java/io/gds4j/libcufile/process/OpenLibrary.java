@@ -10,7 +10,7 @@ import java.util.function.Supplier;
 
 /**
  * The library between one cuFileDriverOpen and its cuFileDriverClose, with its state for the whole process. Handles,
- * registrations and batches belong to one opening and never reach the library after it.
+ * registrations and batches belong to one open library and never reach the library after its close.
  */
 public final class OpenLibrary {
     private final CuFileLibrary library;
@@ -52,7 +52,7 @@ public final class OpenLibrary {
         return slabs;
     }
 
-    /** Keeps all further calls from the library, and waits for calls inside {@link #whileAlive}. */
+    /** Waits for calls inside {@link #whileAlive} and keeps all later ones from the library. */
     void end() {
         life.writeLock().lock();
         try {
@@ -96,7 +96,7 @@ public final class OpenLibrary {
         });
     }
 
-    /** Takes something back from the library. Does nothing after the close, which takes back everything. */
+    /** Makes a call that takes something back from the library. Does nothing after the close, which takes back everything. */
     public void ifAlive(Runnable call) {
         life.readLock().lock();
         try {

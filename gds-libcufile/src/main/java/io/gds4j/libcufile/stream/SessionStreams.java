@@ -22,8 +22,8 @@ import java.util.Optional;
 import java.util.function.LongConsumer;
 
 /**
- * The stream operations of one session. gds4j keeps the order of the streams and the library moves the bytes, so cuFile's
- * promises hold and host streams are served, too.
+ * The streams of one session and their operations. gds4j keeps the order of the streams, and the library moves the bytes; so
+ * cuFile's promises hold, and host streams work, too.
  */
 public final class SessionStreams {
     private static final String READ = "cuFileReadAsync";
@@ -35,20 +35,20 @@ public final class SessionStreams {
     private final StagedTransfers staged;
     private final RegisteredStreams streams;
 
-    public SessionStreams(OpenLibrary opening, CudaContexts contexts, Transfers transfers) {
+    public SessionStreams(OpenLibrary openLibrary, CudaContexts contexts, Transfers transfers) {
         this.contexts = contexts;
         this.transfers = transfers;
-        this.registrations = opening.registrations();
+        this.registrations = openLibrary.registrations();
         this.staged = new StagedTransfers(transfers, registrations, contexts);
         this.streams = new RegisteredStreams(
-                Optional.of(contexts), new Movers(new Mover(staged)), opening.settings().allowsStreams());
+                Optional.of(contexts), new Movers(new Mover(staged)), openLibrary.settings().allowsStreams());
     }
 
-    /** Serves all streams with the same mover; what it needs while streams wait is made before. */
+    /** Lends all streams the same mover. */
     private record Movers(Mover mover) implements StreamMovers {
         @Override
         public void prepareForWaits() {
-            // StagedTransfers.prepare does, by the memory's context.
+            // submit prepares for the context of the memory
         }
 
         @Override
@@ -67,7 +67,7 @@ public final class SessionStreams {
         }
     }
 
-    /** Keeps nothing between operations, so that all threads may use it. */
+    /** Moves bytes; keeps nothing between operations, so that all threads may use it. */
     private record Mover(StagedTransfers staged) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
@@ -85,7 +85,7 @@ public final class SessionStreams {
         }
     }
 
-    /** An operation of this session. It has entered its file from its beginning to its end. */
+    /** An operation of this session. It enters its file when it begins and exits it when it ends. */
     private record Operation(LibraryFile file, String function, boolean direct) implements StreamTransfer {
         @Override
         public void begin() {
@@ -94,7 +94,7 @@ public final class SessionStreams {
             }
         }
 
-        /** Memory that a direct transfer may reach is left to such a transfer, and managed memory to the processors. */
+        /** Returns false for memory that a direct transfer may reach, and for managed memory, which processors copy. */
         @Override
         public boolean isStaged(MemoryRange memory) {
             return !direct && !StagedTransfers.isOfProcessors(memory.kind());
@@ -124,7 +124,7 @@ public final class SessionStreams {
         streams.register(stream, flags);
     }
 
-    /** Waits for what was queued on it. */
+    /** Waits for the operations of a stream, then forgets the stream. */
     public void deregister(long stream) {
         streams.deregister(stream);
     }
@@ -138,13 +138,13 @@ public final class SessionStreams {
         String function = function(write);
         streams.checkSupported(function, request);
         MemoryRange memory = request.memory();
-        boolean ofTheHost = HostStream.find(request.stream()).isPresent();
+        boolean isHostStream = HostStream.find(request.stream()).isPresent();
         Operation operation = new Operation(file, function, mayGoDirectly(file, memory));
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
             staged.prepare(CurrentContext.NONE);
         } else if (!memory.kind().isHost()) {
             long context = transfers.contextOf(memory);
-            if (ofTheHost || !operation.isStaged(memory) || !isOf(context, request.stream())) {
+            if (isHostStream || !operation.isStaged(memory) || !isOf(context, request.stream())) {
                 staged.prepare(context);
             }
         }
@@ -159,17 +159,17 @@ public final class SessionStreams {
                 && own[0] == context;
     }
 
-    /** Whether the bytes are aligned is known only when the stream reaches the operation. */
+    /** Returns false if no direct transfer is possible. Alignment is known only when the stream reaches the operation. */
     private boolean mayGoDirectly(LibraryFile file, MemoryRange memory) {
         return file.servedBy() != IoPath.LIBCUFILE_POSIX && registrations.find(memory.address()) != null;
     }
 
-    /** True while a stream may have a transfer before it. */
+    /** True while operations are pending. */
     public boolean isBusy() {
         return streams.pending() > 0;
     }
 
-    /** Lets all streams go on whatever is pending: the process ends. */
+    /** Releases all waiting streams, although operations are pending: the process ends. */
     public void releaseForExit() {
         streams.releaseForExit();
     }

@@ -17,10 +17,9 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves the bytes of stream operations by the library, in such ways that nothing waits for other streams, because those
- * may wait for gds4j. The library's own small copies between its slabs and a GPU do wait. So the library moves bytes
- * between a file and GPU memory only if it needs no such copy. Otherwise it moves them between a file and pinned memory
- * of gds4j, whose own streams copy them.
+ * Moves the bytes of stream operations by the library without waiting for other streams, because those may wait for gds4j.
+ * The library's own small copies between its slabs and a GPU do wait. So the library moves bytes between a file and GPU memory
+ * only if it needs no such copy. Otherwise it moves them between a file and pinned memory of gds4j, whose own streams copy them.
  */
 final class StagedTransfers {
     private final Transfers transfers;
@@ -76,7 +75,7 @@ final class StagedTransfers {
         return done;
     }
 
-    /** Moves bytes. The caller has entered the file; the arguments are those that the cells held. */
+    /** Moves the bytes of an operation, with the arguments that its cells held. The caller has entered the file. */
     long move(LibraryFile file, BatchRequest request, String function) {
         check(file, request, function);
         MemoryRange memory = request.memory();
@@ -180,7 +179,7 @@ final class StagedTransfers {
                 HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);
     }
 
-    /** Frees everything; nothing may be in use. */
+    /** Frees all slabs; none is in use. */
     void close() {
         pool.close();
     }

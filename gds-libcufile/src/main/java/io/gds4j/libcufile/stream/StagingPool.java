@@ -4,27 +4,30 @@ import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.OpenLibrary;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * The staging slabs of a session. All of them, and the streams that copy from and to them, are made at a time when no stream
- * waits for us, and nothing is made, pinned or freed later: such calls wait for all streams. Who holds a slab needs nothing that
- * somebody else holds, so whoever waits for one gets it. Thread-safe.
+ * A pool of the staging slabs of a session. It makes all slabs, and the streams that copy from and to them, while no stream waits
+ * for gds4j, because such calls wait for all streams. It pins and frees nothing later. A thread that holds a slab needs nothing
+ * that another thread holds, so a thread that waits for a slab gets one. Thread-safe.
+ *
+ * <p>
+ * The engine's {@code BouncePool} does not replace it: that pool also hands out slabs that CUDA refused to pin, and a copy from
+ * pageable memory waits for waiting streams. The engine's {@code CopyPipeline} serves one thread and one context, so a pool of
+ * pipelines for each context would take the place of this class.
  */
 final class StagingPool {
+    /** Number of slabs of a session, and of operations that move bytes at a time. */
     private static final int SLABS = 8;
 
     private final CudaContexts contexts;
     private final StreamWaits waits;
-    private final ReentrantLock lock = new ReentrantLock();
-    private final Condition released = lock.newCondition();
     private final List<StagingSlab> all = new ArrayList<>();
     private final Deque<StagingSlab> idle = new ArrayDeque<>();
     private long memory;
@@ -46,29 +49,19 @@ final class StagingPool {
         }
     }
 
-    private boolean isPrepared(long context) {
-        lock.lock();
-        try {
-            return !all.isEmpty() && (context == CurrentContext.NONE || all.getLast().isPrepared(context));
-        } finally {
-            lock.unlock();
-        }
+    private synchronized boolean isPrepared(long context) {
+        return !all.isEmpty() && (context == CurrentContext.NONE || all.getLast().isPrepared(context));
     }
 
-    private void make(long context) {
-        lock.lock();
-        try {
-            if (closed) {
-                throw OpenLibrary.closed("cuFileStreamRegister");
-            }
-            if (all.isEmpty()) {
-                allocate();
-            }
-            if (context != CurrentContext.NONE) {
-                all.forEach(slab -> slab.prepare(context));
-            }
-        } finally {
-            lock.unlock();
+    private synchronized void make(long context) {
+        if (closed) {
+            throw OpenLibrary.closed("cuFileStreamRegister");
+        }
+        if (all.isEmpty()) {
+            allocate();
+        }
+        if (context != CurrentContext.NONE) {
+            all.forEach(slab -> slab.prepare(context));
         }
     }
 
@@ -83,62 +76,47 @@ final class StagingPool {
                         () -> cuda.memHostAlloc(pointer, SLABS * StagingSlab.BYTES, Cuda.MEM_HOST_PORTABLE)));
         memory = pointer[0];
         for (int i = 0; i < SLABS; i++) {
-            StagingSlab slab = new StagingSlab(contexts, memory + i * StagingSlab.BYTES);
-            all.add(slab);
-            idle.add(slab);
+            all.add(new StagingSlab(contexts, memory + i * StagingSlab.BYTES));
+        }
+        idle.addAll(all);
+    }
+
+    /** Waits for a slab and returns it; {@link #release} takes it back. */
+    synchronized StagingSlab acquire() {
+        if (all.isEmpty()) {
+            throw new IllegalStateException("no slabs are prepared");
+        }
+        Uninterruptibly.await(this::awaitIdle);
+        return idle.pop();
+    }
+
+    private synchronized void awaitIdle() throws InterruptedException {
+        while (idle.isEmpty()) {
+            wait();
         }
     }
 
-    /** A slab; waits for one. */
-    StagingSlab acquire() {
-        lock.lock();
-        try {
-            if (all.isEmpty()) {
-                throw new IllegalStateException("no slabs are prepared");
-            }
-            while (idle.isEmpty()) {
-                released.awaitUninterruptibly();
-            }
-            return idle.pop();
-        } finally {
-            lock.unlock();
-        }
+    synchronized void release(StagingSlab slab) {
+        idle.push(slab);
+        notifyAll();
     }
 
-    void release(StagingSlab slab) {
-        lock.lock();
-        try {
-            idle.push(slab);
-            released.signal();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** Frees everything; nothing may be in use, and nothing is made after. */
+    /** Frees everything; no slab is in use. Later calls of {@link #prepare} fail. */
     void close() {
-        boolean nothing;
-        lock.lock();
-        try {
-            closed = true;
-            nothing = all.isEmpty();
-        } finally {
-            lock.unlock();
-        }
-        if (!nothing) {
+        if (hasSlabsAtClose()) {
             waits.whileNone(this::free);
         }
     }
 
-    private void free() {
-        lock.lock();
-        try {
-            all.forEach(StagingSlab::close);
-            contexts.in(contexts.primary(0), () -> contexts.cuda().memFreeHost(memory));
-            all.clear();
-            idle.clear();
-        } finally {
-            lock.unlock();
-        }
+    private synchronized boolean hasSlabsAtClose() {
+        closed = true;
+        return !all.isEmpty();
+    }
+
+    private synchronized void free() {
+        all.forEach(StagingSlab::close);
+        contexts.in(contexts.primary(0), () -> contexts.cuda().memFreeHost(memory));
+        all.clear();
+        idle.clear();
     }
 }

@@ -21,13 +21,13 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The library's own batch: entries stand in slots until the library delivers their events. */
+/** Entries of the library's own batch have a slot until the library delivers their events. */
 class BatchSlotsTest extends SessionRig {
     private static final int PAGE = 4096;
     private static final int CAPACITY = 4;
 
     private final List<String> outcomes = new ArrayList<>();
-    private OpenLibrary opening;
+    private OpenLibrary openLibrary;
     private BatchSlots slots;
     private LibraryFile file;
     private MemoryAllocation memory;
@@ -62,12 +62,12 @@ class BatchSlotsTest extends SessionRig {
 
     @BeforeEach
     void join() {
-        opening = machine.process.open(
+        openLibrary = machine.process.open(
                 user,
                 LibrarySettings.of(CuFileConfig.defaults(), Map.of()),
                 machine.cuda.available().contexts());
         machine.process.close(user);
-        slots = new BatchSlots(opening, machine.cuda, CAPACITY);
+        slots = new BatchSlots(openLibrary, machine.cuda, CAPACITY);
         BackendFile registered = file();
         file = (LibraryFile) registered;
         memory = allocate(MemoryKind.CUDA_DEVICE, 1 << 20);

@@ -30,8 +30,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Batches on direct storage, which use the library's own: a submission takes all entries or none, each event comes once, and the
- * library never has more entries than slabs.
+ * Batches on direct storage use the library's own. A submission takes all entries or none, each event comes once, and the library
+ * never has more entries than slabs.
  */
 class LibraryBatchTest extends SessionRig {
     private static final int PAGE = 4096;
@@ -81,7 +81,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void readsAndWritesMayStandInOneBatch() {
+    void oneBatchMayHoldReadsAndWrites() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         backend.read(file, memory.range(), 100, 0, 0);
@@ -113,7 +113,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void starvedBatchGoesOnWhileAnotherKeepsItsEvents() {
+    void starvedBatchContinuesWhileAnotherKeepsItsEvents() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch hog = backend.batchIoSetUp(64);
@@ -192,7 +192,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void badEntrySubmitsNoneOfThem() {
+    void badEntryFailsTheWholeSubmission() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendFile dead = file();
@@ -216,7 +216,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void submissionThatTheLibraryRefusesIsThrown() {
+    void refusedSubmissionThrows() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -231,7 +231,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void waitingEntryThatIsRefusedBecomesAFailedEvent() {
+    void refusedWaitingEntryBecomesAFailedEvent() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (1 << 20) + 128 * PAGE);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
@@ -248,7 +248,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void timeoutReturnsWhatIsThere() {
+    void timeoutReturnsTheEventsSoFar() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -281,7 +281,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void entryThatARefusedSubmissionLosesFails() {
+    void entryLostByARefusedSubmissionFails() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
@@ -311,7 +311,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void entryThatTheLibraryEndsEarlyIsCompleted() {
+    void entryEndedEarlyByTheLibraryIsCompleted() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -326,7 +326,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void entryThatNoSlabHoldsGoesAsASingleTransfer() {
+    void entryLargerThanAnySlabIsASingleTransfer() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, SIZE);
         backend.driverClose();
         CuFileBackend narrow = machine.backend(CuFileConfig.builder()
@@ -346,7 +346,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void entriesThatTheLibraryWouldSpoilGoAsSingleTransfers() {
+    void unsafeEntriesAreSingleTransfers() {
         MemoryAllocation host = allocate(MemoryKind.HOST, 65536);
         MemoryAllocation gpu = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
@@ -374,7 +374,7 @@ class LibraryBatchTest extends SessionRig {
     }
 
     @Test
-    void interruptEndsTheWaitAndNotTheEntries() throws InterruptedException {
+    void interruptEndsTheWaitOnly() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);

@@ -27,8 +27,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Entries that the library would serve by POSIX I/O, which are all entries here, go as single transfers. Its batches never get
- * them, because its threads go on with an entry after its event was taken.
+ * Entries that the library would serve by POSIX I/O are single transfers; all entries here are. The library's batches never get
+ * them, because its threads go on with such an entry after its event was taken.
  */
 class SingleEntryTest extends SessionRig {
     private static final Optional<Duration> SOON = Optional.of(Duration.ofMinutes(1));
@@ -51,7 +51,7 @@ class SingleEntryTest extends SessionRig {
         return requests;
     }
 
-    /** Every transfer waits from now on. */
+    /** Makes every transfer wait from now on. */
     private void holdTransfers() {
         fake.transfers().during(() -> {
             try {
@@ -135,7 +135,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void cancellingEndsWhatHasNotBegun() {
+    void cancelEndsEntriesThatHaveNotBegun() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);
@@ -153,7 +153,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void failedEntryTellsItsErrnoAndTheOthersAreWhole() {
+    void failedEntryHasItsErrnoAndOthersSucceed() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(8);
@@ -168,7 +168,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void interruptEndsTheWaitAndNotTheEntries() throws InterruptedException {
+    void interruptEndsTheWaitOnly() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(4);
@@ -180,7 +180,7 @@ class SingleEntryTest extends SessionRig {
     }
 
     @Test
-    void destroyingWaitsForWhatHasBegun() throws InterruptedException {
+    void destroyWaitsForEntriesThatHaveBegun() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(64);

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A library that cannot pin more memory: the cache makes room, and memory without room is used unregistered. */
+/** If the library cannot pin more memory, the cache makes room; transfers use memory without room unregistered. */
 class PinningRefusalTest extends SessionRig {
     private static final int LENGTH = 256 << 10;
     private static final long CUDA_OUT_OF_MEMORY = 5011 | (long) Cuda.ERROR_OUT_OF_MEMORY << Integer.SIZE;
@@ -57,7 +57,7 @@ class PinningRefusalTest extends SessionRig {
 
     @ParameterizedTest
     @ValueSource(longs = {5016, 5036, 5043, -Errno.ENOMEM, CUDA_OUT_OF_MEMORY})
-    void whatTheLibraryHasNoRoomForIsTriedOnceMoreAfterTheOldestHasGone(long answer) {
+    void refusedMemoryIsRetriedAfterTheOldestIsEvicted(long answer) {
         fake.transfers().refuseBuffersBeyond(2 * LENGTH, answer);
         List<MemoryAllocation> memory = allocate(3);
         try (CuFileDriver driver = caching(backend); CuFileHandle handle = driver.openFile(path)) {
@@ -76,7 +76,7 @@ class PinningRefusalTest extends SessionRig {
 
     @ParameterizedTest
     @ValueSource(longs = {5016, 5036, 5043, -Errno.ENOMEM, CUDA_OUT_OF_MEMORY})
-    void whatItStillHasNoRoomForIsMovedUnregisteredAndCounted(long answer) {
+    void memoryRefusedAgainMovesUnregisteredAndIsCounted(long answer) {
         List<MemoryAllocation> memory = allocate(2);
         try (CuFileDriver driver = caching(backend); CuFileHandle handle = driver.openFile(path)) {
             read(handle, memory.getFirst(), 0);
@@ -110,7 +110,7 @@ class PinningRefusalTest extends SessionRig {
     }
 
     @Test
-    void theCacheMakesWayForWhatTheProgramRegisters() {
+    void cacheMakesRoomForRegistrationsOfTheProgram() {
         fake.transfers().refuseBuffersBeyond(LENGTH, 5036);
         List<MemoryAllocation> memory = allocate(2);
         try (CuFileDriver driver = caching(backend); CuFileHandle handle = driver.openFile(path)) {
@@ -126,7 +126,7 @@ class PinningRefusalTest extends SessionRig {
     }
 
     @Test
-    void refusalComesThroughRoutingAndVirtualThreads() throws InterruptedException {
+    void refusalPassesRoutingAndVirtualThreads() throws InterruptedException {
         fake.transfers().refuseBuffersBeyond(LENGTH, 5036);
         List<MemoryAllocation> memory = allocate(2);
         CuFileBackend routed = new RoutingBackend(machine.backend(), machine::backend);
@@ -144,7 +144,7 @@ class PinningRefusalTest extends SessionRig {
 
     @Test
     @Timeout(60)
-    void threadsWithAFullLibraryMoveTheRightBytes() throws Exception {
+    void threadsMoveTheRightBytesWithAFullLibrary() throws Exception {
         fake.transfers().refuseBuffersBeyond(3 * LENGTH, 5036);
         CuFileBackend routed = new RoutingBackend(machine.backend(), machine::backend);
         List<MemoryAllocation> memory = allocate(8);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** When the library learns of files and memory, and how refused memory is used. */
+/** The library learns of memory at its first transfer; transfers use refused memory unregistered. */
 class SessionBuffersTest extends SessionRig {
     @Test
     void memoryIsShownToTheLibraryAtItsFirstTransfer() {
@@ -123,7 +123,7 @@ class SessionBuffersTest extends SessionRig {
     }
 
     @Test
-    void manyRegistrationsAreToldApart() {
+    void manyRegistrationsAreDistinguished() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 256 * 256);
         BackendFile file = file();
         List<MemoryRange> slices = new ArrayList<>();
@@ -141,7 +141,7 @@ class SessionBuffersTest extends SessionRig {
 
     @ParameterizedTest
     @ValueSource(ints = {5008, 5027, 5030, 5034})
-    void refusedFileNamesTheCodeAndWhatIsKnown(int code) {
+    void refusedFileNamesTheCodeAndTheKnownReason(int code) {
         fake.transfers().refuseFiles(code);
         CuFileException failure = failure(this::file);
         assertThat(failure.error().code()).isEqualTo(code);
@@ -152,7 +152,7 @@ class SessionBuffersTest extends SessionRig {
     }
 
     @Test
-    void descriptorIsOursAndStaysOpenAsLongAsTheHandle() {
+    void ownDescriptorStaysOpenAsLongAsTheHandle() {
         BackendFile file = file();
         int own = file.ownDescriptor().orElseThrow();
         assertThat(Path.of("/proc/self/fd/" + own)).exists();
@@ -162,7 +162,7 @@ class SessionBuffersTest extends SessionRig {
     }
 
     @Test
-    void appendModeAndWhatIsNoFileNeverReachTheLibrary() {
+    void appendModeAndOtherTypesNeverReachTheLibrary() {
         expect(
                 CuFileError.INVALID_FILE_TYPE,
                 () -> backend.handleRegister(source(Path.of("/dev/null"))));

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** How a transfer calls the library, and how it handles the results. */
+/** The library's calls of a transfer, and their results. */
 class TransfersTest extends SessionRig {
     @ParameterizedTest
     @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
@@ -90,7 +90,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void writeThatMovesNothingIsAnErrorNotAnEndlessLoop() {
+    void writeThatMovesNothingIsAnError() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         fake.transfers().stopNextAfter(1000);
@@ -177,14 +177,14 @@ class TransfersTest extends SessionRig {
         assertThat(bytes(memory, 9192, 65536 - 9192)).containsOnly(7);
         assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
         assertThat(bytes(memory, 0, 9192)).isEqualTo(expected(0, 9192));
-        // Appended bytes are read, too.
+        // A later read also gets appended bytes.
         Files.write(path, expected(9192, 4096), StandardOpenOption.APPEND);
         assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192 + 4096);
         assertThat(bytes(memory, 9192, 4096)).isEqualTo(expected(9192, 4096));
     }
 
     @Test
-    void readSeesAtOnceThatAnotherHandleHasCutTheFile() {
+    void readSeesThatAnotherHandleHasCutTheFile() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
         BackendFile reader = file();
         BackendFile writer = file();
@@ -200,7 +200,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void readSeesAtOnceThatAnotherProgramHasCutTheFile() throws Exception {
+    void readSeesThatAnotherProgramHasCutTheFile() throws Exception {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
         BackendFile file = file();
         backend.allocator().fill(memory.range(), (byte) 7);
@@ -252,7 +252,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void contextOfTheThreadIsAsBefore() {
+    void transferRestoresTheContextOfTheThread() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
         long foreign = machine.cuda.createContext(0);
@@ -270,7 +270,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void contextThatIsCurrentAlreadyIsNotPushed() {
+    void currentContextIsNotPushedAgain() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
         long[] owner = new long[1];
@@ -283,7 +283,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void addressThatTheDriverDoesNotKnowIsRefused() {
+    void addressUnknownToTheDriverIsRefused() {
         BackendFile file = file();
         MemoryRange nowhere = MemoryRange.ofAddress(0x10, 4096, MemoryKind.CUDA_DEVICE);
         expect(CuFileError.CUDA_POINTER_INVALID, () -> backend.read(file, nowhere, 4096, 0, 0));
@@ -292,7 +292,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void interruptIsNoticedBeforeTheLibraryIsAsked() {
+    void interruptedThreadDoesNotCallTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         Thread.currentThread().interrupt();
@@ -333,7 +333,7 @@ class TransfersTest extends SessionRig {
     }
 
     @Test
-    void failureOnAVirtualThreadIsThatOfTheLibrary() throws InterruptedException {
+    void virtualThreadGetsTheFailureOfTheLibrary() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile file = file();
         fake.transfers().answerNext(-5036, 0);

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** Several ranges by one call. */
+/** One call moves several ranges. */
 class VectorTransfersTest extends SessionRig {
     private static final int PAGE = 4096;
 
@@ -33,7 +33,7 @@ class VectorTransfersTest extends SessionRig {
     }
 
     @Test
-    void rangesGoByOneCall() {
+    void oneCallMovesAllRanges() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
         BackendFile file = file();
         assertThat(backend.readv(file, pages(memory, 4), 100, 0)).isEqualTo(4 * PAGE);
@@ -56,7 +56,7 @@ class VectorTransfersTest extends SessionRig {
     }
 
     @Test
-    void readLeavesTheBytesBehindTheEndAlone() {
+    void readLeavesBytesBehindTheEndUntouched() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
         byte[] before = bytes(memory, 0, 4 * PAGE);
         BackendFile file = file();
@@ -78,7 +78,7 @@ class VectorTransfersTest extends SessionRig {
     }
 
     @Test
-    void failureCarriesTheCountOfTheWhole() {
+    void failureCarriesTheCountOfAllRanges() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4 * PAGE);
         BackendFile file = file();
         fake.transfers().stopNextAfter(1000);

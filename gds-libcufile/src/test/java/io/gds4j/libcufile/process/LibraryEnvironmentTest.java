@@ -38,14 +38,14 @@ class LibraryEnvironmentTest {
         return LibrarySettings.of(config, Map.of());
     }
 
-    /** The file that C's environment names, read as cufile.json. */
+    /** Returns the file that C's environment names, read as cufile.json. */
     private CuFileConfig told() throws IOException {
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());
         return CuFileConfig.builder().environment(Map.of()).file(file).build();
     }
 
     @Test
-    void fileSaysEverythingThatWasSet() throws IOException {
+    void fileHasEverythingThatWasSet() throws IOException {
         CuFileConfig config = builder()
                 .set(CuFileKeys.IO_BATCHSIZE, 64L)
                 .set(CuFileKeys.ALLOW_COMPAT_MODE, false)
@@ -68,7 +68,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void fileNamesCompatModeAndParametersAlways() throws IOException {
+    void fileAlwaysHasCompatModeAndParameters() throws IOException {
         environment(Map.of()).apply(settings(CuFileConfig.defaults()));
 
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());
@@ -81,7 +81,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void logGoesToAFolderOfItsOwnUnlessSomebodySaysWhere() throws IOException {
+    void logGoesToATemporaryFolderUnlessConfigured() throws IOException {
         environment(Map.of()).apply(settings(CuFileConfig.defaults()));
         Path file = Path.of(FakeDriver.environment("CUFILE_ENV_PATH_JSON").orElseThrow());
         assertThat(told().get(CuFileKeys.LOGGING_DIR)).isEqualTo(file.getParent().toString());
@@ -102,7 +102,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void variablesThatWouldWinOverTheFileAgreeWithIt() {
+    void variablesThatOverrideTheFileAgreeWithIt() {
         Map<String, String> variables = Map.of(
                 "CUFILE_ALLOW_COMPAT_MODE", "true", "CUFILE_DMABUF_ENABLE", "0", "CUFILE_LOGGING_LEVEL", "TRACE");
         CuFileConfig config = builder()
@@ -123,7 +123,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void variablesOfAnEarlierOpenDoNotOutliveIt() {
+    void variablesOfAnEarlierOpenAreReset() {
         LibraryEnvironment environment = environment(Map.of());
         environment.apply(settings(builder().set(CuFileKeys.EXPERIMENTAL_FS, true).build()));
         assertThat(FakeDriver.environment("CUFILE_EXPERIMENTAL_FS")).contains("true");
@@ -132,7 +132,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void keysThatGds4jDoesNotKnowPassThrough() throws IOException {
+    void unknownKeysPassThrough() throws IOException {
         Path json = Files.writeString(
                 folder.resolve("cufile.json"),
                 "{\"properties\": {\"io_batchsize\": 9, \"of_cufile_2\": [1, {\"a\": \"b\"}]}, \"new\": {\"x\": true}}");
@@ -147,7 +147,7 @@ class LibraryEnvironmentTest {
     }
 
     @Test
-    void stagedValuesWinOverTheConfiguration() throws IOException {
+    void stagedValuesOverrideTheConfiguration() throws IOException {
         Map<ConfigKey<?>, Object> staged = new HashMap<>();
         staged.put(CuFileKeys.MAX_IO_THREADS, 9L);
         environment(Map.of())
@@ -163,9 +163,9 @@ class LibraryEnvironmentTest {
                 .contains("properties.io_batchsize is 64, but the open library has 128");
     }
 
-    /** In a child JVM: its end deletes the folder and leaves the working directory clean. */
+    /** The exit of a child JVM deletes the folder and leaves the working directory clean. */
     @Test
-    void nothingIsLeftWhenTheJvmEnds() throws Exception {
+    void jvmExitLeavesNoFiles() throws Exception {
         Path work = Files.createDirectory(folder.resolve("work"));
         Path temporary = Files.createDirectory(folder.resolve("tmp"));
         Process child = new ProcessBuilder(
@@ -186,7 +186,7 @@ class LibraryEnvironmentTest {
         assertThat(temporary).isEmptyDirectory();
     }
 
-    /** Leaves everything open. */
+    /** Main class of the child: exits while everything is open. */
     static final class OpenAndExit {
         public static void main(String[] args) {
             FakeMachine machine = new FakeMachine();

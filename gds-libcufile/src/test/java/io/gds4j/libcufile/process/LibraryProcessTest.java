@@ -31,7 +31,7 @@ import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** One library for all sessions of the process. */
+/** All sessions of the process share one library. */
 class LibraryProcessTest extends SessionRig {
     private final Posix posix = FfmPosix.instance();
 
@@ -73,7 +73,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void backendThatShallServeDirectlyAloneTellsTheLibrary() {
+    void directOnlyBackendForbidsCompatMode() {
         backend.driverClose();
         CuFileBackend direct = machine.backend(CuFileConfig.defaults(), true);
         direct.driverOpen();
@@ -83,7 +83,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void settingsAreStagedAgainAtEachOpenButTheFirst() {
+    void laterOpensStageSettingsAgain() {
         assertThat(fake.callsOf("cuFileSetParameterSizeT")).isEmpty();
         backend.driverClose();
         backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 7);
@@ -96,7 +96,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void openThatFailsLeavesNothingOpenAndMaySucceedLater() {
+    void failedOpenLeavesNothingOpenAndCanBeRepeated() {
         backend.driverClose();
         fake.driver().failNextOpen(-22 & 0xFFFFFFFFL);
         CuFileException failure = failure(backend::driverOpen);
@@ -109,7 +109,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void cudaErrorAtOpenIsNamed() {
+    void failedOpenNamesTheCudaError() {
         backend.driverClose();
         fake.driver().failNextOpen(5011 | 999L << 32);
         CuFileException failure = failure(backend::driverOpen);
@@ -118,7 +118,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void libraryThatOtherCodeHasOpenIsJoined() {
+    void sessionJoinsALibraryThatOtherCodeOpened() {
         backend.driverClose();
         fake.driver().openElsewhere(1);
         backend.driverOpen();
@@ -130,7 +130,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void handlesOfAnEarlierOpeningNeverReachTheLibrary() {
+    void handlesOfAnEarlierOpenNeverReachTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile old = file();
         backend.bufRegister(memory.range(), 0);
@@ -148,7 +148,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void everythingIsTakenBackBeforeTheLibraryCloses() {
+    void closeTakesEverythingBackFirst() {
         backend.driverClose();
         CuFileBackend direct = machine.withDirectStorage().backend();
         direct.driverOpen();
@@ -185,7 +185,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void withoutAGpuOpeningSaysWhy() {
+    void openWithoutAGpuNamesTheReason() {
         CuFileBackend none = machine.backend(
                 new CudaAvailability.Unavailable("no CUDA driver", "install it"));
         CuFileException failure = failure(none::driverOpen);
@@ -212,9 +212,9 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.driver().users()).isZero();
     }
 
-    /** Both change pinned memory, which waits for all streams. */
+    /** Opening pins memory and closing unpins it, and both wait for all streams. */
     @Test
-    void libraryIsOpenedAndClosedOnceNoStreamWaits() {
+    void libraryOpensAndClosesOnlyWhileNoStreamWaits() {
         backend.driverClose();
         CudaAvailability.Available gpu = machine.cuda.available();
         CuFileBackend own = machine.backend(gpu);
@@ -231,7 +231,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void twoThreadsSetLimitsOneAfterTheOther() {
+    void limitsAreSetByOneThreadAtATime() {
         Gate gate = new Gate();
         fake.driver().onLimit(gate::pass);
         Thread first = Thread.ofPlatform().start(() -> backend.driverSetMaxCacheSize(4096));
@@ -246,7 +246,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void limitsThatWouldCrashTheLibraryAreKeptAndShown() {
+    void unsafeLimitsAreReportedButNotPassedOn() {
         backend.driverSetPollMode(true, 8);
         backend.driverSetMaxDirectIoSize(128);
         backend.driverSetMaxPinnedMemSize(64);
@@ -266,7 +266,7 @@ class LibraryProcessTest extends SessionRig {
         }
     }
 
-    /** Programs close objects, and begin new calls, while the JVM exits. */
+    /** While the JVM exits, programs close objects and begin new calls. */
     @Test
     void afterTheExitNothingReachesTheLibrary() {
         backend.driverClose();
@@ -304,7 +304,7 @@ class LibraryProcessTest extends SessionRig {
     }
 
     @Test
-    void entriesThatHaveNotBegunAreCancelledAtTheExit() {
+    void exitCancelsEntriesThatHaveNotBegun() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 4096);
         BackendFile file = file();
         BackendBatch batch = backend.batchIoSetUp(32);

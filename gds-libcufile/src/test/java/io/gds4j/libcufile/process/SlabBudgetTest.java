@@ -17,7 +17,7 @@ class SlabBudgetTest {
 
     @ParameterizedTest
     @CsvSource({"0,1", "1,1", "4096,1", "4097,0", "1048576,0", "1048577,2", "16777216,2", "1073741824,2"})
-    void entryTakesTheSmallestSlabThatFitsOrTheLargest(long size, int slabClass) {
+    void entryTakesTheSmallestFittingSlabOrTheLargest(long size, int slabClass) {
         assertThat(budget().classOf(size)).isEqualTo(slabClass);
     }
 
@@ -36,7 +36,7 @@ class SlabBudgetTest {
     }
 
     @Test
-    void oneOfThreeIsUsed() {
+    void entriesUseOneOfThreeSlabs() {
         SlabBudget budget = budget();
         assertThat(budget.tryTake(2)).isTrue();
         assertThat(budget.tryTake(2)).isFalse();
@@ -50,7 +50,7 @@ class SlabBudgetTest {
     }
 
     @Test
-    void starvedHolderLetsTheOthersReap() {
+    void starvedHolderMakesOthersReap() {
         SlabBudget budget = budget();
         List<String> reaped = new ArrayList<>();
         SlabBudget.Holder starved = () -> reaped.add("starved");
@@ -63,7 +63,7 @@ class SlabBudgetTest {
     }
 
     @Test
-    void libraryThatServesDirectlyHasNoLimit() {
+    void directLibraryHasNoLimit() {
         SlabBudget budget = SlabBudget.unlimited();
         for (int i = 0; i < 1000; i++) {
             assertThat(budget.tryTake(budget.classOf(i * 1000L))).isTrue();

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Transfers by the library in the order of CUDA streams, which gds4j keeps. */
+/** The library moves the bytes of stream operations; gds4j keeps the order of the streams. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SessionStreamsTest extends StreamRig {
     private static final long POLL_NANOS = 100_000;
@@ -37,7 +37,7 @@ class SessionStreamsTest extends StreamRig {
 
     private final MemorySegment gate = arena.allocate(JAVA_INT);
 
-    /** Lets the stream wait until {@link #openGate}. */
+    /** Makes the stream wait until {@link #openGate}. */
     private void closeGate(long stream) {
         inContext(() -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ));
     }
@@ -92,7 +92,7 @@ class SessionStreamsTest extends StreamRig {
     }
 
     @Test
-    void readAndWriteComeBetweenTheStreamsOtherWork() {
+    void readAndWriteKeepTheirPlaceInTheStream() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -149,7 +149,7 @@ class SessionStreamsTest extends StreamRig {
 
     @ParameterizedTest
     @CsvSource({"4097,0,0", "-1,0,0", "1,-1,0", "1,0,-1", "1,0,65536"})
-    void failureOfAnOperationStandsInItsResultCell(long size, long fileOffset, long bufferOffset) {
+    void resultCellHoldsTheFailureOfAnOperation(long size, long fileOffset, long bufferOffset) {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -166,7 +166,7 @@ class SessionStreamsTest extends StreamRig {
     }
 
     @Test
-    void failureOfTheLibraryStandsInTheResultCell() {
+    void resultCellHoldsTheFailureOfTheLibrary() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         BackendFile file = file();
         long stream = stream();
@@ -252,7 +252,7 @@ class SessionStreamsTest extends StreamRig {
     }
 
     @Test
-    void memoryIsNotShownToTheLibraryWhileAStreamWaits() {
+    void libraryLearnsOfNoMemoryWhileAStreamWaits() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         MemoryAllocation registered = allocate(MemoryKind.CUDA_DEVICE, 65536);
         backend.bufRegister(registered.range(), 0);
@@ -271,7 +271,7 @@ class SessionStreamsTest extends StreamRig {
     }
 
     @Test
-    void memoryIsTakenBackFromTheLibraryOnceNoStreamWaits() throws InterruptedException {
+    void libraryReleasesMemoryOnceNoStreamWaits() throws InterruptedException {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         MemoryAllocation registered = allocate(MemoryKind.CUDA_DEVICE, 65536);
         backend.bufRegister(registered.range(), 0);
@@ -373,7 +373,7 @@ class SessionStreamsTest extends StreamRig {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 511, 65536, 2 * HALF + 77})
-    void memoryOfAnotherGpuThanTheStreamsIsReached(int size) {
+    void operationReachesMemoryOfAnotherGpu(int size) {
         FakeMachine two = FakeMachine.withTwoGpus();
         CuFileBackend there = two.backend();
         there.driverOpen();

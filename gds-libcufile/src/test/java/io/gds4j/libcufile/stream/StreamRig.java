@@ -38,7 +38,7 @@ abstract class StreamRig extends SessionRig {
         arena.close();
     }
 
-    /** JUnit may run a test on another thread than the methods around it. */
+    /** Runs work in the context: JUnit may run a test on another thread than the methods around it. */
     final void inContext(Runnable work) {
         machine.cuda.ctxPushCurrent(context);
         work.run();
@@ -52,7 +52,7 @@ abstract class StreamRig extends SessionRig {
         return cell[0];
     }
 
-    /** A transfer's cells. */
+    /** The cells of an operation. */
     final class Operation {
         final MemorySegment size = arena.allocate(JAVA_LONG);
         final MemorySegment fileOffset = arena.allocate(JAVA_LONG);

@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
 
 /** Finds NVIDIA's library. {@link #locate()} only looks: loading the library starts its log file. */
 public final class LibCuFile {
-    /** System property that names the library, wherever it is. */
+    /** System property that names the library. */
     public static final String PROPERTY = "gds4j.libcufile";
 
     /** The library's name in all versions. */
@@ -96,7 +96,7 @@ public final class LibCuFile {
     }
 
     /**
-     * The reason why the library is unusable wherever it is. Opening it reads {@code /proc/modules} to the end, and
+     * The reason why no copy of the library is usable. Opening it reads {@code /proc/modules} to the end, and
      * never ends if that file cannot be opened.
      */
     public static Optional<String> obstacle() {

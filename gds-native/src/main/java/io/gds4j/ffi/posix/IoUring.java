@@ -15,9 +15,9 @@ import java.lang.invoke.VarHandle;
  * Buffers are not registered: measurements showed that depth gains much and registration little.
  *
  * <pre>{@code
- * ring.read(fd, address, 65536, 0, 1);
- * ring.read(fd, address + 65536, 65536, 65536, 2);
- * ring.run((tag, result) -> ...);   // bytes or -errno, in order of completion
+ * uring.read(fd, address, 65536, 0, 1);
+ * uring.read(fd, address + 65536, 65536, 65536, 2);
+ * uring.run((tag, result) -> ...);   // bytes or -errno, in order of completion
  * }</pre>
  *
  * <p>

@@ -40,7 +40,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void memoryOfNoContextIsServedByThePrimaryOneOfItsGpu() {
+    void memoryWithoutAContextUsesThePrimaryOne() {
         long primary = contexts.primary(1);
         cuda.ctxPushCurrent(primary);
         cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING);
@@ -67,7 +67,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void previousContextIsRestoredAlsoAfterAFailure() {
+    void failedCallAlsoRestoresThePreviousContext() {
         long own = cuda.createContext(0);
         cuda.ctxPushCurrent(own);
         assertThat(contexts.in(contexts.primary(1), () -> Cuda.ERROR_INVALID_VALUE))
@@ -89,7 +89,7 @@ class CudaContextsTest {
     }
 
     @Test
-    void onlyPrimaryContextsAreKnownToLive() {
+    void onlyPrimaryContextsAreRetained() {
         long own = cuda.createContext(0);
         assertThat(contexts.isRetained(contexts.primary(0))).isTrue();
         assertThat(contexts.isRetained(own)).isFalse();
@@ -120,7 +120,7 @@ class CudaContextsTest {
 
     @ParameterizedTest
     @CsvSource({"2, NOMEM_ERROR", "1, CUDA_DRIVER_ERROR", "4, CUDA_DRIVER_ERROR", "700, CUDA_DRIVER_ERROR"})
-    void aResultBecomesAnExceptionWithTheDriversNameAndText(int result, CuFileError error) {
+    void exceptionHasTheDriversNameAndText(int result, CuFileError error) {
         CuFileException failure =
                 catchThrowableOfType(CuFileException.class, () -> CudaErrors.check(cuda, "cuMemAlloc", result));
         assertThat(failure.error()).isEqualTo(error);

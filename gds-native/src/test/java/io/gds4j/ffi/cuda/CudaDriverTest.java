@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Detection on various machines: it never throws and makes no context. */
+/** Detects the CUDA driver on various machines: detection never throws and makes no context. */
 class CudaDriverTest {
     private static CudaAvailability.Unavailable unavailable(CudaAvailability found) {
         assertThat(found).isInstanceOf(CudaAvailability.Unavailable.class);
@@ -34,7 +34,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void libraryThatIsNoDriverLacksItsFunctions() {
+    void otherLibraryLacksFunctionsOfTheDriver() {
         CudaAvailability.Unavailable found = unavailable(CudaDriver.probe("auto", "libc.so.6"));
         assertThat(found.reason()).contains("lacks").contains("cuInit");
     }
@@ -45,7 +45,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void propertySwitchesGpusOffAndNothingElse() {
+    void propertySwitchesOnlyGpusOff() {
         assertThat(unavailable(CudaDriver.probe("off", "libc.so.6")).reason()).contains("-Dgds4j.cuda=off");
         assertThat(unavailable(CudaDriver.probe("OFF", "libc.so.6")).remedy()).contains("auto and off");
     }
@@ -62,7 +62,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void driverWithoutGpusSaysSo() {
+    void driverWithoutGpusIsReported() {
         assertThat(unavailable(CudaDriver.initialise(new FakeCuda(0, 0))).remedy()).contains("CUDA_VISIBLE_DEVICES");
         FakeCuda none = new FakeCuda();
         none.failAlways(CudaFunction.INIT, Cuda.ERROR_NO_DEVICE);
@@ -70,7 +70,7 @@ class CudaDriverTest {
     }
 
     @Test
-    void driverThatDoesNotStartSaysWhy() {
+    void failedInitNamesItsReason() {
         for (CudaFunction function : new CudaFunction[]{CudaFunction.INIT, CudaFunction.DRIVER_GET_VERSION,
                 CudaFunction.DEVICE_GET_COUNT}) {
             FakeCuda broken = new FakeCuda();

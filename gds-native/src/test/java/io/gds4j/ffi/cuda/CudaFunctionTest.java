@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The bound names against those of cuda.h 13.0. */
+/** Compares the bound names with those of cuda.h 13.0. */
 class CudaFunctionTest {
     private static final Map<String, String> SELECTED = new HashMap<>();
 
@@ -30,7 +30,7 @@ class CudaFunctionTest {
 
     @ParameterizedTest
     @EnumSource(CudaFunction.class)
-    void boundNameIsTheOneThatTheHeaderSelects(CudaFunction function) {
+    void boundNameIsSelectedByTheHeader(CudaFunction function) {
         assertThat(SELECTED).containsEntry(function.documentedName(), function.symbol());
     }
 

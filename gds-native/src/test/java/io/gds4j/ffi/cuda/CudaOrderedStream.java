@@ -36,7 +36,7 @@ public final class CudaOrderedStream implements OrderedStream {
         stream = made[0];
     }
 
-    /** Bound when it is needed: other tests have no CUDA. */
+    /** Bound at the first use: other tests have no CUDA. */
     private static final class HostFunction {
         private static final Linker LINKER = Linker.nativeLinker();
         static final MethodHandle LAUNCH = LINKER.downcallHandle(

@@ -20,7 +20,7 @@ final class FakeBlock {
             return this != POOL && this != VMM;
         }
 
-        /** True for memory that can be used in its own context alone. */
+        /** True for memory that only its own context can use. */
         boolean isOfContext() {
             return this == DEVICE;
         }
@@ -34,7 +34,7 @@ final class FakeBlock {
     final long id;
     final MemorySegment memory;
     private final Arena arena;
-    /** VMM: what is mapped of the reservation. */
+    /** Mapped parts of a reservation. */
     final NavigableMap<Long, FakeMapping> mappings = new TreeMap<>();
 
     /** Allocates memory filled with garbage, to expose code that expects zeroes. */

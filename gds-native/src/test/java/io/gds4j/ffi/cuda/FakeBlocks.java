@@ -13,7 +13,7 @@ final class FakeBlocks {
         byAddress.put(block.address, block);
     }
 
-    /** The block that starts at this address, of one of the kinds; null for none. */
+    /** Returns the block of one of the kinds that starts at this address, or null. */
     FakeBlock at(long address, FakeBlock.Kind... kinds) {
         FakeBlock block = byAddress.get(address);
         for (FakeBlock.Kind kind : kinds) {
@@ -24,13 +24,13 @@ final class FakeBlocks {
         return null;
     }
 
-    /** The block that holds this address; null for none. */
+    /** Returns the block that holds this address, or null. */
     FakeBlock around(long address) {
         Map.Entry<Long, FakeBlock> entry = byAddress.floorEntry(address);
         return entry != null && entry.getValue().holds(address, 1) ? entry.getValue() : null;
     }
 
-    /** True if any byte of the range is known. */
+    /** Returns true if any byte of the range is known. */
     boolean overlaps(long address, long bytes) {
         Map.Entry<Long, FakeBlock> before = byAddress.lowerEntry(address + bytes);
         return before != null && before.getValue().address + before.getValue().bytes > address;

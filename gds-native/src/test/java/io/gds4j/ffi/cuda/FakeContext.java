@@ -6,7 +6,7 @@ final class FakeContext {
     final long id;
     final int device;
     final boolean primary;
-    /** Set while no user holds it: what it owned is gone. */
+    /** True while no user retains it; its memory, streams and events are gone. */
     boolean destroyed;
     /** Stream 0 of this context. */
     final FakeStream nullStream;

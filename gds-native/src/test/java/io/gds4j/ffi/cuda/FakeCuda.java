@@ -15,7 +15,7 @@ import java.util.function.IntSupplier;
  * reuses a buffer too early, sees wrong bytes. A query runs one piece of work and returns NOT_READY while there is more.
  * <li>A call without a current context is INVALID_CONTEXT; a stream, an event or a pointer of {@code cuMemAlloc} that belongs
  * to another context than the current one is refused and noted in {@link #violations()}, as is the NULL stream.
- * <li>Copies of managed memory get nowhere while any stream waits for a word.
+ * <li>Copies of managed memory do not progress while a stream waits for a word.
  * <li>{@link #fail}, {@link #failDeferred}, {@link #refusePinning} and {@link #deinitialize} inject failures.
  * <li>{@link #leaks()} lists live objects.
  * </ul>
@@ -26,7 +26,7 @@ public final class FakeCuda extends FakeReservations {
     private static final long PARKED_NANOS = 50_000;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-    /** Largest copy whose bytes the driver puts into the queue of commands. */
+    /** Largest copy, in bytes, that the driver puts into the queue of commands. */
     private static final long SMALL_COPY = (64 << 10) - 1;
 
     private int channels = Integer.MAX_VALUE;
@@ -42,7 +42,7 @@ public final class FakeCuda extends FakeReservations {
         super(devices, memoryPerDevice);
     }
 
-    /** As {@code CudaDriver} would find it. */
+    /** Returns the driver as {@code CudaDriver} would find it. */
     public CudaAvailability.Available available() {
         return new CudaAvailability.Available(this, 13000, devices);
     }
@@ -184,7 +184,7 @@ public final class FakeCuda extends FakeReservations {
         });
     }
 
-    /** A single row is a plain copy to the driver. */
+    /** Returns true for a single row, which is a plain copy to the driver. */
     private static FakeStream.Channel toGpu(long bytes, long rows) {
         return rows == 1 && bytes <= SMALL_COPY ? FakeStream.Channel.COMPUTE : FakeStream.Channel.TO_GPU;
     }
@@ -265,7 +265,7 @@ public final class FakeCuda extends FakeReservations {
         return isTaken(FakeStream.Channel.COMPUTE) ? ERROR_NOT_READY : SUCCESS;
     }
 
-    /** Streams that wait for a word now. */
+    /** Returns the number of streams that wait for a word now. */
     public synchronized int waitingStreams() {
         return (int) streams.values().stream().filter(FakeStream::parked).count();
     }
@@ -276,15 +276,14 @@ public final class FakeCuda extends FakeReservations {
     }
 
     /**
-     * From now on there are only so many channels for kernels and small plain copies to the GPU, and one for each copy engine, as
-     * on a GPU: once so many streams wait for words there, nothing that goes through them gets anywhere, and creating a stream
-     * waits.
+     * Limits the number of channels for kernels and small plain copies to the GPU from now on. Each copy engine has one channel,
+     * as on a GPU. Once streams that wait for words block all channels, no work passes through them, and creating a stream waits.
      */
     public synchronized void limitChannels(int count) {
         channels = count;
     }
 
-    /** From now on a wait for a word blocks its caller while the stream has {@code places} pieces of work. */
+    /** Makes a wait for a word block its caller while the stream has {@code places} pieces of work. */
     public synchronized void limitQueues(int places) {
         queuePlaces = places;
     }

@@ -92,7 +92,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void callsWithoutAContextOrInTheWrongOneAreRefusedAndNoted() {
+    void callsInNoOrTheWrongContextAreRefusedAndNoted() {
         long own = cuda.createContext(0);
         cuda.ctxPushCurrent(own);
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, stream)).isEqualTo(Cuda.ERROR_INVALID_HANDLE);
@@ -120,7 +120,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void injectedFailuresHitTheCallsTheyAreMeantFor() {
+    void injectedFailuresHitTheirCalls() {
         cuda.fail(CudaFunction.MEM_ALLOC, 2, 700);
         assertThat(cuda.memAlloc(out, 8)).isZero();
         assertThat(cuda.memAlloc(out, 8)).isEqualTo(700);
@@ -135,7 +135,7 @@ class FakeCudaTest {
     }
 
     @Test
-    void deferredFailuresAreLearntByWaiting() {
+    void waitsReportDeferredFailures() {
         cuda.failDeferred(1, Cuda.ERROR_ILLEGAL_ADDRESS);
         assertThat(cuda.memcpyHtoDAsync(device, host, 8, stream)).isZero();
         assertThat(cuda.streamSynchronize(stream)).isEqualTo(Cuda.ERROR_ILLEGAL_ADDRESS);

@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
 import java.util.function.ToIntFunction;
 
-/** Base of {@link FakeCuda}: its state, injected faults, queries of tests, and rules. */
+/** The base of {@link FakeCuda}: its state, injected faults, queries of tests, and rules. */
 public abstract class FakeDriver implements Cuda {
     private record Failure(int first, int times, int code) {
         boolean hits(long call) {
@@ -56,22 +56,22 @@ public abstract class FakeDriver implements Cuda {
 
     // ---- faults
 
-    /** The n-th call from now on (1 for the next) does nothing and answers this code. */
+    /** Makes the n-th call from now on (1 for the next) do nothing and answer this code. */
     public synchronized void fail(CudaFunction function, int nth, int code) {
         failures.get(function).add(new Failure(Math.toIntExact(calls(function)) + nth, 1, code));
     }
 
-    /** Every call from now on does nothing and answers this code. */
+    /** Makes every call from now on do nothing and answer this code. */
     public synchronized void failAlways(CudaFunction function, int code) {
         failures.get(function).add(new Failure(0, Integer.MAX_VALUE, code));
     }
 
-    /** The n-th copy or fill from now on fails; a wait for its stream or event reports it. */
+    /** Makes the n-th copy or fill from now on fail; a wait for its stream or event reports it. */
     public synchronized void failDeferred(int nth, int code) {
         deferredFailures.add(new Failure(Math.toIntExact(deferredWork) + nth, 1, code));
     }
 
-    /** {@code cuMemHostRegister} and {@code cuMemHostAlloc} answer OUT_OF_MEMORY from now on, or work again. */
+    /** Makes {@code cuMemHostRegister} and {@code cuMemHostAlloc} answer OUT_OF_MEMORY from now on, or succeed again. */
     public synchronized void refusePinning(boolean refuse) {
         pinningRefused = refuse;
     }
@@ -83,12 +83,12 @@ public abstract class FakeDriver implements Cuda {
         pinningRefused = false;
     }
 
-    /** As at the end of the process: every call answers DEINITIALIZED from now on. */
+    /** Makes every call answer DEINITIALIZED from now on, as at the end of the process. */
     public synchronized void deinitialize() {
         deinitialized = true;
     }
 
-    // ---- what a program with contexts of its own does
+    // ---- contexts of a program
 
     /** {@code cuCtxCreate}, without making it current. */
     public synchronized long createContext(int device) {
@@ -118,7 +118,7 @@ public abstract class FakeDriver implements Cuda {
         }
     }
 
-    // ---- what a test asks
+    // ---- queries of tests
 
     /** Fails where a real driver crashes: on the handle of a destroyed context. */
     final void checkNotDestroyed(long handle) {
@@ -128,12 +128,12 @@ public abstract class FakeDriver implements Cuda {
         }
     }
 
-    /** Calls so far, failed ones included. */
+    /** Returns the number of calls so far, failed ones included. */
     public long calls(CudaFunction function) {
         return calls.get(function).get();
     }
 
-    /** Bytes of memory as they are now, without waiting for anything. */
+    /** Returns bytes of memory as they are now, without any wait. */
     public synchronized byte[] peek(long address, int length) {
         return MemorySegment.ofAddress(address).reinterpret(length).toArray(ValueLayout.JAVA_BYTE);
     }
@@ -143,28 +143,28 @@ public abstract class FakeDriver implements Cuda {
         MemorySegment.ofAddress(address).reinterpret(bytes.length).copyFrom(MemorySegment.ofArray(bytes));
     }
 
-    /** Copies, fills, records and waits that are not complete. */
+    /** Returns the number of copies, fills, records and waits that are not complete. */
     public synchronized int pendingWork() {
         int pending = streams.values().stream().mapToInt(FakeStream::pending).sum();
         return pending + contexts.values().stream().mapToInt(context -> context.nullStream.pending()).sum();
     }
 
-    /** Host bytes that are registered or were allocated pinned. */
+    /** Returns the number of host bytes that are registered or were allocated pinned. */
     public synchronized long pinnedBytes() {
         return blocks.all().stream().filter(block -> block.kind.isHost()).mapToLong(block -> block.bytes).sum();
     }
 
-    /** Contexts that exist. */
+    /** Returns the number of contexts that exist. */
     public synchronized int liveContexts() {
         return contexts.size();
     }
 
-    /** Rules broken so far, one line each, whatever the calls answered. */
+    /** Returns the rules broken so far, one line each. */
     public synchronized List<String> violations() {
         return List.copyOf(violations);
     }
 
-    /** Live objects except contexts, one line each, and pushes without a pop. */
+    /** Returns live objects except contexts, one line each, and pushes without a pop. */
     public synchronized List<String> leaks() {
         List<String> leaks = new ArrayList<>();
         blocks.all().forEach(block -> leaks.add(block.toString()));
@@ -177,12 +177,12 @@ public abstract class FakeDriver implements Cuda {
         return leaks;
     }
 
-    /** How often the primary context of a device is retained. */
+    /** Returns the number of times that the primary context of a device is retained. */
     public synchronized int primaryRetains(int device) {
         return retained.getOrDefault(device, 0);
     }
 
-    // ---- how it works
+    // ---- implementation
 
     synchronized int plain(CudaFunction function, IntSupplier body) {
         long call = calls.get(function).incrementAndGet();
@@ -272,7 +272,7 @@ public abstract class FakeDriver implements Cuda {
         return SUCCESS;
     }
 
-    /** The real driver, too, waits for the context's work before memory goes. */
+    /** Waits for the context's work before memory is freed, as the real driver does. */
     int freeAfterWork(FakeBlock block) {
         List.copyOf(streams.values()).forEach(stream -> {
             while (stream.runOne()) {

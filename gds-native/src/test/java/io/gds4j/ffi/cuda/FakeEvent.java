@@ -2,7 +2,7 @@ package io.gds4j.ffi.cuda;
 
 /** An event of {@link FakeCuda}. */
 final class FakeEvent {
-    /** One {@code cuEventRecord}: later ones do not change what an earlier wait waits for. */
+    /** One {@code cuEventRecord}; a wait is for the latest record before it. */
     static final class Recording {
         final FakeStream stream;
         boolean done;
@@ -20,7 +20,7 @@ final class FakeEvent {
     }
 
     final FakeContext context;
-    /** The last one; null if never recorded, which counts as done. */
+    /** The latest record; null if there is none, and then waits end at once. */
     Recording recording;
 
     FakeEvent(FakeContext context) {

@@ -7,8 +7,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The one kernel that {@link FakeCuda} can run, which is the engine's copy kernel: once the stream reaches it, it copies what its
- * argument points to: source, target and count of bytes, 8 bytes each.
+ * The only kernel that {@link FakeCuda} can run: the engine's copy kernel. Its argument points to the address of the source, the
+ * address of the target, and the number of bytes, 8 bytes each.
  */
 abstract class FakeKernels extends FakeSharing {
     private static final VarHandle COUNT = ValueLayout.JAVA_LONG.varHandle();
@@ -63,7 +63,7 @@ abstract class FakeKernels extends FakeSharing {
         });
     }
 
-    /** A kernel that touches memory it may not touch would end its context: here it is noted. */
+    /** Notes a kernel that touches memory of others; a GPU would end its context. */
     private void copy(long argument, FakeContext context) {
         MemorySegment cell = MemorySegment.ofAddress(argument).reinterpret(3 * Long.BYTES);
         long bytes = (long) COUNT.getAcquire(cell, 2L * Long.BYTES);

@@ -2,7 +2,7 @@ package io.gds4j.ffi.cuda;
 
 import java.util.Map;
 
-/** Reserved addresses of {@link FakeCuda}, the memory that is mapped behind them, and who may touch it. */
+/** Reserved addresses of {@link FakeCuda}, the memory that is mapped there, and its access rights. */
 abstract class FakeReservations extends FakeKernels {
     private static final long GRANULARITY = 2L << 20;
 

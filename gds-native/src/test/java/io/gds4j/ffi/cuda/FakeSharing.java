@@ -18,17 +18,17 @@ abstract class FakeSharing extends FakeDevices {
         super(devices, memoryPerDevice);
     }
 
-    /** Prefetches so far: address, length, and device or host. */
+    /** Returns the prefetches so far: address, length, and device or host. */
     public synchronized List<String> prefetches() {
         return List.copyOf(prefetches);
     }
 
-    /** Addresses of allocations whose synchronous copies wait for their end. */
+    /** Returns the addresses of allocations whose synchronous copies wait for their end. */
     public synchronized Set<Long> synced() {
         return Set.copyOf(synced);
     }
 
-    /** Flushes of other devices' writes so far. */
+    /** Returns the number of flushes of other devices' writes so far. */
     public synchronized int flushes() {
         return flushes;
     }
@@ -106,7 +106,7 @@ abstract class FakeSharing extends FakeDevices {
         });
     }
 
-    /** An unnamed file of the same size stands for the buffer; the caller closes it. */
+    /** Returns an unnamed file of the same size in place of the buffer; the caller closes it. */
     @Override
     public int memGetDmaBuf(int[] fd, long pointer, long bytes) {
         return inContext(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, context -> {

@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.Predicate;
 
-/** A stream of {@link FakeCuda}: runs its work in order, and only when a caller waits for it. */
+/** A stream of {@link FakeCuda}. Runs its work in order, and only while a caller waits for it. */
 final class FakeStream {
     final long handle;
     final FakeContext context;
@@ -15,12 +15,12 @@ final class FakeStream {
     private Channel last = Channel.COMPUTE;
     private BooleanSupplier anyParked = () -> false;
     private int error;
-    /** A graph is being captured from it. */
+    /** True while a graph is captured from the stream. */
     boolean capturing;
 
     /** A queue that several streams share. */
     enum Channel {
-        /** Kernels and small copies. */
+        /** Channel of kernels and small copies. */
         COMPUTE,
         /** A copy engine's. */
         TO_GPU,
@@ -28,7 +28,7 @@ final class FakeStream {
         TO_HOST
     }
 
-    /** Work that goes through a channel that others may stand in. */
+    /** Work that goes through a channel, which work of other streams may block. */
     record Through(Channel channel, IntSupplier work) implements IntSupplier {
         @Override
         public int getAsInt() {

@@ -93,7 +93,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Calls each driver function once, argument by argument, against C functions of the types that cuda.h declares. A wrong type or a
- * swapped argument shows only in a call. With assertions on, each call also fails unless it has its function's shape.
+ * swapped argument shows only in a call. With assertions on, a call also fails unless it has the shape of its function.
  */
 class FfmCudaTest {
     private static final long A = 0x7a11_2233_4455_6677L;
@@ -349,7 +349,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void contextOfNativeCodeIsAskedForInItsOwnWay() {
+    void contextOfNativeCodeUsesItsOwnFunction() {
         // Any native function that fills its argument and returns 0.
         SymbolLookup native_ = symbol -> Linker.nativeLinker().defaultLookup().find("uname");
         long[] context = new long[1];
@@ -408,7 +408,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void contextIsCurrentIfTheDriverAnswersIt() {
+    void contextIsCurrentIfTheDriverReturnsIt() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(CTX_GET_CURRENT.symbol(), List.of(writesLong(A)));
             FfmCuda cuda = new FfmCuda(driver);
@@ -428,7 +428,7 @@ class FfmCudaTest {
     }
 
     @Test
-    void fourByteAttributesHaveNoOldUpperBytes() {
+    void fourByteAttributesHaveZeroUpperBytes() {
         try (RecordingDriver driver = new RecordingDriver()) {
             driver.offer(POINTER_GET_ATTRIBUTE.symbol(), List.of(writesLong(-1), 7, A));
             long[] value = new long[1];

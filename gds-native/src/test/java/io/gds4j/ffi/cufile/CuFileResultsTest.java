@@ -17,12 +17,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Every form in which libcufile reports a failure. */
+/** Each form of a failure of libcufile becomes an exception. */
 class CuFileResultsTest {
     private static final CuFileFunction FUNCTION = CuFileFunction.BUF_REGISTER;
 
     @Test
-    void statusOfZeroIsSuccessWhateverStandsBesideIt() {
+    void zeroStatusIsSuccessWithAnyCudaResult() {
         assertThatCode(() -> CuFileResults.check(FUNCTION, 0)).doesNotThrowAnyException();
         assertThatCode(() -> CuFileResults.check(FUNCTION, 700L << 32)).doesNotThrowAnyException();
     }
@@ -46,7 +46,7 @@ class CuFileResultsTest {
     }
 
     @Test
-    void cudaResultBesideAnotherCodeIsGarbage() {
+    void cudaResultBesideAnotherCodeIsIgnored() {
         assertThat(failure(5014 | 12345L << 32).getMessage()).doesNotContain("12345");
     }
 
@@ -60,7 +60,7 @@ class CuFileResultsTest {
 
     @ParameterizedTest
     @ValueSource(longs = {1, 4999, 5000, 5021, 5032, 5051, 99999})
-    void statusThatCuFileDoesNotDefineIsAnInternalErrorThatNamesIt(long status) {
+    void undefinedStatusIsAnInternalErrorThatNamesIt(long status) {
         CuFileException failure = failure(status);
 
         assertThat(failure.error()).isEqualTo(CuFileError.INTERNAL_ERROR);
@@ -93,7 +93,7 @@ class CuFileResultsTest {
     }
 
     @Test
-    void largeTransferIsNotTakenForACode() {
+    void largeTransferIsNoErrorCode() {
         assertThat(CuFileResults.transferred(5006, 0, 1 << 20)).isEqualTo(5006);
     }
 
@@ -128,7 +128,7 @@ class CuFileResultsTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.EIO})
-    void errnosThatLibcufileAnswersToEverythingSayNoMoreThanThat(int errno) {
+    void genericErrnosOfLibcufileNameNoCause(int errno) {
         CuFileException failure = CuFileResults.failure("cuFileWrite", -errno).build();
 
         assertThat(failure.error()).isEqualTo(CuFileError.IO_ERROR);
@@ -146,7 +146,7 @@ class CuFileResultsTest {
 
     @ParameterizedTest
     @ValueSource(longs = {-4096, -5000, -5021, -6000, Long.MIN_VALUE})
-    void numberThatIsNeitherIsAnInternalError(long negative) {
+    void otherNegativeNumberIsAnInternalError(long negative) {
         assertThat(CuFileResults.failure("cuFileRead", negative).build().error())
                 .isEqualTo(CuFileError.INTERNAL_ERROR);
     }

@@ -14,7 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The double's batches. Entries are done at once, and delivered when they are asked for, unless they are held back. */
+/** The double's batches. Entries complete at once; a query delivers their events, unless the test holds them back. */
 public final class FakeBatches {
     private static final long LARGEST_FILE = 1L << 44;
     private static final long PAGE = 4096;
@@ -47,7 +47,7 @@ public final class FakeBatches {
         this.fake = fake;
     }
 
-    /** Nothing is delivered until {@link #release}; what is cancelled meanwhile is delivered as cancelled. */
+    /** Holds back all events until {@link #release}; entries cancelled meanwhile are delivered as cancelled. */
     public synchronized void hold() {
         held = true;
     }
@@ -56,7 +56,7 @@ public final class FakeBatches {
         held = false;
     }
 
-    /** Every submission answers this code from now on; 0 for none. */
+    /** Makes every submission answer this code from now on; 0 for none. */
     public synchronized void refuseSubmits(int code) {
         refuseSubmits = code;
     }
@@ -72,17 +72,17 @@ public final class FakeBatches {
         posixIsFine = true;
     }
 
-    /** Every entry fails with this errno from now on. */
+    /** Makes every entry fail with this errno from now on. */
     public synchronized void failEntries(int errno) {
         failEntries = errno;
     }
 
-    /** Every entry moves at most this number of bytes, and claims to be complete. */
+    /** Makes every entry move at most this number of bytes and report that it is complete. */
     public synchronized void stopEntriesAfter(long bytes) {
         stopEntriesAfter = bytes;
     }
 
-    /** Most entries that were in flight at a time, over all batches. */
+    /** Returns the largest number of entries in flight at a time, over all batches. */
     public synchronized int mostInside() {
         return mostInside;
     }

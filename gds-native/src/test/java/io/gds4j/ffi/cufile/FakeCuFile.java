@@ -114,7 +114,7 @@ public final class FakeCuFile implements SymbolLookup {
         plain(batches, "BatchIODestroy", null, JAVA_LONG);
     }
 
-    /** With all that came after 1.15. */
+    /** Makes a library with all functions that came after 1.15. */
     public FakeCuFile withLaterFunctions() {
         status(driver, "DriverSetP2PFlags", JAVA_INT, JAVA_INT);
         status(driver, "DriverGetP2PFlags", JAVA_INT, ADDRESS);
@@ -126,7 +126,7 @@ public final class FakeCuFile implements SymbolLookup {
         return this;
     }
 
-    /** Without a symbol, as an older library. */
+    /** Makes a library without a symbol, as an older one. */
     FakeCuFile without(String symbol) {
         if (symbols.remove(symbol) == null) {
             throw new IllegalArgumentException(symbol);
@@ -134,7 +134,7 @@ public final class FakeCuFile implements SymbolLookup {
         return this;
     }
 
-    /** With another function behind a symbol. */
+    /** Makes a library with another function for a symbol. */
     public FakeCuFile with(String symbol, MemorySegment function) {
         symbols.put(symbol, function);
         return this;
@@ -161,12 +161,12 @@ public final class FakeCuFile implements SymbolLookup {
         return driver;
     }
 
-    /** C name and arguments of each call so far, but transfers and queries. */
+    /** Returns C name and arguments of each call so far, except transfers and queries. */
     public List<String> calls() {
         return List.copyOf(calls);
     }
 
-    /** Calls of one function. */
+    /** Returns the calls of one function. */
     public List<String> callsOf(String name) {
         return calls.stream().filter(call -> call.startsWith(name + "(")).toList();
     }
@@ -179,7 +179,7 @@ public final class FakeCuFile implements SymbolLookup {
         calls.add("cuFile" + call + "(" + String.join(", ", texts) + ")");
     }
 
-    /** Calls that the real library would not have survived, one line each. */
+    /** Returns the calls that the real library would not have survived, one line each. */
     public List<String> violations() {
         return List.copyOf(violations);
     }

@@ -60,12 +60,12 @@ public final class FakeDriver {
         this.fake = fake;
     }
 
-    /** The next open answers this status. */
+    /** Makes the next open answer this status. */
     public void failNextOpen(long status) {
         failNextOpen = status;
     }
 
-    /** Number of times that other code of the process has opened it. */
+    /** Sets the number of times that other code of the process has opened the library. */
     public synchronized void openElsewhere(long times) {
         users += times;
     }
@@ -92,7 +92,7 @@ public final class FakeDriver {
         return users;
     }
 
-    /** The configuration file that the last open has read. */
+    /** Returns the configuration file that the last open has read. */
     public synchronized String json() {
         return json;
     }
@@ -101,7 +101,7 @@ public final class FakeDriver {
         return running;
     }
 
-    /** A variable of C's environment, which Java's own does not show. */
+    /** Returns a variable of C's environment, which Java's own does not show. */
     public static Optional<String> environment(String name) {
         try (Arena arena = Arena.ofConfined()) {
             long text = (long) GETENV.invokeExact(arena.allocateFrom(name));
@@ -153,7 +153,7 @@ public final class FakeDriver {
         return 0;
     }
 
-    /** Level at the last opening; above 0 the library counts from there on. */
+    /** Returns the level at the last open; above 0 the library counts from then on. */
     public int statsLevelAtOpen() {
         return statsLevelAtOpen;
     }
@@ -181,7 +181,7 @@ public final class FakeDriver {
                     fake.transfers().closed();
                     fake.batches().closed();
                     p2p.clear();
-                    // The level stays, as in the library.
+                    // the level stays, as in the library
                     counted = false;
                     onClose.run();
                 }

@@ -67,19 +67,19 @@ public final class FakeTransfers {
         this.cuda = cuda;
     }
 
-    // ---- behaviour that a test asks for
+    // ---- behaviour that tests choose
 
-    /** The next transfer without a planned result moves nothing and returns this. */
+    /** Makes the next transfer without a planned result move nothing and return this. */
     public void answerNext(long result, int errno) {
         planned.add(new Planned(result, errno, 0));
     }
 
-    /** The next transfer moves at most this number of bytes. */
+    /** Makes the next transfer move at most this number of bytes. */
     public void stopNextAfter(long bytes) {
         planned.add(new Planned(0, 0, bytes));
     }
 
-    /** Every registration of a file answers this code from now on; 0 for none. */
+    /** Makes every registration of a file answer this code from now on; 0 for none. */
     public synchronized void refuseFiles(int code) {
         refuseFiles = code;
     }
@@ -97,7 +97,7 @@ public final class FakeTransfers {
         refuseBuffers = code;
     }
 
-    /** Registrations that would make more bytes than this answer a status: a CUDA result in the upper half. */
+    /** Refuses registrations beyond this number of bytes with a status, which has a CUDA result in its upper half. */
     public synchronized void refuseBuffersBeyond(long bytes, long status) {
         room = bytes;
         noRoom = status;
@@ -121,7 +121,7 @@ public final class FakeTransfers {
         return Map.copyOf(buffers);
     }
 
-    /** Calls of readv and writev. */
+    /** Returns the number of calls of readv and writev. */
     public int vectors() {
         return vectors.get();
     }
@@ -372,7 +372,7 @@ public final class FakeTransfers {
         return cuda.pointerGetAttribute(new long[1], CudaAttributes.POINTER_CONTEXT, address) != Cuda.SUCCESS;
     }
 
-    /** For an entry of a batch. */
+    /** Moves the bytes of an entry of a batch. */
     long moveEntry(long handle, boolean write, long address, long size, long fileOffset) {
         File file;
         synchronized (this) {

@@ -43,7 +43,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Every function through native stubs: arguments, structures by value, out-parameters. */
+/** Calls every function through native stubs: arguments, structures by value, out-parameters. */
 class FfmCuFileLibraryTest {
     private static final int SIZE = 10_000;
 
@@ -102,7 +102,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void handleComesBackByItsCellAndServes() {
+    void registeredHandleServesTransfers() {
         long handle = library.handleRegister(fd);
 
         assertThat(handle).isEqualTo(0x7f0000001000L);
@@ -125,7 +125,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void refusedHandleIsItsError() {
+    void refusedHandleHasItsError() {
         assertThat(failure(() -> library.handleRegister(9999)).error()).isEqualTo(CuFileError.INVALID_VALUE);
         fake.transfers().refuseFiles(5030);
         CuFileException failure = failure(() -> library.handleRegister(fd));
@@ -146,7 +146,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void errnoIsThatOfTheSameCall() {
+    void errnoBelongsToTheSameCall() {
         long handle = library.handleRegister(fd);
         fake.transfers().answerNext(-1, Errno.ENOSPC);
         assertThat(library.write(handle, memory.address(), 1, 0, 0)).isEqualTo(-Errno.ENOSPC);
@@ -158,7 +158,7 @@ class FfmCuFileLibraryTest {
         assertThat(library.read(handle, memory.address(), 1, 0, 0)).isEqualTo(-5006);
     }
 
-    /** No Java between the failing call and its errno: the symbol is libc's own pread. */
+    /** Uses libc's own pread, so that no Java runs between the failing call and its errno. */
     @Test
     void errnoOfANativeFunctionArrives() {
         SymbolLookup libc = Linker.nativeLinker().defaultLookup();
@@ -173,13 +173,13 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void propertiesStandInTheirFields() {
+    void propertiesArriveInTheirFields() {
         assertThat(library.driverGetProperties())
                 .isEqualTo(new DriverProperties(0, 0, 4, 1024, 0, 2, 15, 131072, 1024, 33554432, 128, 5));
     }
 
     @Test
-    void limitsArriveAsTheyAreGiven() {
+    void limitsArriveUnchanged() {
         library.driverSetPollMode(true, 8);
         library.driverSetMaxDirectIoSize(2048);
         library.driverSetMaxCacheSize(1L << 33);
@@ -304,7 +304,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void statisticsOfLevelOneStandInTheirFields() throws ReflectiveOperationException {
+    void statisticsOfLevelOneArriveInTheirFields() throws ReflectiveOperationException {
         assertThat(failure(library::getStatsL1).error()).isEqualTo(CuFileError.INVALID_VALUE);
         library.setStatsLevel(3);
         assertThat(library.getStatsLevel()).isEqualTo(3);
@@ -328,7 +328,7 @@ class FfmCuFileLibraryTest {
         library.statsStop();
     }
 
-    /** All numbers of a record in the order of its components. */
+    /** Returns all numbers of a record in the order of its components. */
     private static List<Long> numbers(Record record) throws ReflectiveOperationException {
         List<Long> numbers = new ArrayList<>();
         for (RecordComponent component : record.getClass().getRecordComponents()) {
@@ -371,7 +371,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void laterFunctionsAreBoundWhereTheLibraryHasThem() {
+    void laterFunctionsAreBoundIfPresent() {
         library.driverSetP2pFlags(4, 1);
         assertThat(library.driverGetP2pFlags(4)).isEqualTo(1);
         assertThat(library.driverGetP2pFlags(5)).isZero();
@@ -437,7 +437,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void libraryThatLacksFunctionsIsRefusedWithTheirNames() {
+    void missingFunctionsAreNamed() {
         FakeCuFile broken = new FakeCuFile(cuda).without("cuFileRead").without("cuFileDriverOpen");
         assertThatThrownBy(() -> new FfmCuFileLibrary(broken, "/opt/libcufile.so.0"))
                 .isInstanceOf(CuFileException.class)
@@ -446,7 +446,7 @@ class FfmCuFileLibraryTest {
     }
 
     @Test
-    void closeOfOldLibrariesIsFoundUnderItsOldName() {
+    void closeOfOldLibrariesHasItsOldName() {
         Optional<MemorySegment> close = fake.find("cuFileDriverClose_v2");
         FakeCuFile old = fake;
         CuFileLibrary older = new FfmCuFileLibrary(

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Layouts and constants against the machine's {@code cufile.h}. The variable CUDA names CUDA's folder, else /usr/local/cuda. */
+/** Compares layouts and constants with the machine's {@code cufile.h}. The variable CUDA names CUDA's folder, else /usr/local/cuda. */
 @Tag("gpu")
 class HeaderTest {
     private static final Path INCLUDE = Path.of(System.getenv().getOrDefault("CUDA", "/usr/local/cuda"), "include");

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Where the library is looked for, below a temporary root. */
+/** Finds the library below a temporary root. */
 class LibCuFileTest {
     @TempDir
     private Path root;
@@ -21,7 +21,7 @@ class LibCuFileTest {
         return new LibCuFile(root, environment, Optional.empty()).look();
     }
 
-    /** A library under its full name, and the link by which it is loaded. */
+    /** Installs a library under its full name, and the link that loads it. */
     private Path install(String folder, String version) throws IOException {
         Path at = Files.createDirectories(root.resolve(folder.substring(1)));
         Path real = Files.createFile(at.resolve("libcufile.so." + version));
@@ -41,7 +41,7 @@ class LibCuFileTest {
                     "/usr/lib64",
                     "/usr/lib"
             })
-    void usualPlacesAreLookedInto(String folder) throws IOException {
+    void usualFoldersAreSearched(String folder) throws IOException {
         Path library = install(folder, "1.15.1");
 
         LibCuFile.Found found = found(look(Map.of()));
@@ -80,7 +80,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void foldersOfTheDynamicLinkerAreLookedInto() throws IOException {
+    void foldersOfTheDynamicLinkerAreSearched() throws IOException {
         Path library = install("/opt/gds/lib", "1.15.1");
         Files.createDirectories(root.resolve("etc/ld.so.conf.d"));
         Files.writeString(root.resolve("etc/ld.so.conf"), "# all of them\ninclude /etc/ld.so.conf.d/*.conf\n");
@@ -90,7 +90,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void nothingFoundNamesEveryPlace() {
+    void missingLibraryNamesEveryPlace() {
         assertThat(look(Map.of("LD_LIBRARY_PATH", "/opt/own")))
                 .isInstanceOfSatisfying(LibCuFile.NotFound.class, none -> assertThat(none.reason())
                         .startsWith("libcufile not found, looked in /opt/own, ")
@@ -98,7 +98,7 @@ class LibCuFileTest {
     }
 
     @Test
-    void onlyThePathOfThePropertyIsTried() throws IOException {
+    void propertyReplacesTheSearch() throws IOException {
         install("/usr/lib64", "1.15.1");
         Path library = install("/opt/own", "1.16.0");
 

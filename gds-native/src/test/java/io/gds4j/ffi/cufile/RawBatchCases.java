@@ -7,7 +7,7 @@ import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.TimeUnit;
 
-/** Batches and streams. */
+/** Cases of batches and streams. */
 final class RawBatchCases {
     private static final int ENTRIES = 8;
     private static final long MIB = RawLibrary.MIB;
@@ -71,7 +71,7 @@ final class RawBatchCases {
         submit("submit 0", 0, params, 0);
         submit("submit 8 of 4", 8, params, 0);
         submit("submit flags 5", 1, params, 5);
-        // One is inside: four are too many. Refusing them, the library loses the event of the one.
+        // One entry is inside, so four are too many. When the library refuses them, it loses the event of the first one.
         submit("submit 4", 4, params, 0);
         library.status("getStatus min0",
                 calls.status(CuFileFunction.BATCH_IO_GET_STATUS, batch, 0, library.count(ENTRIES), events, second));

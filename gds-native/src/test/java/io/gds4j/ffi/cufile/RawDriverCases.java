@@ -9,7 +9,7 @@ import io.gds4j.statistics.StatisticsLevel3;
 import java.lang.foreign.MemorySegment;
 import java.util.stream.Collectors;
 
-/** Driver, parameters and statistics. */
+/** Cases of the driver, parameters and statistics. */
 final class RawDriverCases {
     private static final int TEXT_BYTES = 256;
 
@@ -93,14 +93,14 @@ final class RawDriverCases {
         }
     }
 
-    /** For configurations with which it does not open. */
+    /** Opens the library with configurations that it refuses. */
     void opening() {
         library.driverOpen("open");
         library.status("handleRegister(null,null)",
                 calls.status(CuFileFunction.HANDLE_REGISTER, MemorySegment.NULL, MemorySegment.NULL));
     }
 
-    /** The same, asked for parameters and properties first. */
+    /** Opens the library as {@link #opening}, but reads parameters and properties first. */
     void parameters() {
         library.status("getProperties(null) before open",
                 calls.status(CuFileFunction.DRIVER_GET_PROPERTIES, MemorySegment.NULL));

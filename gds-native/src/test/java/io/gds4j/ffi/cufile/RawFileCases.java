@@ -5,7 +5,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/** Registration of descriptors and memory of every kind. */
+/** Cases of registering descriptors and memory of every kind. */
 final class RawFileCases {
     private static final int WIN32 = 2;
     private static final int USERSPACE_FS = 3;

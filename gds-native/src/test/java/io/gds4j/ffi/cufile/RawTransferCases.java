@@ -6,7 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Reads and writes on a buffered or a direct handle, with memory that is registered or not. */
+/** Cases of reads and writes on a buffered or a direct handle, with registered and other memory. */
 final class RawTransferCases {
     private static final long MIB = RawLibrary.MIB;
     private static final long GIB = 1L << 30;
@@ -38,7 +38,7 @@ final class RawTransferCases {
         }
     }
 
-    /** The first rows only. */
+    /** Runs the first rows only. */
     void runShort() {
         library.driverOpen("open");
         long handle = library.register("register", library.buffered);

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Sizes and offsets, as the C compiler gave them for the header of cuFile 1.15.1 on LP64. */
+/** Checks sizes and offsets against those of a C compiler for the header of cuFile 1.15.1 on LP64. */
 class StructLayoutsTest {
     static Stream<Arguments> sizes() {
         return Stream.of(
@@ -89,12 +89,12 @@ class StructLayoutsTest {
 
     @ParameterizedTest(name = "{0} stands at {2}")
     @MethodSource("offsets")
-    void fieldStandsAtItsOffset(String field, StructLayout layout, long offset) {
+    void fieldHasItsOffset(String field, StructLayout layout, long offset) {
         assertThat(layout.byteOffset(PathElement.groupElement(field))).isEqualTo(offset);
     }
 
     @Test
-    void versionOfNvidiaFsStandsAtTheStartOfTheProperties() {
+    void propertiesStartWithTheVersionOfNvidiaFs() {
         PathElement nvfs = PathElement.groupElement("nvfs");
         assertThat(DrvProps.LAYOUT.byteOffset(nvfs, PathElement.groupElement("major_version"))).isZero();
         assertThat(DrvProps.LAYOUT.byteOffset(nvfs, PathElement.groupElement("minor_version"))).isEqualTo(4);

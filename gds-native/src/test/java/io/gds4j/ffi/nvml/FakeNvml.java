@@ -15,7 +15,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 
-/** A library of C functions that play NVML on a machine with one GPU. Lives as long as the process. */
+/** A double of NVML for a machine with one GPU: a library of C functions that live as long as the process. */
 public final class FakeNvml implements SymbolLookup {
     /** PCI address of its GPU. */
     public static final String PCI_BUS_ID = "00000000:18:00.0";
@@ -31,7 +31,7 @@ public final class FakeNvml implements SymbolLookup {
     private final MemorySegment message = Arena.global().allocateFrom("Something is wrong");
     private final Map<String, Integer> failures = new HashMap<>();
 
-    /** Has all functions, and all succeed. */
+    /** Makes a library that has all functions; all succeed. */
     public FakeNvml() {
         offer("nvmlInit_v2", "init", FunctionDescriptor.of(JAVA_INT));
         offer("nvmlErrorString", "errorString", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
@@ -43,12 +43,12 @@ public final class FakeNvml implements SymbolLookup {
         offer("nvmlDeviceGetBAR1MemoryInfo", "bar1", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** As the process would find it. */
+    /** Returns NVML as the process would find it. */
     public NvmlAvailability detect() {
         return NvmlLibrary.initialise(new FfmNvml(this));
     }
 
-    /** From now on a function does nothing and returns this code. */
+    /** Makes a function return this code and do nothing from now on. */
     FakeNvml fail(String function, int code) {
         failures.put(function, code);
         return this;
@@ -75,7 +75,7 @@ public final class FakeNvml implements SymbolLookup {
         }
     }
 
-    // ---- called by the stubs: nothing may be thrown into C
+    // ---- called by the stubs: no exception may enter C
 
     int init() {
         return failures.getOrDefault("nvmlInit_v2", 0);

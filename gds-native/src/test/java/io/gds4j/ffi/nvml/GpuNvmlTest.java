@@ -10,11 +10,11 @@ import io.gds4j.ffi.verbs.RdmaDevices;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** NVML of a machine with a GPU. */
+/** NVML on a machine with a GPU. */
 @Tag("gpu")
 class GpuNvmlTest {
     @Test
-    void itKnowsTheGpusOfTheCudaDriverAndTheirBar1() {
+    void nvmlFindsEveryCudaGpuAndItsBar1() {
         Nvml nvml = NvmlLibrary.detect().nvml().orElseThrow();
         CudaAvailability.Available cuda = (CudaAvailability.Available) CudaDriver.detect();
         for (int ordinal = 0; ordinal < cuda.deviceCount(); ordinal++) {

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** NVML, available and not. */
+/** NVML with and without the library, over a double. */
 class NvmlTest {
     private static NvmlAvailability.Unavailable unavailable(NvmlAvailability found) {
         assertThat(found.nvml()).isEmpty();
@@ -30,7 +30,7 @@ class NvmlTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "0000:ff:00.0", "a\0b"})
-    void aGpuThatIsNotThereIsNotFound(String name) {
+    void missingGpuIsNotFound(String name) {
         Nvml nvml = new FakeNvml().detect().nvml().orElseThrow();
         Failures.expect(CuFileError.DEVICE_NOT_FOUND, () -> nvml.byPciBusId(name));
         Failures.expect(CuFileError.DEVICE_NOT_FOUND, () -> nvml.byUuid(name));
@@ -52,21 +52,21 @@ class NvmlTest {
     }
 
     @Test
-    void machineWithoutTheLibrarySaysSo() {
+    void missingLibraryIsReported() {
         NvmlAvailability.Unavailable none = unavailable(NvmlLibrary.probe("libgds4j-none.so.1"));
         assertThat(none.reason()).startsWith("no NVML").contains("libgds4j-none.so.1");
         assertThat(none.remedy()).contains("driver");
     }
 
     @Test
-    void libraryThatIsNotNvmlLacksItsFunctions() {
+    void otherLibraryLacksFunctionsOfNvml() {
         assertThat(unavailable(NvmlLibrary.probe("libc.so.6")).reason()).contains("nvmlInit_v2");
         assertThat(unavailable(new FakeNvml().without("nvmlDeviceGetUUID").detect()).reason())
                 .isEqualTo("NVML lacks nvmlDeviceGetUUID");
     }
 
     @Test
-    void libraryThatDoesNotStartSaysWhy() {
+    void failedInitNamesItsReason() {
         assertThat(unavailable(new FakeNvml().fail("nvmlInit_v2", 9).detect()).reason())
                 .isEqualTo("nvmlInit: Something is wrong (NVML error 9)");
         assertThat(unavailable(new FakeNvml().fail("nvmlInit_v2", 999).detect()).reason())

@@ -33,7 +33,7 @@ public final class FaultyPosix implements Posix {
     private final ConcurrentLinkedQueue<PosixRequest> io = new ConcurrentLinkedQueue<>();
     private volatile boolean remembers = true;
 
-    /** Without faults: as {@code real}. */
+    /** Passes all calls to {@code real} until faults are armed. */
     public FaultyPosix(Posix real) {
         this.real = real;
         for (PosixCall call : PosixCall.values()) {
@@ -124,7 +124,7 @@ public final class FaultyPosix implements Posix {
 
     @Override
     public int close(int fd) {
-        // The number may be another's as soon as it is closed.
+        // Another open may get the number as soon as it is closed.
         PosixRequest request = onDescriptor(PosixCall.CLOSE, fd, 0, 0, 0);
         return (int) call(request, () -> {
             Descriptor descriptor = open.remove(fd);
@@ -341,7 +341,7 @@ public final class FaultyPosix implements Posix {
                     return fault.error();
                 }
                 if (request.isDirect()) {
-                    // The kernel would refuse an odd count: it moves all, and we tell of a part.
+                    // The kernel would refuse an odd count: it moves all, and the double reports a part.
                     return fault.shortened(real.applyAsLong(request.count()));
                 }
                 return real.applyAsLong(fault.shortened(request.count()));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The double injects the given faults and counts calls. */
+/** The double injects faults and counts calls. */
 class FaultyPosixTest {
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Arena arena = Arena.ofConfined();
@@ -33,7 +33,7 @@ class FaultyPosixTest {
     }
 
     @AfterEach
-    void nothingIsLeft() {
+    void everythingIsReleased() {
         assertThat(posix.close(fd)).isZero();
         assertThat(posix.leaks()).isEmpty();
         arena.close();
@@ -44,7 +44,7 @@ class FaultyPosixTest {
     }
 
     @Test
-    void withoutFaultsItIsTheRealThing() {
+    void withoutFaultsCallsReachTheRealFunctions() {
         assertThat(read(8192, 0)).isEqualTo(8192);
         assertThat(posix.pwrite(fd, memory, 0, 100, 8192)).isEqualTo(100);
         assertThat(posix.statx(fd).size()).isEqualTo(8292);
@@ -91,7 +91,7 @@ class FaultyPosixTest {
     }
 
     @Test
-    void directAndBufferedDescriptorsAreToldApart() {
+    void directAndBufferedDescriptorsAreDistinguished() {
         int direct = posix.open(path.toString(), PosixConstants.O_RDONLY | PosixConstants.O_DIRECT, 0);
         if (direct < 0) {
             assertThat(direct).isEqualTo(-Errno.EINVAL); // a file system without direct I/O

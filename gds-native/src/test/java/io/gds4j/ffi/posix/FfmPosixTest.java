@@ -39,7 +39,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Each system call on real files, once with success and once with failure. */
+/** Makes each system call on real files, once with success and once with failure. */
 class FfmPosixTest {
     private static final byte[] TEXT = "bytes of a file".getBytes(StandardCharsets.UTF_8);
 
@@ -67,7 +67,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void openCreatesAFileWithTheGivenModeThatChildrenDoNotInherit() throws IOException {
+    void openCreatesAFileThatChildrenDoNotInherit() throws IOException {
         Path path = folder.resolve("made");
         int fd = opened(path, O_RDWR | O_CREAT | O_EXCL);
         assertThat(posix.statx(fd).mode() & 0777).isEqualTo(0600);
@@ -87,7 +87,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void namesWithANulAreRefusedInsteadOfCutShort() throws IOException {
+    void namesWithANulAreRefused() throws IOException {
         String cutShort = file() + "\0.safetensors";
         assertThat(posix.open(cutShort, O_RDONLY, 0)).isEqualTo(-Errno.EINVAL);
         assertThat(posix.statx(cutShort).error()).isEqualTo(-Errno.EINVAL);
@@ -97,7 +97,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void namesBeyondAsciiReachTheFileThatJavaMeans() throws IOException {
+    void namesBeyondAsciiMeanTheSameFileAsInJava() throws IOException {
         assumeTrue(System.getProperty("sun.jnu.encoding").equals("UTF-8"), "file names are not UTF-8 here");
         Path path = Files.write(folder.resolve("Gewichte-ü-重み"), TEXT);
         assertThat(posix.statx(path.toString()).size()).isEqualTo(TEXT.length);
@@ -131,7 +131,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void segmentsThatCannotTakeTheBytesNeverReachTheKernel() throws IOException {
+    void unsuitableSegmentsNeverReachTheKernel() throws IOException {
         int fd = opened(file(), O_RDONLY);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(8);
@@ -149,7 +149,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void closedArenaIsAnExceptionNotACrash() throws IOException {
+    void closedArenaThrows() throws IOException {
         int fd = opened(file(), O_RDONLY);
         Arena arena = Arena.ofShared();
         MemorySegment memory = arena.allocate(8);
@@ -262,7 +262,7 @@ class FfmPosixTest {
         return (minor & 0xff) | (major & 0xfff) << 8 | (minor & ~0xffL) << 12 | (major & ~0xfffL) << 32;
     }
 
-    /** Of the fields behind stx_dev, at the end of what we read: both are 0 or powers of two. */
+    /** Checks the last fields, behind stx_dev: both are 0 or powers of two. */
     @Test
     void statxTellsTheAlignmentOfDirectIo() throws IOException {
         int fd = opened(file(), O_RDONLY);
@@ -280,7 +280,7 @@ class FfmPosixTest {
 
     /** The kernel writes the whole structure, whose spare fields are zero, and not a byte more. */
     @Test
-    void structureOfStatxIsAsLargeAsTheKernels() {
+    void structureOfStatxHasTheSizeOfTheKernels() {
         MemorySegment scratch = CallState.current().scratch().fill((byte) 0xEE);
         assertThat(posix.statx("/dev/zero").error()).isZero();
         long written = StatxBuffer.LAYOUT.byteSize();
@@ -327,7 +327,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void fadviseAnswersItsErrorAsTheOthersDo() throws IOException {
+    void fadviseReturnsANegativeErrno() throws IOException {
         int fd = opened(file(), O_RDONLY);
         assertThat(posix.fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)).isZero();
         assertThat(posix.fadvise(fd, 0, 0, 77)).isEqualTo(-Errno.EINVAL);
@@ -407,7 +407,7 @@ class FfmPosixTest {
     }
 
     @Test
-    void setenvKeepsAnExistingValueUnlessToldOtherwise() {
+    void setenvKeepsAnExistingValueUnlessItOverwrites() {
         assertThat(posix.setenv("GDS4J_POSIX_TEST", "one", true)).isZero();
         assertThat(environment("GDS4J_POSIX_TEST")).isEqualTo("one");
         assertThat(posix.setenv("GDS4J_POSIX_TEST", "two", false)).isZero();

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+/** Reads through an io_uring. */
 class IoUringTest {
     private static final int BLOCK = 4096;
     private static final int SIZE = 40 * BLOCK + 100;
@@ -41,7 +42,7 @@ class IoUringTest {
     }
 
     @AfterEach
-    void nothingIsLeft() {
+    void everythingIsReleased() {
         posix.close(fd);
         assertThat(posix.leaks()).isEmpty();
     }
@@ -57,15 +58,15 @@ class IoUringTest {
 
     @Test
     void readsEndWithTheirTagsAndBytesAlsoPastTheEndOfTheFile() {
-        try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
+        try (IoUring uring = open(); Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(48L * BLOCK, BLOCK);
             for (int first = 0; first < 48; first += 16) {
                 TreeMap<Long, Integer> results = new TreeMap<>();
                 for (int i = first; i < first + 16; i++) {
                     long offset = (long) i * BLOCK;
-                    ring.read(fd, memory.address() + offset, BLOCK, offset, 1000 + i);
+                    uring.read(fd, memory.address() + offset, BLOCK, offset, 1000 + i);
                 }
-                assertThat(ring.run(results::put)).isTrue();
+                assertThat(uring.run(results::put)).isTrue();
                 assertThat(results).hasSize(16);
                 results.forEach((tag, result) -> assertThat(result).as("block %d", tag - 1000)
                         .isEqualTo(Math.clamp(SIZE - (tag - 1000) * BLOCK, 0, BLOCK)));
@@ -75,13 +76,13 @@ class IoUringTest {
     }
 
     @Test
-    void failuresOfSingleReadsAreTheirs() {
-        try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
+    void failedReadHasItsOwnError() {
+        try (IoUring uring = open(); Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(2L * BLOCK, BLOCK);
             int[] results = new int[2];
-            ring.read(-1, memory.address(), BLOCK, 0, 0);
-            ring.read(fd, memory.address() + BLOCK, BLOCK, BLOCK, 1);
-            assertThat(ring.run((tag, result) -> results[(int) tag] = result)).isTrue();
+            uring.read(-1, memory.address(), BLOCK, 0, 0);
+            uring.read(fd, memory.address() + BLOCK, BLOCK, BLOCK, 1);
+            assertThat(uring.run((tag, result) -> results[(int) tag] = result)).isTrue();
             assertThat(results).containsExactly(-Errno.EBADF, BLOCK);
             assertThat(memory.asSlice(BLOCK).toArray(ValueLayout.JAVA_BYTE))
                     .isEqualTo(Arrays.copyOfRange(content, BLOCK, 2 * BLOCK));
@@ -89,38 +90,38 @@ class IoUringTest {
     }
 
     @Test
-    void moreReadsThanTheRingHoldsAreRefused() {
-        try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
+    void readsBeyondTheCapacityAreRefused() {
+        try (IoUring uring = open(); Arena arena = Arena.ofConfined()) {
             long address = arena.allocate(BLOCK, BLOCK).address();
-            for (int i = 0; i < ring.capacity(); i++) {
-                ring.read(fd, address, 1, 0, i);
+            for (int i = 0; i < uring.capacity(); i++) {
+                uring.read(fd, address, 1, 0, i);
             }
-            assertThatThrownBy(() -> ring.read(fd, address, 1, 0, 0)).isInstanceOf(IllegalStateException.class);
-            assertThat(ring.run((tag, result) -> assertThat(result).isEqualTo(1))).isTrue();
+            assertThatThrownBy(() -> uring.read(fd, address, 1, 0, 0)).isInstanceOf(IllegalStateException.class);
+            assertThat(uring.run((tag, result) -> assertThat(result).isEqualTo(1))).isTrue();
         }
     }
 
     @Test
     void interruptedWaitContinuesAndRefusalIsReported() {
-        try (IoUring ring = open(); Arena arena = Arena.ofConfined()) {
+        try (IoUring uring = open(); Arena arena = Arena.ofConfined()) {
             long address = arena.allocate(BLOCK, BLOCK).address();
             int[] done = new int[1];
             posix.on(PosixCall.IO_URING_ENTER).fails(Errno.EINTR);
-            ring.read(fd, address, BLOCK, 0, 0);
-            assertThat(ring.run((tag, result) -> done[0] += result)).isTrue();
+            uring.read(fd, address, BLOCK, 0, 0);
+            assertThat(uring.run((tag, result) -> done[0] += result)).isTrue();
             assertThat(done[0]).isEqualTo(BLOCK);
 
             posix.on(PosixCall.IO_URING_ENTER).fails(Errno.ENOMEM);
-            ring.read(fd, address, BLOCK, 0, 0);
-            assertThat(ring.run((tag, result) -> done[0] += result)).isFalse();
-            assertThat(ring.works()).isFalse();
+            uring.read(fd, address, BLOCK, 0, 0);
+            assertThat(uring.run((tag, result) -> done[0] += result)).isFalse();
+            assertThat(uring.works()).isFalse();
             assertThat(done[0]).isEqualTo(BLOCK);
         }
     }
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.ENOMEM})
-    void whereItIsForbiddenTheErrnoSaysSoAndNothingIsLeftOpen(int errno) {
+    void refusedSetupHasItsErrnoAndLeavesNothingOpen(int errno) {
         posix.on(PosixCall.IO_URING_SETUP).fails(errno);
         assertThatThrownBy(() -> IoUring.open(posix, 16))
                 .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(errno));

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Words of a process that ends. They are in a mapped file, so that the test can read them. */
+/** Exit handlers set words at the end of a process. The words are in a mapped file, so that the test can read them. */
 class LibcExitHandlersTest {
     private static final int FILE_BYTES = 4096;
     private static final byte FILLING = 0x5A;

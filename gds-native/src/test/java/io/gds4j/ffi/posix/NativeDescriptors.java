@@ -15,7 +15,7 @@ import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Descriptors of libc, for the contract suite. */
+/** Opens descriptors through libc for the contract suite. */
 public final class NativeDescriptors implements RawDescriptors {
     private static final MethodHandle PIPE = Linker.nativeLinker()
             .downcallHandle(

@@ -11,13 +11,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** errno as an exception. */
+/** An errno becomes an exception. */
 class PosixErrorsTest {
     @ParameterizedTest
     @CsvSource({"13, PERMISSION_DENIED", "1, PERMISSION_DENIED", "30, PERMISSION_DENIED", "2, INVALID_VALUE",
             "22, INVALID_VALUE", "21, INVALID_FILE_TYPE", "9, INVALID_FILE_OPEN_FLAG", "12, NOMEM_ERROR",
             "95, IO_NOT_SUPPORTED", "28, IO_ERROR", "122, IO_ERROR", "5, IO_ERROR", "27, IO_ERROR", "9999, IO_ERROR"})
-    void eachErrnoHasACodeBesideIt(int errno, CuFileError error) {
+    void eachErrnoHasItsCode(int errno, CuFileError error) {
         CuFileException failure = catchThrowableOfType(
                 CuFileException.class,
                 () -> PosixErrors.check("cuFileWrite", "pwrite", -errno, Optional.of(Path.of("/data"))));
@@ -28,7 +28,7 @@ class PosixErrorsTest {
     }
 
     @Test
-    void resultsThatAreNoErrorsPass() {
+    void resultsWithoutAnErrorPass() {
         assertThat(PosixErrors.check("f", "call", 0, Optional.empty())).isZero();
         assertThat(PosixErrors.check("f", "call", 1L << 40, Optional.empty())).isEqualTo(1L << 40);
     }

@@ -43,7 +43,7 @@ public final class PosixFault {
         return when(request -> request.fd() == fd);
     }
 
-    /** Only calls on (or opening) a file whose path ends so. */
+    /** Only calls on (or opening) a file whose path has this end. */
     public PosixFault path(String suffix) {
         return when(request -> request.path().endsWith(suffix));
     }
@@ -93,8 +93,8 @@ public final class PosixFault {
     }
 
     /**
-     * The call moves at most so many bytes and answers what it moved; 0 looks like the end of the file. Direct I/O moves all,
-     * and answers no more than this.
+     * The call moves at most {@code atMost} bytes and returns the bytes moved; 0 looks like the end of the file. Direct I/O moves all, and
+     * returns no more than this.
      */
     public PosixFault isShort(long atMost) {
         bytes = atMost;

@@ -3,7 +3,7 @@ package io.gds4j.ffi.posix;
 /**
  * One call as {@link FaultyPosix} saw it.
  *
- * @param call which
+ * @param call kind of call
  * @param fd descriptor, −1 where the call has none
  * @param path of the descriptor or argument, empty if unknown
  * @param flags open flags of the descriptor or argument

@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** An arena stays open while work runs, and no longer. */
+/** A hold keeps an arena open while work runs, and no longer. */
 class SegmentHoldTest {
     @Test
     void sharedArenaCannotCloseWhileItIsHeld() throws InterruptedException {
@@ -78,7 +78,7 @@ class SegmentHoldTest {
     }
 
     @Test
-    void virtualThreadsHoldToo() throws InterruptedException {
+    void virtualThreadsHoldArenas() throws InterruptedException {
         List<Integer> done = new ArrayList<>();
         try (Arena arena = Arena.ofShared()) {
             MemorySegment memory = arena.allocate(8);

@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** A library of C functions that play libibverbs with some devices, and note each call. */
+/** A double of libibverbs with some devices: a library of C functions that note each call. */
 final class FakeVerbs implements SymbolLookup, AutoCloseable {
     private static final int CONTEXT = 0xc000;
     private static final int DOMAIN = 0xd000;
@@ -56,12 +56,12 @@ final class FakeVerbs implements SymbolLookup, AutoCloseable {
         return this;
     }
 
-    /** Registrations and openings fail from now on, or work again. */
+    /** Makes registrations and opens fail from now on, or succeed again. */
     void refuse(boolean refuse) {
         refusing = refuse;
     }
 
-    /** Calls with their arguments, except queries of devices. */
+    /** Returns all calls with their arguments, except queries of devices. */
     List<String> calls() {
         return List.copyOf(calls);
     }
@@ -98,7 +98,7 @@ final class FakeVerbs implements SymbolLookup, AutoCloseable {
         }
     }
 
-    // ---- called by the stubs: nothing may be thrown into C
+    // ---- called by the stubs: no exception may enter C
 
     long deviceList(MemorySegment count) {
         count.reinterpret(4).set(JAVA_INT, 0, names.size());
