@@ -11,7 +11,8 @@ module io.gds4j.engine {
             io.gds4j.libcufile;
     exports io.gds4j.engine.memory to
             io.gds4j.compat,
-            io.gds4j.libcufile;
+            io.gds4j.libcufile,
+            io.gds4j.tools;
     exports io.gds4j.engine.staging to
             io.gds4j.compat,
             io.gds4j.libcufile;

@@ -1,6 +1,7 @@
 /** The gds command. */
 module io.gds4j.tools {
     requires io.gds4j;
+    requires io.gds4j.engine;
     requires io.gds4j.ffi;
     requires io.gds4j.libcufile;
     requires io.gds4j.loader;

@@ -478,6 +478,10 @@ public final class CuFileDriver implements AutoCloseable {
      * Ends this use of the session ({@code cuFileDriverClose}). The last one waits for I/O in flight and closes every handle,
      * buffer, batch and stream that is still open. Idempotent: any later or simultaneous call returns when it is done.
      *
+     * <p>
+     * The kernel drops every {@code FileLock} of this process on a file when one of its descriptors is closed. So closing the
+     * session drops those on files that it has open, even if another session has the same file open.
+     *
      * @throws CuFileException DRIVER_CLOSING (EBUSY), and nothing has changed, for the last one from inside I/O of this session
      */
     @Override

@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -49,11 +50,28 @@ final class WorkerPool {
      * @param moveNear has the calling thread run near a GPU
      */
     WorkerPool(Parallelism parallelism, Supplier<ThreadContext> makeContext, IntConsumer moveNear) {
+        this(parallelism, makeContext, moveNear, Thread.ofPlatform().daemon().name("gds4j-io-", 0).factory());
+    }
+
+    WorkerPool(
+            Parallelism parallelism,
+            Supplier<ThreadContext> makeContext,
+            IntConsumer moveNear,
+            ThreadFactory factory) {
         this.moveNear = moveNear;
         for (int i = 0; i < parallelism.workers(); i++) {
-            workers.add(new Worker(i, makeContext));
+            workers.add(new Worker(factory, makeContext));
         }
-        workers.forEach(worker -> worker.thread.start());
+        boolean started = false;
+        try {
+            workers.forEach(worker -> worker.thread.start());
+            started = true;
+        } finally {
+            if (!started) {
+                // Without this, the workers that have started would live as long as the process.
+                close();
+            }
+        }
     }
 
     /** Before they work on their next transfer the workers move near this GPU. */
@@ -293,15 +311,12 @@ final class WorkerPool {
         /** Where this thread has moved to. */
         private int nearGpu = NONE;
 
-        private Worker(int number, Supplier<ThreadContext> makeContext) {
-            this.thread = Thread.ofPlatform()
-                    .daemon()
-                    .name("gds4j-io-" + number)
-                    .unstarted(() -> {
-                        ThreadContext context = makeContext.get();
-                        context.leaveWhen(this::isNeededElsewhere);
-                        serve(context);
-                    });
+        private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
+            this.thread = factory.newThread(() -> {
+                ThreadContext context = makeContext.get();
+                context.leaveWhen(this::isNeededElsewhere);
+                serve(context);
+            });
         }
 
         /** True if this worker is one of several here while another transfer has none. */

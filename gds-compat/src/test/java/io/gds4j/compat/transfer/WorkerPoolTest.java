@@ -1,6 +1,7 @@
 package io.gds4j.compat.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.file.DescriptorTable;
@@ -19,10 +20,13 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongUnaryOperator;
@@ -64,18 +68,24 @@ class WorkerPoolTest {
         return transfer;
     }
 
-    private void start(int workers, LongUnaryOperator read) {
+    private static Parallelism workers(int workers) {
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment()
                 .set(CuFileKeys.MAX_IO_THREADS, (long) workers)
                 .set(CuFileKeys.MAX_REQUEST_PARALLELISM, workers + 1L)
                 .build();
-        pool = new WorkerPool(Parallelism.of(config, workers + 1), () -> thread(read), gpu -> {
+        return Parallelism.of(config, workers + 1);
+    }
+
+    private void start(int workers, LongUnaryOperator read) {
+        pool = new WorkerPool(workers(workers), () -> thread(read), gpu -> {
         });
     }
 
     @AfterEach
     void close() {
-        pool.close();
+        if (pool != null) {
+            pool.close();
+        }
     }
 
     /** Moves a transfer as its caller does; the result. */
@@ -192,5 +202,23 @@ class WorkerPoolTest {
         });
         pool.cancelAll();
         assertThat(run(transfer(10), 3, offset -> PIECE)).isEqualTo(10 * PIECE);
+    }
+
+    @Test
+    void failedStartEndsTheWorkersThatHaveStarted() {
+        List<Thread> started = new ArrayList<>();
+        ThreadFactory twoThreads = task -> new Thread(task) {
+            @Override
+            public void start() {
+                if (started.size() == 2) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                started.add(this);
+                super.start();
+            }
+        };
+        assertThatThrownBy(() -> new WorkerPool(workers(3), () -> thread(offset -> PIECE), gpu -> {
+        }, twoThreads)).isInstanceOf(OutOfMemoryError.class);
+        assertThat(started).hasSize(2).noneMatch(Thread::isAlive);
     }
 }

@@ -12,15 +12,19 @@ public final class AvailableHostMemory {
     private final Path proc;
     private final Path cgroups;
 
-    /** Reads below the given mount points; other than {@code /proc} and {@code /sys/fs/cgroup} in tests only. */
-    AvailableHostMemory(Path proc, Path cgroups) {
-        this.proc = proc;
-        this.cgroups = cgroups;
+    /**
+     * Reads {@code proc} and {@code sys/fs/cgroup} below a folder.
+     *
+     * @param root {@code /}, other folders in tests only
+     */
+    public AvailableHostMemory(Path root) {
+        this.proc = root.resolve("proc");
+        this.cgroups = root.resolve("sys/fs/cgroup");
     }
 
     /** Tells about this process. */
     public AvailableHostMemory() {
-        this(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
+        this(Path.of("/"));
     }
 
     /** Returns the available bytes, {@link Long#MAX_VALUE} if the kernel does not tell. */

@@ -13,6 +13,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -68,6 +69,7 @@ final class CudaStreamOrder implements StreamOrder {
     private final Condition changed = lock.newCondition();
     private final Deque<ParkedOperation> queue = new ArrayDeque<>();
     private final IdleEvents events;
+    private final ThreadFactory threads;
     private @Nullable Thread worker;
     private long pending;
 
@@ -114,6 +116,7 @@ final class CudaStreamOrder implements StreamOrder {
      * @param stream raw {@code CUstream}
      * @param anyContext the stream is a special one of CUDA's: it belongs to the submitting thread's context
      * @param slabs slabs of staged operations; null if no operation is staged
+     * @param threads makes the worker
      */
     CudaStreamOrder(
             long stream,
@@ -123,8 +126,10 @@ final class CudaStreamOrder implements StreamOrder {
             CudaContexts contexts,
             StreamMovers movers,
             ReleaseWords words,
-            @Nullable StagingSlabs slabs) {
+            @Nullable StagingSlabs slabs,
+            ThreadFactory threads) {
         this.stream = stream;
+        this.threads = threads;
         this.anyContext = anyContext;
         this.context = context;
         this.flags = flags;
@@ -213,6 +218,7 @@ final class CudaStreamOrder implements StreamOrder {
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
         ParkedOperation parked = new ParkedOperation(operation, copies(operation));
+        startWorker();
         streamWaits.begin(countWait());
         try {
             putStep(parked, 0);
@@ -300,7 +306,6 @@ final class CudaStreamOrder implements StreamOrder {
                 parked.operation().setQueued();
                 pending++;
                 queue.add(parked);
-                startWorker();
                 changed.signalAll();
             }
         } finally {
@@ -340,11 +345,17 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
+    /** Starts the worker before anything is in the stream: without a worker, the stream would wait for ever. */
     private void startWorker() {
-        if (worker == null) {
-            Thread thread = Thread.ofPlatform().daemon().name("gds4j-stream").unstarted(this::serve);
-            worker = thread;
-            thread.start();
+        lock.lock();
+        try {
+            if (worker == null) {
+                Thread thread = threads.newThread(this::serve);
+                thread.start();
+                worker = thread;
+            }
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -86,7 +86,7 @@ public final class RegisteredStreams {
         }
         movers.prepareForWaits();
         return new CudaStreamOrder(stream, special, context[0], flags, known, movers, words.orElseThrow(),
-                slabs.orElse(null));
+                slabs.orElse(null), Thread.ofPlatform().daemon().name("gds4j-stream").factory());
     }
 
     /** Waits until a stream has passed all operations, and forgets it. */

@@ -278,9 +278,9 @@ class HostMemoryTest {
     @Test
     void availableMemoryIsTheLowerOfKernelAndContainerLimit(@TempDir Path system) throws IOException {
         Path proc = Files.createDirectories(system.resolve("proc/self")).getParent();
-        Path group = Files.createDirectories(system.resolve("cgroup/pods/one"));
+        Path group = Files.createDirectories(system.resolve("sys/fs/cgroup/pods/one"));
         Files.writeString(proc.resolve("meminfo"), "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
-        AvailableHostMemory available = new AvailableHostMemory(proc, system.resolve("cgroup"));
+        AvailableHostMemory available = new AvailableHostMemory(system);
         assertThat(available.bytes()).isEqualTo(8000 * 1024);
 
         Files.writeString(proc.resolve("self/cgroup"), "4:memory:/old\n0::/pods/one\n");
@@ -301,10 +301,10 @@ class HostMemoryTest {
     @Test
     void availableMemoryHeedsLimitsOfTheFirstVersionOfControlGroups(@TempDir Path system) throws IOException {
         Path proc = Files.createDirectories(system.resolve("proc/self")).getParent();
-        Path root = Files.createDirectories(system.resolve("cgroup/memory"));
+        Path root = Files.createDirectories(system.resolve("sys/fs/cgroup/memory"));
         Files.writeString(proc.resolve("meminfo"), "MemAvailable:    8000 kB\n");
         Files.writeString(proc.resolve("self/cgroup"), "5:cpu,cpuacct:/docker/one\n4:memory:/docker/one\n");
-        AvailableHostMemory available = new AvailableHostMemory(proc, system.resolve("cgroup"));
+        AvailableHostMemory available = new AvailableHostMemory(system);
         assertThat(available.bytes()).isEqualTo(8000 * 1024);
 
         // In a container the root is the container's group, and the path is that of the host.
@@ -326,7 +326,7 @@ class HostMemoryTest {
 
     @Test
     void memoryThatTheKernelDoesNotTellOfIsNotTakenForNone(@TempDir Path system) {
-        assertThat(new AvailableHostMemory(system, system).bytes()).isEqualTo(Long.MAX_VALUE);
+        assertThat(new AvailableHostMemory(system).bytes()).isEqualTo(Long.MAX_VALUE);
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.gds4j.engine.stream;
 import static io.gds4j.engine.stream.NotedTransfer.UNTOUCHED;
 import static io.gds4j.engine.stream.NotedTransfer.result;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.engine.memory.StreamWaits;
@@ -47,6 +48,7 @@ class CudaStreamOrderTest {
     private final long device = inContext(out -> cuda.memAlloc(out, SIZE));
     private final MemoryRange memory = MemoryRange.ofAddress(device, SIZE, MemoryKind.CUDA_DEVICE, 0);
     private CudaStreamOrder order = order(false);
+    private boolean outOfThreads;
     private boolean closed;
 
     private interface Made {
@@ -61,7 +63,20 @@ class CudaStreamOrderTest {
 
     private CudaStreamOrder order(boolean anyContext) {
         Arrays.fill(file, (byte) 7);
-        return new CudaStreamOrder(stream, anyContext, context, 0, contexts, mover, words, slabs);
+        return new CudaStreamOrder(stream, anyContext, context, 0, contexts, mover, words, slabs, this::thread);
+    }
+
+    /** A thread that the system can start only as long as there are some left. */
+    private Thread thread(Runnable task) {
+        return new Thread(task) {
+            @Override
+            public void start() {
+                if (outOfThreads) {
+                    throw new OutOfMemoryError("unable to create native thread");
+                }
+                super.start();
+            }
+        };
     }
 
     @AfterEach
@@ -126,6 +141,22 @@ class CudaStreamOrderTest {
         closeOrder();
         assertThat(transfer.uses()).isZero();
         assertThat(transfer.logged).isEmpty();
+    }
+
+    @Test
+    void operationWithoutAThreadIsRefusedAndTheNextOneServed() {
+        outOfThreads = true;
+        StreamOperation refused = read(request(), new NotedTransfer(false));
+        assertThatThrownBy(() -> order.submit(refused)).isInstanceOf(OutOfMemoryError.class);
+        refused.end();
+        assertThat(order.pending()).isZero();
+        synchronise();
+
+        outOfThreads = false;
+        StreamRequest request = request();
+        order.submit(read(request, new NotedTransfer(false)));
+        synchronise();
+        assertThat(result(request)).isEqualTo(SIZE);
     }
 
     @Test

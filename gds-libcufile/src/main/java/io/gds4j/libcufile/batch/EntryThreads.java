@@ -28,11 +28,28 @@ final class EntryThreads<E> {
         this.service = service;
     }
 
-    synchronized void add(Collection<E> entries) {
+    /**
+     * Adds entries and starts threads for them. If the system has no more threads, those at work serve the entries.
+     *
+     * @return the entries, if no thread is at work and none can be started: then nothing serves them
+     */
+    synchronized List<E> add(Collection<E> entries) {
         waiting.addAll(entries);
-        for (int wanted = Math.min(THREADS - running, entries.size()); wanted > 0; wanted--) {
-            running++;
+        int wanted = Math.min(THREADS - running, entries.size());
+        while (wanted > 0 && start()) {
+            wanted--;
+        }
+        return running == 0 ? takeWaiting() : List.of();
+    }
+
+    private boolean start() {
+        try {
             executor.execute(this::work);
+            running++;
+            return true;
+        } catch (OutOfMemoryError e) {
+            // no thread can be started
+            return false;
         }
     }
 

@@ -130,8 +130,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
                     .forEach(entry -> finish(entry, BatchStatus.COMPLETE, 0));
             List<BatchEntry> single =
                     entered.stream().filter(entry -> entry.size() > 0 && !isForTheLibrary(entry)).toList();
-            singleCount += single.size();
-            singles.add(single);
+            serveOnThreads(single);
         } finally {
             if (!done) {
                 entered.forEach(entry -> entry.file().exit());
@@ -156,6 +155,12 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
                 && (!request.write() || request.fileOffset() <= FARTHEST_WRITE - entry.size());
     }
 
+    /** Has threads of the session serve entries as single transfers. Without any thread the entries fail. */
+    private void serveOnThreads(List<BatchEntry> entries) {
+        singleCount += entries.size();
+        singles.add(entries).forEach(entry -> endSingle(entry, BatchStatus.FAILED, -Errno.EAGAIN));
+    }
+
     /** Moves the bytes of a single entry, on a thread of the session. */
     private void serve(BatchEntry entry) {
         BatchRequest request = entry.request();
@@ -176,6 +181,8 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, "an entry of a batch failed", e);
             result = -CuFileError.INTERNAL_ERROR.code();
+        } catch (OutOfMemoryError e) {
+            result = -Errno.ENOMEM;
         }
         endSingle(entry, status, result);
     }
@@ -355,8 +362,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         entry.file().countMoved(moved);
         if (moved < entry.size()) {
             // The library ends an entry early that does not fit into a slab.
-            singleCount++;
-            singles.add(List.of(entry.after(moved)));
+            serveOnThreads(List.of(entry.after(moved)));
         } else {
             finish(entry, status, moved);
         }

@@ -68,18 +68,24 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
                 | (source.createNew() ? PosixConstants.O_EXCL : 0)
                 | (source.truncate() ? PosixConstants.O_TRUNC : 0);
         String name = source.path().toString();
-        // Without O_NONBLOCK, opening a pipe would wait for its other end.
-        int fd = posix.open(name, flags | once | PosixConstants.O_NONBLOCK, CREATE_MODE);
+        int fd = open(posix, name, flags | once);
         if (fd == -Errno.EINVAL && source.direct()) {
             // A file system without direct I/O; it may have made the file all the same.
             flags &= ~PosixConstants.O_DIRECT;
             int again = before.error() == 0 ? once : once & ~PosixConstants.O_EXCL;
-            fd = posix.open(name, flags | again | PosixConstants.O_NONBLOCK, CREATE_MODE);
+            fd = open(posix, name, flags | again);
         }
         if (fd < 0) {
             throw PosixErrors.failure(FUNCTION, "open", fd).path(path).build();
         }
         return own(posix, fd, flags, path, false);
+    }
+
+    private static int open(Posix posix, String name, int flags) {
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
+        int fd = posix.open(name, flags | PosixConstants.O_NONBLOCK, CREATE_MODE);
+        // With it, EAGAIN means that another process has a lease on the file; the kernel waits until it gives the lease up.
+        return fd == -Errno.EAGAIN ? posix.open(name, flags, CREATE_MODE) : fd;
     }
 
     private static OwnedDescriptor duplicate(Posix posix, int fd) {

@@ -15,7 +15,16 @@ class EntryThreadsTest {
 
     private final Deque<Runnable> started = new ArrayDeque<>();
     private final List<Integer> served = new ArrayList<>();
-    private final EntryThreads<Integer> threads = new EntryThreads<>(started::add, served::add);
+    private final EntryThreads<Integer> threads = new EntryThreads<>(this::start, served::add);
+    private int startable = Integer.MAX_VALUE;
+
+    private void start(Runnable task) {
+        if (startable == 0) {
+            throw new OutOfMemoryError("unable to create native thread");
+        }
+        startable--;
+        started.add(task);
+    }
 
     private static List<Integer> entries(int from, int to) {
         return IntStream.range(from, to).boxed().toList();
@@ -45,6 +54,26 @@ class EntryThreadsTest {
         started.clear();
         threads.add(entries(20, 40));
         assertThat(started).hasSize(1);
+    }
+
+    @Test
+    void startedThreadsServeTheEntriesOfThoseThatCannotStart() {
+        startable = 2;
+        assertThat(threads.add(entries(0, 20))).isEmpty();
+        assertThat(started).hasSize(2);
+        started.forEach(Runnable::run);
+        assertThat(served).hasSize(20);
+    }
+
+    @Test
+    void entriesAreGivenBackIfNoThreadCanStart() {
+        startable = 0;
+        assertThat(threads.add(entries(0, 3))).containsExactly(0, 1, 2);
+
+        startable = 1;
+        assertThat(threads.add(entries(3, 5))).isEmpty();
+        started.forEach(Runnable::run);
+        assertThat(served).containsExactly(3, 4);
     }
 
     @Test

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.memory.AvailableHostMemory;
 import java.util.OptionalLong;
 
 /**
@@ -9,7 +10,7 @@ import java.util.OptionalLong;
  * @param architecture CPU architecture, as Java names it
  * @param cpus number of processors that this process can use
  * @param memoryBytes total memory
- * @param availableMemoryBytes memory that is available without swapping
+ * @param availableMemoryBytes memory that this process can allocate: the kernel's estimate, or the room in its control group
  * @param jdk version of the Java runtime
  * @param jdkVendor vendor of the Java runtime
  * @param jdkHome folder of the Java runtime
@@ -24,6 +25,7 @@ public record Platform(
         String jdkVendor,
         String jdkHome) {
 
+    private static final String TOTAL = "MemTotal:";
     private static final long KIB = 1024;
 
     static Platform read(SystemFiles files) {
@@ -31,18 +33,23 @@ public record Platform(
                 System.getProperty("os.name") + " " + System.getProperty("os.version"),
                 System.getProperty("os.arch"),
                 Runtime.getRuntime().availableProcessors(),
-                memory(files, "MemTotal:"),
-                memory(files, "MemAvailable:"),
+                totalMemory(files),
+                availableMemory(files),
                 System.getProperty("java.runtime.version"),
                 System.getProperty("java.vendor"),
                 System.getProperty("java.home"));
     }
 
-    private static OptionalLong memory(SystemFiles files, String field) {
+    private static OptionalLong availableMemory(SystemFiles files) {
+        long bytes = new AvailableHostMemory(files.root()).bytes();
+        return bytes == Long.MAX_VALUE ? OptionalLong.empty() : OptionalLong.of(bytes);
+    }
+
+    private static OptionalLong totalMemory(SystemFiles files) {
         return files.lines("/proc/meminfo")
                 .stream()
-                .filter(line -> line.startsWith(field))
-                .map(line -> line.substring(field.length()).replace("kB", "").strip())
+                .filter(line -> line.startsWith(TOTAL))
+                .map(line -> line.substring(TOTAL.length()).replace("kB", "").strip())
                 .filter(number -> !number.isEmpty() && number.chars().allMatch(Character::isDigit))
                 .mapToLong(number -> Long.parseLong(number) * KIB)
                 .findFirst();

@@ -160,4 +160,20 @@ class SystemFilesTest {
         assertThat(platform.availableMemoryBytes()).isEqualTo(OptionalLong.of(23000000L * 1024));
         assertThat(List.of(platform.kernel().split(" ")).getFirst()).isEqualTo("Linux");
     }
+
+    @Test
+    void limitOfAControlGroupBoundsTheAvailableMemory() throws IOException {
+        write("/proc/meminfo", "MemTotal:       24684084 kB\nMemAvailable:   23000000 kB\n");
+        write("/proc/self/cgroup", "4:memory:/docker/one\n");
+        write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "419430400\n");
+        write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "19430400\n");
+
+        assertThat(Platform.read(files).availableMemoryBytes()).isEqualTo(OptionalLong.of(400_000_000));
+    }
+
+    @Test
+    void memoryThatTheKernelDoesNotTellIsUnknown() {
+        assertThat(Platform.read(files).memoryBytes()).isEmpty();
+        assertThat(Platform.read(files).availableMemoryBytes()).isEmpty();
+    }
 }
