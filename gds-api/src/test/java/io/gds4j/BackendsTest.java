@@ -10,7 +10,7 @@ import io.gds4j.spi.CuFileBackendProvider;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Which backends a driver gets, and which of them stands behind the other. */
+/** The choice of a backend and of its fallback. */
 class BackendsTest {
     private record Provider(String name, int priority, Availability asked, Availability auto)
             implements
@@ -48,7 +48,7 @@ class BackendsTest {
     }
 
     @Test
-    void choosingPutsTheNextBestBehindTheChosen() {
+    void nextBestBackendIsFallback() {
         Provider library = new Provider("library", 100, YES, YES);
         Provider compat = new Provider("compat", 0, YES, YES);
         assertThat(choose("auto", library, compat)).isInstanceOf(RoutingBackend.class);
@@ -56,11 +56,11 @@ class BackendsTest {
         assertThat(choose("library", library, compat).name()).isEqualTo("library");
         assertThat(choose("library", library, compat)).isInstanceOf(RoutingBackend.class);
         assertThat(choose("compat", library, compat)).isInstanceOf(RecordingBackend.class);
-        assertThat(choose("auto", library).name()).as("nothing behind it").isEqualTo("library");
+        assertThat(choose("auto", library).name()).as("without a fallback").isEqualTo("library");
     }
 
     @Test
-    void backendThatIsNoBetterThanTheNextIsTakenByNameAlone() {
+    void backendUnavailableForAutoIsChosenByName() {
         Provider library = new Provider("library", 100, YES, NO);
         Provider compat = new Provider("compat", 0, YES, YES);
         assertThat(choose("auto", library, compat).name()).isEqualTo("compat");
@@ -68,7 +68,7 @@ class BackendsTest {
     }
 
     @Test
-    void backendThatMayNotServeIsNotPutBehindAnother() {
+    void unavailableBackendIsNoFallback() {
         Provider library = new Provider("library", 100, YES, YES);
         Provider compat = new Provider("compat", 0, NO, NO);
         assertThat(choose("auto", library, compat)).isInstanceOf(RecordingBackend.class);

@@ -61,7 +61,7 @@ class CuFileDriverTest {
 
     @ParameterizedTest(name = "{0}: {1}")
     @MethodSource("openOptions")
-    void openOptionsBecomeWhatTheBackendOpens(List<OpenOption> options, String flags) {
+    void openOptionsReachBackend(List<OpenOption> options, String flags) {
         FileSource.Named named = OpenOptions.toSource(Path.of("x"), options.toArray(OpenOption[]::new));
 
         List<String> set = new ArrayList<>();
@@ -109,7 +109,7 @@ class CuFileDriverTest {
 
     @ParameterizedTest(name = "{1}")
     @MethodSource("refusedOptions")
-    void optionsThatMakeNoSenseAreRefused(CuFileError code, List<OpenOption> options, String word) {
+    void invalidOpenOptionsAreRefused(CuFileError code, List<OpenOption> options, String word) {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             CuFileException e =
                     failure(() -> driver.openFile(Path.of("x"), options.toArray(OpenOption[]::new)));
@@ -122,7 +122,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aPathInsideAnArchiveIsRefused(@TempDir Path folder) throws IOException {
+    void pathInArchiveIsRefused(@TempDir Path folder) throws IOException {
         Path zip = folder.resolve("a.zip");
         try (FileSystem inside = FileSystems.newFileSystem(zip, Map.of("create", "true"));
                 CuFileDriver driver = CuFileDriver.open(backend)) {
@@ -133,7 +133,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aDescriptorIsRegisteredByNumber() {
+    void descriptorIsRegisteredByNumber() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             CuFileHandle handle = driver.registerDescriptor(5);
 
@@ -147,7 +147,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void bufferFlagsAreThoseOfTheHeader() {
+    void bufferFlagsMatchHeader() {
         MemoryRange memory = MemoryRange.ofAddress(4096, 64, MemoryKind.HOST);
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             driver.registerBuffer(memory, Set.of(BufferFlag.RDMA_REGISTER)).close();
@@ -183,7 +183,7 @@ class CuFileDriverTest {
             "poll, 0, false",
             "poll, -4, false"
     })
-    void limitsOutsideTheirRangeNeverReachTheBackend(String limit, long kb, boolean allowed) {
+    void limitsOutOfRangeNeverReachBackend(String limit, long kb, boolean allowed) {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             ThrowingCallable call = () -> {
                 switch (limit) {
@@ -208,7 +208,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void parametersAndStatisticsReachTheBackend() {
+    void parametersAndStatisticsReachBackend() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             backend.calls.clear();
             assertThat(driver.parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(1);
@@ -245,7 +245,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aFunctionThatTheBackendLacksIsRefusedWithItsVersion() {
+    void missingFunctionIsRefusedWithItsVersion() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             assertThat(failure(() -> driver.statistics().level1()))
                     .hasMessage("cuFileGetStatsL1: the backend 'recording' does not have this function of cuFile 1.15"
@@ -253,7 +253,7 @@ class CuFileDriverTest {
         }
     }
 
-    /** A provider of a name, a priority and a verdict. */
+    /** A provider with a given name, priority and availability. */
     private record Provider(String name, int priority, Availability verdict) implements CuFileBackendProvider {
         @Override
         public Availability probe(CuFileConfig config) {
@@ -273,7 +273,7 @@ class CuFileDriverTest {
     private static final Availability NO = new Availability.Unavailable("no driver", "load nvidia-fs");
 
     @Test
-    void theFirstAvailableBackendIsChosen() {
+    void firstAvailableBackendIsChosen() {
         assertThat(choose("auto", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
                 .isEqualTo("recording");
         assertThat(choose("b", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
@@ -281,7 +281,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void anUnavailableBackendSaysWhyAndWhatHelps() {
+    void unavailableBackendGivesReasonAndRemedy() {
         CuFileException e = failure(() -> choose("auto", new Provider("a", 2, NO), new Provider("b", 1, NO)));
 
         assertThat(e)
@@ -292,7 +292,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void anUnknownBackendIsABadArgument() {
+    void unknownBackendIsInvalidValue() {
         CuFileException e = failure(() -> choose("c", new Provider("a", 2, YES), new Provider("b", 1, YES)));
 
         assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
@@ -300,7 +300,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void withoutAnyBackendTheMessageSaysWhatToAdd() {
+    void messageWithoutBackendNamesArtifactToAdd() {
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
                 .set(CuFileKeys.IO_BATCHSIZE, 1L)

@@ -109,7 +109,8 @@ public final class CuFileKeys {
     public static final ConfigKey<Long> PER_BUFFER_CACHE_SIZE_KB =
             KEY.number("properties.per_buffer_cache_size_kb", 1024, 64, 16384, 64).unit("KiB")
                     .variable("CUFILE_PER_BUFFER_CACHE_SIZE", NUMBER, "a decimal number")
-                    .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB).about("size of one GPU bounce buffer");
+                    .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB)
+                    .about("size of one GPU bounce buffer");
     /** {@code properties.max_device_pinned_mem_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_PINNED_MEM_SIZE_KB =
             KEY.number("properties.max_device_pinned_mem_size_kb", 33554432, 64, MAX_KB, 4).unit("KiB")
@@ -207,7 +208,8 @@ public final class CuFileKeys {
                     .about("how adapters access GPU memory: nvidia-peermem or DMA-BUF");
     /** {@code properties.rdma_dynamic_routing}. */
     public static final ConfigKey<Boolean> RDMA_DYNAMIC_ROUTING =
-            KEY.flag("properties.rdma_dynamic_routing", false).about("use another route if adapter and GPU are far apart");
+            KEY.flag("properties.rdma_dynamic_routing", false)
+                    .about("use another route if adapter and GPU are far apart");
     /** {@code properties.rdma_dynamic_routing_order}. */
     public static final ConfigKey<List<String>> RDMA_DYNAMIC_ROUTING_ORDER =
             KEY.texts("properties.rdma_dynamic_routing_order", "GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
