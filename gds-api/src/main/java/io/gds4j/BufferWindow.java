@@ -151,7 +151,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
     private void enterKey() {
         if (!key.enter()) {
             throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, "IoMemory", key + " is closed: its key died");
+                    CuFileError.MEMORY_NOT_REGISTERED, "IoMemory", key + " is closed");
         }
     }
 

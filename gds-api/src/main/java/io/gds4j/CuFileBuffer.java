@@ -78,7 +78,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         int bits = nonEmpty(rights);
         if (BufferRight.READ_INTO.isIn(bits) && !range.isWritable()) {
             throw CuFileException.of(
-                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO a segment that is read-only");
+                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO needs a writable segment, this one is read-only");
         }
         Session session = use.session();
         session.enter(REGISTER);
@@ -105,7 +105,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private static int nonEmpty(Set<BufferRight> rights) {
         int bits = BufferRight.toBits(rights);
         if (bits == 0) {
-            throw Failures.invalid(REGISTER, "there are no rights");
+            throw Failures.invalid(REGISTER, "rights are empty, allowed: one at least");
         }
         return bits;
     }
@@ -201,7 +201,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         WindowKey key = newKey(offset, length, wanted);
         if (!windows.replace(old, key)) {
             throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed: it cannot be bound again");
+                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed");
         }
         return new BufferWindow(this, key);
     }
@@ -212,13 +212,15 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
 
     private WindowKey newKey(long offset, long length, Set<BufferRight> wanted) {
         if (offset < 0 || length < 1) {
-            throw Failures.invalid(REGISTER, "a window of offset %d and length %d".formatted(offset, length));
+            throw Failures.invalid(
+                    REGISTER,
+                    "window offset is %d and length %d, allowed: 0 and 1 or more".formatted(offset, length));
         }
         if (length > range.length() || offset > range.length() - length) {
             throw CuFileException.of(
                     CuFileError.INVALID_MAPPING_RANGE,
                     REGISTER,
-                    "a window of offset %d and length %d reaches past a buffer of %d bytes"
+                    "window offset %d and length %d reach past a buffer of %d bytes"
                             .formatted(offset, length, range.length()));
         }
         int bits = nonEmpty(wanted);
@@ -226,7 +228,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
             throw CuFileException.of(
                     CuFileError.PERMISSION_DENIED,
                     REGISTER,
-                    "a window with %s of a buffer with %s".formatted(wanted, rights()));
+                    "rights are %s, allowed: those of the buffer, %s".formatted(wanted, rights()));
         }
         if (!isOpen()) {
             throw closed();
@@ -283,7 +285,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         range.checkAccess();
         if (tag != null && !allocator.isCurrent(tag)) {
             throw CuFileException.of(
-                    CuFileError.CUDA_POINTER_INVALID, REGISTER, range + " was freed after it had been registered");
+                    CuFileError.CUDA_POINTER_INVALID, REGISTER, range + " was freed while it was registered");
         }
     }
 

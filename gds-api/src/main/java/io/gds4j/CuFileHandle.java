@@ -180,7 +180,7 @@ public final class CuFileHandle implements AutoCloseable {
             try {
                 MemoryUse.enter(session, memory, here);
             } catch (CuFileException e) {
-                throw request(write, size, fileOffset, bufferOffset).named(e);
+                throw request(write, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
             return transfer(write, memory, size, fileOffset, bufferOffset);
@@ -267,7 +267,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.hold(session, memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 
@@ -490,7 +490,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.claim(session, memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 
@@ -503,7 +503,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 

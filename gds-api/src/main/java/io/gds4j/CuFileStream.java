@@ -128,7 +128,7 @@ public final class CuFileStream implements AutoCloseable {
         try {
             MemoryUse.requireOutlivesCall(memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 

@@ -21,7 +21,7 @@ final class OpenOptions {
 
     static FileSource.Named toSource(Path path, OpenOption... options) {
         if (path.getFileSystem() != FileSystems.getDefault()) {
-            throw refuse(CuFileError.INVALID_VALUE, path, "not a path of the operating system's file systems");
+            throw refuse(CuFileError.INVALID_VALUE, path, "not a path of the default file system");
         }
         Set<OpenOption> set = new LinkedHashSet<>(List.of(options));
         for (OpenOption option : set) {

@@ -53,7 +53,7 @@ record RequestCheck(
         if (!MemoryUse.allows(memory, write)) {
             throw failure(CuFileError.PERMISSION_DENIED)
                     .detail(memory instanceof RegisteredMemory
-                            ? "%s has no right of %s".formatted(memory, BufferRight.of(write))
+                            ? "%s does not have the right %s".formatted(memory, BufferRight.of(write))
                             : "the memory is a read-only segment")
                     .build();
         }
@@ -68,7 +68,7 @@ record RequestCheck(
     }
 
     /** Returns the failure with function, file and range of this request. */
-    CuFileException named(CuFileException e) {
+    CuFileException wrap(CuFileException e) {
         CuFileException.Builder builder = failure(e.error()).detail(e.detail()).cause(e);
         OptionalInt errno = e.errno();
         errno.ifPresent(builder::errno);

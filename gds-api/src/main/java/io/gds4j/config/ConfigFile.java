@@ -56,7 +56,7 @@ final class ConfigFile {
         }
         if (bytes.length > LARGEST) {
             throw CuFileConfigException.unreadable(
-                    file, Errno.EFBIG, "is larger than 1 MiB, which no cufile.json is", null);
+                    file, Errno.EFBIG, "is larger than 1 MiB, allowed: a smaller JSON file", null);
         }
         return Optional.of(decode(file, bytes));
     }

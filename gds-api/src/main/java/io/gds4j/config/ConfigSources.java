@@ -79,7 +79,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
             Path path = path(named.get());
             Optional<String> text = ConfigFile.text(path);
             if (text.isEmpty()) {
-                warnings.add("%s names %s, which does not exist: the defaults hold".formatted(FILE_VARIABLE, path));
+                warnings.add("%s names %s, which does not exist: the defaults apply".formatted(FILE_VARIABLE, path));
                 return JsonConfigReader.Content.NONE;
             }
             return JsonConfigReader.read(path, text.get());
@@ -137,7 +137,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
     }
 
     private static String unknownKeys(List<UnknownKey> unknown) {
-        return "%s: without effect, since cuFile does not know them: %s"
+        return "%s: unknown keys have no effect: %s"
                 .formatted(
                         unknown.getFirst().file(),
                         unknown.stream()
@@ -152,6 +152,6 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
         return names.isEmpty()
                 ? Optional.empty()
                 : Optional.of(
-                        "environment: without effect, since cuFile does not know them: " + String.join(", ", names));
+                        "environment: unknown variables have no effect: " + String.join(", ", names));
     }
 }

@@ -88,7 +88,7 @@ final class JsonConfigReader {
                 throw error(null, "the file is empty, allowed: a JSON object");
             }
             if (first != JsonToken.START_OBJECT) {
-                throw error(null, "the file holds " + currentValue() + ", allowed: a JSON object");
+                throw error(null, "the file contains " + currentValue() + ", allowed: a JSON object");
             }
             readSection("");
             if (parser.nextToken() != null) {

@@ -28,8 +28,8 @@ class ConfigFileErrorsTest {
                 // wrong text
                 row("", "1:1: the file is empty, allowed: a JSON object"),
                 row("// nothing\n", "2:1: the file is empty, allowed: a JSON object"),
-                row("[1]", "1:1: the file holds an array, allowed: a JSON object"),
-                row("7", "1:1: the file holds 7, allowed: a JSON object"),
+                row("[1]", "1:1: the file contains an array, allowed: a JSON object"),
+                row("7", "1:1: the file contains 7, allowed: a JSON object"),
                 row("{} {}", "1:4: text after the end of the JSON object"),
                 row("{\"properties\": 5}", "1:16: properties is 5, allowed: a JSON object"),
                 row("{\"fs\": {\"lustre\": []}}", "1:19: fs.lustre is an array, allowed: a JSON object"),
@@ -206,7 +206,7 @@ class ConfigFileErrorsTest {
 
         CuFileConfigException e = failure(huge);
 
-        assertThat(e.detail()).isEqualTo(huge + ": is larger than 1 MiB, which no cufile.json is");
+        assertThat(e.detail()).isEqualTo(huge + ": is larger than 1 MiB, allowed: a smaller JSON file");
         assertThat(e.errno()).hasValue(Errno.EFBIG);
     }
 

@@ -115,7 +115,7 @@ class EnvironmentTest {
 
         assertThat(config.warnings())
                 .containsExactly(
-                        "environment: without effect, since cuFile does not know them: CUFILE_ALOW_COMPAT_MODE");
+                        "environment: unknown variables have no effect: CUFILE_ALOW_COMPAT_MODE");
     }
 
     @Test

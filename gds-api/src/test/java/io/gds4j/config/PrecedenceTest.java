@@ -126,7 +126,7 @@ class PrecedenceTest {
                 .build();
 
         assertThat(config.source(CuFileKeys.IO_BATCHSIZE)).isEqualTo(ConfigSource.DEFAULT);
-        String warning = "CUFILE_ENV_PATH_JSON names " + missing + ", which does not exist: the defaults hold";
+        String warning = "CUFILE_ENV_PATH_JSON names " + missing + ", which does not exist: the defaults apply";
         assertThat(config.warnings()).containsExactly(warning);
         assertThat(logged.lines()).containsExactly("WARNING " + warning);
     }
@@ -167,7 +167,7 @@ class PrecedenceTest {
                         new UnknownKey("fs.nfs.mount_table./m.colour", "1", file, 8),
                         new UnknownKey("CUFILE_LOGFILE_PATH", "\"/tmp/x\"", file, 9));
         assertThat(logged.lines())
-                .containsExactly("WARNING " + file + ": without effect, since cuFile does not know them:"
+                .containsExactly("WARNING " + file + ": unknown keys have no effect:"
                         + " properties.allow_compat_mod (line 5), cuobject (line 7), fs.zfs (line 8),"
                         + " fs.nfs.mount_table./m.colour (line 8), CUFILE_LOGFILE_PATH (line 9)");
         assertThat(config.source(CuFileKeys.LOGFILE_PATH)).isEqualTo(ConfigSource.DEFAULT);
