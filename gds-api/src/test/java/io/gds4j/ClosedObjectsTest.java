@@ -28,7 +28,7 @@ class ClosedObjectsTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
 
     /** One object of each type that a session creates. */
-    private static final class Objects {
+    private static final class OpenObjects {
         final RecordingBackend backend = new RecordingBackend();
         final CuFileDriver driver = CuFileDriver.open(backend);
         final CuFileHandle handle = driver.openFile(Path.of("/data/a"));
@@ -42,14 +42,14 @@ class ClosedObjectsTest {
     }
 
     private interface Call {
-        void on(Objects objects);
+        void on(OpenObjects objects);
     }
 
-    private Objects objects;
+    private OpenObjects objects;
 
     @BeforeEach
     void open() {
-        objects = new Objects();
+        objects = new OpenObjects();
     }
 
     static Stream<Arguments> driverCalls() {

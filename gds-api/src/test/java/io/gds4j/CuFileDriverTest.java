@@ -13,9 +13,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.spi.Availability;
-import io.gds4j.spi.CuFileBackend;
-import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.FileSystem;
@@ -38,7 +35,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Registration, limits, parameters, statistics and the choice of a backend. */
+/** Registration, limits, parameters and statistics of a driver. */
 class CuFileDriverTest {
     private final RecordingBackend backend = new RecordingBackend();
 
@@ -253,52 +250,6 @@ class CuFileDriverTest {
         }
     }
 
-    /** A provider with a given name, priority and availability. */
-    private record Provider(String name, int priority, Availability verdict) implements CuFileBackendProvider {
-        @Override
-        public Availability probe(CuFileConfig config) {
-            return verdict;
-        }
-
-        @Override
-        public CuFileBackend create(CuFileConfig config) {
-            if (!(verdict instanceof Availability.Available)) {
-                throw new AssertionError("created though it is not available");
-            }
-            return new RecordingBackend();
-        }
-    }
-
-    private static final Availability YES = new Availability.Available();
-    private static final Availability NO = new Availability.Unavailable("no driver", "load nvidia-fs");
-
-    @Test
-    void firstAvailableBackendIsChosen() {
-        assertThat(choose("auto", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
-                .isEqualTo("recording");
-        assertThat(choose("b", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
-                .isEqualTo("recording");
-    }
-
-    @Test
-    void unavailableBackendGivesReasonAndRemedy() {
-        CuFileException e = failure(() -> choose("auto", new Provider("a", 2, NO), new Provider("b", 1, NO)));
-
-        assertThat(e)
-                .hasMessage("cuFileDriverOpen: no backend is available: a: no driver (load nvidia-fs);"
-                        + " b: no driver (load nvidia-fs) (CU_FILE_DRIVER_NOT_INITIALIZED 5001)");
-        assertThat(failure(() -> choose("a", new Provider("a", 2, NO), new Provider("b", 1, YES))).error())
-                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
-    }
-
-    @Test
-    void unknownBackendIsInvalidValue() {
-        CuFileException e = failure(() -> choose("c", new Provider("a", 2, YES), new Provider("b", 1, YES)));
-
-        assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
-        assertThat(e.detail()).isEqualTo("backend is 'c', allowed: auto, a, b");
-    }
-
     @Test
     void messageWithoutBackendNamesArtifactToAdd() {
         CuFileConfig config = CuFileConfig.builder()
@@ -310,10 +261,6 @@ class CuFileDriverTest {
         assertThat(failure(() -> CuFileDriver.open(config)))
                 .hasMessage("cuFileDriverOpen: no backend on the class path or module path: add io.gds4j:gds-compat"
                         + " (CU_FILE_DRIVER_NOT_INITIALIZED 5001)");
-    }
-
-    private static CuFileBackend choose(String name, CuFileBackendProvider... providers) {
-        return Backends.choose(name, CuFileConfig.defaults(), List.of(providers));
     }
 
     private static CuFileException failure(ThrowingCallable call) {
