@@ -16,20 +16,22 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs {@link CuFileHandle#readAsync} and {@link CuFileHandle#writeAsync} on platform threads of its own, which start on demand
- * and end when they are idle. On a virtual thread a blocking system call would hold the carrier.
+ * Runs {@link CuFileHandle#readAsync} and {@link CuFileHandle#writeAsync} on platform threads, which start on demand and end when
+ * idle. On a virtual thread a blocking system call would hold the carrier.
  */
 final class AsyncCalls {
-    /** Enough requests in flight that a disk is busy, whatever the processors. */
+    /** Threads at most: enough requests in flight to keep a disk busy. */
     private static final int THREADS = 16;
 
+    /** Time after which an idle thread ends. */
     private static final long IDLE_SECONDS = 10;
 
+    /** Time between attempts to complete a future while the heap is exhausted. */
     private static final long RETRY_NANOS = 1_000_000;
 
     private final ThreadPoolExecutor threads;
 
-    /** Calls that use their file and memory, or will. */
+    /** Calls that hold their file and memory. */
     private final InFlight calls = new InFlight();
 
     AsyncCalls() {
@@ -43,7 +45,7 @@ final class AsyncCalls {
     }
 
     /**
-     * A call for {@link #start}; nothing is held yet.
+     * Creates a call for {@link #start}. It holds nothing yet.
      *
      * @param transfer moves the bytes
      */
@@ -52,10 +54,10 @@ final class AsyncCalls {
     }
 
     /**
-     * Starts a call for which the caller holds file and memory; the call gives both back. If this method throws, the call never
-     * runs, and the caller gives them back.
+     * Starts a call. The caller holds file and memory, and the call releases both. If this method throws, the call never runs,
+     * and the caller releases them.
      *
-     * @param function its name, for a failure
+     * @param function C function, for messages
      */
     void start(Call call, String function) {
         if (!calls.enter()) {
@@ -70,7 +72,7 @@ final class AsyncCalls {
                 throw Session.closed(function);
             }
         } catch (OutOfMemoryError e) {
-            // No thread can start: the executor may have queued the call all the same, and another thread have taken it.
+            // No thread could start. The executor may have queued the call, and another thread may have taken it.
             withdrawn = call.take();
             if (withdrawn) {
                 throw e;
@@ -82,16 +84,16 @@ final class AsyncCalls {
         }
     }
 
-    /** Waits until a call, which may have been cancelled, has given its memory back. */
+    /** Waits until a call has released its memory, even if it was cancelled. */
     static void awaitEnd(CompletableFuture<Long> started) {
         if (started instanceof Call call) {
-            Uninterruptibly.await(call.over::await);
+            Uninterruptibly.await(call.released::await);
         }
     }
 
     /**
-     * Waits until all calls have given their files and memory back. Callbacks may still run, and one of them may be the caller:
-     * so this thread runs queued calls itself, in case all threads of the pool wait in callbacks.
+     * Waits until all calls have released their files and memory. Every pool thread may be inside a callback that waits for this
+     * close, so this thread runs the queued calls. Callbacks may still run when it returns.
      */
     void close() {
         threads.shutdown();
@@ -110,12 +112,12 @@ final class AsyncCalls {
         calls.close();
     }
 
-    /** Gives file and memory back before its result can be seen, except that cancelling it does not wait for that. */
+    /** Releases file and memory before its result is visible; only cancelling does not wait for that. */
     final class Call extends CompletableFuture<Long> implements Runnable {
         private final CuFileHandle handle;
         private final IoMemory memory;
         private final LongSupplier transfer;
-        private final CountDownLatch over = new CountDownLatch(1);
+        private final CountDownLatch released = new CountDownLatch(1);
         private final AtomicBoolean taken = new AtomicBoolean();
         private @Nullable Thread runner;
         private boolean cancelled;
@@ -126,7 +128,7 @@ final class AsyncCalls {
             this.transfer = transfer;
         }
 
-        /** True once, for the thread that runs or withdraws it. */
+        /** Returns true once: to the thread that runs or withdraws the call. */
         private boolean take() {
             return taken.compareAndSet(false, true);
         }
@@ -149,14 +151,14 @@ final class AsyncCalls {
                 try {
                     handle.letGo(memory);
                 } finally {
-                    over.countDown();
+                    released.countDown();
                     calls.exit();
                 }
             }
             publish(moved, failure);
         }
 
-        /** A future that never completes would hang those who wait for it: tries again while the heap is exhausted. */
+        /** Completes the future. Tries again while the heap is exhausted, because its waiters would hang. */
         private void publish(long moved, @Nullable Throwable failure) {
             boolean published = false;
             while (!published) {
@@ -178,7 +180,7 @@ final class AsyncCalls {
             return !cancelled;
         }
 
-        /** An interrupt that came for this call ends with it. */
+        /** Clears an interrupt that was meant for this call. */
         private synchronized void end() {
             runner = null;
             if (cancelled) {

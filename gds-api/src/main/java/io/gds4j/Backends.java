@@ -26,7 +26,7 @@ final class Backends {
     private Backends() {
     }
 
-    /** Best first. A provider that cannot be loaded is logged and left out: the others may still serve. */
+    /** Returns the providers, best first. Logs and omits a provider that cannot be loaded. */
     static List<CuFileBackendProvider> providers() {
         List<CuFileBackendProvider> found = new ArrayList<>();
         Iterator<CuFileBackendProvider> providers = ServiceLoader.load(
@@ -51,18 +51,18 @@ final class Backends {
     }
 
     static CuFileBackend choose(String name, CuFileConfig config, List<CuFileBackendProvider> providers) {
-        List<CuFileBackendProvider> asked = providers.stream()
+        List<CuFileBackendProvider> candidates = providers.stream()
                 .filter(provider -> name.equals(AUTO) || name.equals(provider.name()))
                 .toList();
         List<String> refusals = new ArrayList<>();
-        for (CuFileBackendProvider provider : asked) {
+        for (CuFileBackendProvider provider : candidates) {
             boolean auto = name.equals(AUTO);
             switch (auto ? provider.probeForAuto(config) : provider.probe(config)) {
                 case Availability.Available ok -> {
-                    return behind(provider, config, providers)
-                            .<CuFileBackend>map(second -> new RoutingBackend(
+                    return fallback(provider, config, providers)
+                            .<CuFileBackend>map(fallback -> new RoutingBackend(
                                     auto ? provider.createForAuto(config) : provider.create(config),
-                                    () -> second.create(config)))
+                                    () -> fallback.create(config)))
                             .orElseGet(() -> provider.create(config));
                 }
                 case Availability.Unavailable(String reason, String remedy) ->
@@ -84,8 +84,8 @@ final class Backends {
         throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
     }
 
-    /** The best of lower rank, for files that the chosen one does not take. */
-    private static Optional<CuFileBackendProvider> behind(
+    /** Returns the best available provider of lower priority, for files that the chosen backend refuses. */
+    private static Optional<CuFileBackendProvider> fallback(
             CuFileBackendProvider chosen, CuFileConfig config, List<CuFileBackendProvider> providers) {
         return providers.stream()
                 .filter(provider -> provider.priority() < chosen.priority())

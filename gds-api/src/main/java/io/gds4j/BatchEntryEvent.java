@@ -11,7 +11,7 @@ import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/** An entry of a batch from its submission until its completion is taken, for Java Flight Recorder. */
+/** Flight Recorder event of a batch entry, from submission until a caller takes its completion. */
 @Name("gds4j.Batch")
 @Label("GPUDirect Storage Batch Entry")
 @Description("An entry of a batch, from cuFileBatchIOSubmit until its completion is taken")
@@ -41,7 +41,7 @@ final class BatchEntryEvent extends Event {
     @Nullable
     String status;
 
-    /** Ends the event, and records it if it is long enough. */
+    /** Ends the event and records it if it reaches the recording's threshold. */
     void record(BackendFile file, boolean written, long fileOffset, BatchStatus outcome, long result) {
         end();
         if (shouldCommit()) {

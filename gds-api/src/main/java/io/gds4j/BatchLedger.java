@@ -16,11 +16,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Entries of a batch from their submission until a caller takes their completion: they claim their file and their memory. No
- * lock is held while the backend submits, since it may wait for room that only taking completions makes.
+ * The outstanding entries of a batch. Each claims its file and memory until a caller takes its completion. No lock is held while
+ * the backend submits: the backend may wait for room, which another thread makes by taking completions.
  *
  * <p>
- * Entries stand in slots, so that removing one allocates nothing: an exhausted heap loses no claim and no completion.
+ * Entries have slots, so that removing one allocates nothing: an exhausted heap loses no claim and no completion.
  */
 final class BatchLedger {
     static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -31,17 +31,21 @@ final class BatchLedger {
     private final int[] free;
     private int freeSlots;
     private long generation;
+
+    /** Reserved places: entries, and those that {@link #enter} is about to add. */
     private final AtomicInteger taken = new AtomicInteger();
+
+    /** Entries with an {@link Entry#outcome}. */
     private final AtomicInteger kept = new AtomicInteger();
 
-    /** A request on its way, the cached registration that it uses, and its event while events are recorded. */
+    /** A submitted request, the cached registration that it uses, and its event if a recording is on. */
     private static final class Entry {
         private final long cookie;
         private final CuFileBatch.Request request;
         private final @Nullable CachedRegistration registration;
         private final @Nullable BatchEntryEvent event;
 
-        /** What became of it, if there was no memory to tell the caller. */
+        /** Its completion, if the heap was exhausted when the backend reported it. */
         private @Nullable BatchEvent outcome;
 
         Entry(
@@ -70,12 +74,12 @@ final class BatchLedger {
         return taken.get();
     }
 
-    /** {@return entries of which the backend still owes a completion} */
+    /** {@return entries whose completion the backend has not reported} */
     int awaited() {
         return taken.get() - kept.get();
     }
 
-    /** Enters all requests or none; they are on their way once the caller has submitted them. */
+    /** Checks and enters all requests or none. The caller submits them, or removes them if that fails. */
     List<BatchRequest> enter(List<CuFileBatch.Request> requests) {
         int count = requests.size();
         List<BatchRequest> entered = new ArrayList<>(count);
@@ -160,7 +164,7 @@ final class BatchLedger {
                 cookie);
     }
 
-    /** A cookie that no entry had before; {@link #reserve} has made sure that there is a slot. */
+    /** Takes a slot, which {@link #reserve} guarantees, and returns a cookie that no entry had before. */
     private synchronized long takeSlot() {
         return generation++ * capacity + free[--freeSlots];
     }
@@ -178,7 +182,7 @@ final class BatchLedger {
         return entry != null && entry.cookie == cookie ? entry : null;
     }
 
-    /** What the cache has registered of plain memory, counted in until the entry leaves. */
+    /** Returns the cached registration of plain memory, in use until the entry leaves; null if there is none. */
     private @Nullable CachedRegistration cached(IoMemory memory) {
         RegistrationCache cache = session.cache();
         CachedRegistration registration =
@@ -189,7 +193,7 @@ final class BatchLedger {
         return registration;
     }
 
-    /** Takes back what the backend refused. */
+    /** Removes entries that the backend refused. */
     void remove(List<BatchRequest> entered) {
         for (int i = 0; i < entered.size(); i++) {
             Entry entry = find(entered.get(i).cookie());
@@ -200,9 +204,9 @@ final class BatchLedger {
     }
 
     /**
-     * What became of entries; each leaves the ledger.
+     * Turns events into completions and removes their entries.
      *
-     * @throws OutOfMemoryError if there is no memory for any completion; a later call returns them
+     * @throws OutOfMemoryError if the heap has no room for any completion; a later call returns them
      */
     List<Completion> complete(List<BatchEvent> events) {
         List<Completion> done = List.of();
@@ -234,11 +238,11 @@ final class BatchLedger {
         }
     }
 
-    /** Whatever needs memory comes before the entry leaves. */
+    /** Allocates the completion before the entry leaves, so that an exhausted heap does not lose it. */
     private void deliver(BatchEvent event, List<Completion> done) {
         Entry entry = find(event.cookie());
         if (entry == null) {
-            // The completions beside it must not be lost for it.
+            // Throwing would lose the other completions.
             System.getLogger("io.gds4j").log(Level.ERROR, "the backend reports an unknown batch entry: " + event);
             return;
         }
@@ -266,7 +270,7 @@ final class BatchLedger {
         return entry == null ? null : entry.outcome;
     }
 
-    /** After the backend has destroyed the batch. */
+    /** Removes every entry; for the time after the backend has destroyed the batch. */
     void removeAll() {
         for (int slot = 0; slot < capacity; slot++) {
             Entry entry = at(slot);

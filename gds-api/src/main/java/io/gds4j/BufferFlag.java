@@ -3,14 +3,15 @@ package io.gds4j;
 import java.util.Set;
 
 /**
- * Flags of {@code cuFileBufRegister}.
+ * RDMA flags of {@link CuFileDriver#registerBuffer(io.gds4j.memory.MemoryRange, Set)} ({@code cuFileBufRegister}). They have no
+ * effect on machines without RDMA.
  *
  * @since 0.1
  */
 public enum BufferFlag {
-    /** Register with the network adapters too ({@code CU_FILE_RDMA_REGISTER}). */
+    /** Also registers the memory with network adapters ({@code CU_FILE_RDMA_REGISTER}). */
     RDMA_REGISTER(1),
-    /** Let them reorder writes ({@code CU_FILE_RDMA_RELAXED_ORDERING}). */
+    /** Lets network adapters reorder writes ({@code CU_FILE_RDMA_RELAXED_ORDERING}). */
     RDMA_RELAXED_ORDERING(2);
 
     private final int bit;

@@ -5,14 +5,14 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * What I/O may do with registered memory.
+ * A right of registered memory: what I/O may do with it.
  *
  * @since 0.1
  */
 public enum BufferRight {
-    /** Files may be read into it: the memory is written. */
+    /** I/O may read files into the memory. */
     READ_INTO(1),
-    /** Files may be written from it: the memory is read. */
+    /** I/O may write the memory to files. */
     WRITE_FROM(2);
 
     private final int bit;
@@ -21,7 +21,7 @@ public enum BufferRight {
         this.bit = bit;
     }
 
-    /** The right that a request needs. */
+    /** Returns the right that a request needs. */
     static BufferRight of(boolean write) {
         return write ? WRITE_FROM : READ_INTO;
     }

@@ -8,22 +8,22 @@ import io.gds4j.memory.RegisteredMemory;
 import java.util.Set;
 
 /**
- * A part of a registered buffer with rights of its own, to hand to a thread or a plug-in: I/O through it cannot leave the part
- * nor do what it has no right to. Making, rebinding and closing one costs no native call; offsets and lengths are bytes.
+ * A part of a registered buffer with rights of its own. Hand it to code that may use this part only: I/O through the window
+ * cannot leave the part or exceed the rights. Creating, rebinding and closing need no native call. Offsets and lengths are bytes.
  *
  * <pre>{@code
  * try (BufferWindow window = buffer.window(0, 4096, Set.of(BufferRight.READ_INTO))) {
- *     reader.accept(window);            // may read files into those 4 KiB, and nothing else
- * }                                     // from here on every use of it fails
+ *     reader.accept(window);            // may read files into these 4 KiB only
+ * }                                     // every later use of the window fails
  * }</pre>
  *
  * <p>
- * Thread-safe. A window is valid as long as its {@link #key}: {@link #close} and {@link #rebind} kill it at once. Requests that
- * have begun go on to their end, which {@link #isUsed} tells; later ones throw MEMORY_NOT_REGISTERED. Closing the driver closes
- * the windows, too; deregistering the buffer before them is refused.
+ * Thread-safe. {@link #close} and {@link #rebind} invalidate the {@link #key} at once. Requests in flight finish
+ * ({@link #isUsed}); later ones throw MEMORY_NOT_REGISTERED. A buffer with open windows cannot be closed; closing the driver
+ * closes both.
  *
  * <p>
- * The rights hold for I/O through the window; {@link #range} is plain memory.
+ * The rights apply to I/O through the window; {@link #range} is plain memory.
  *
  * @since 0.1
  */
@@ -38,22 +38,22 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         this.range = buffer.range().slice(key.offset(), key.length());
     }
 
-    /** {@return the buffer that this is a part of} */
+    /** {@return the buffer that contains the window} */
     public CuFileBuffer buffer() {
         return buffer;
     }
 
-    /** {@return number of this window, which no other window of the session has or had} */
+    /** {@return number of this window, unique in its session} */
     public long key() {
         return key.number();
     }
 
-    /** {@return first byte of the part in the buffer} */
+    /** {@return offset of the window in the buffer, in bytes} */
     public long offset() {
         return key.offset();
     }
 
-    /** {@return what I/O through it may do} */
+    /** {@return what I/O through the window may do} */
     public Set<BufferRight> rights() {
         return BufferRight.ofBits(key.rights());
     }
@@ -68,33 +68,32 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         return key.isAlive() && buffer.isOpen();
     }
 
-    /** {@return true while requests that began before are running, also after the key has died} */
+    /** {@return true while requests are in flight, even after close or rebind} */
     public boolean isUsed() {
         return key.isUsed();
     }
 
     /**
-     * Replaces this window by one over another part or with other rights. This window's key dies at once, for every holder;
-     * the new window has a new key.
+     * Replaces this window by one over another part or with other rights. The new window has a new key; this one is invalid for
+     * every holder at once.
      *
-     * @param offset first byte in the buffer
+     * @param offset first byte in the buffer, 0 or more
      * @param length bytes, 1 or more
-     * @param rights what I/O through the new window may do; no more than the buffer allows
-     * @return the window that takes the place of this one
-     * @throws CuFileException as {@link CuFileBuffer#window}, and then this window lives on; MEMORY_NOT_REGISTERED if it is
-     *         dead
+     * @param rights what I/O through the new window may do; a non-empty subset of the buffer's rights
+     * @return the new window
+     * @throws CuFileException as {@link CuFileBuffer#window}, and this window stays valid; MEMORY_NOT_REGISTERED if it is closed
      */
     public BufferWindow rebind(long offset, long length, Set<BufferRight> rights) {
         return buffer.rebind(key, offset, length, rights);
     }
 
-    /** Kills the key. Idempotent; waits for nothing, so that it may be called from anywhere. */
+    /** Invalidates the key. Idempotent; never waits, so that any thread may call it, also inside I/O. */
     @Override
     public void close() {
         buffer.kill(key);
     }
 
-    /** Begins a call of this thread that uses it. */
+    /** Begins a use by this thread; {@link #exit} ends it. */
     void enter(Session user, ThreadState here) {
         enterKey();
         boolean entered = false;
@@ -111,7 +110,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         key.exit();
     }
 
-    /** Begins a use that some thread ends later; closing the buffer waits for it. */
+    /** Begins a use that {@link #letGo} ends later, on any thread; closing the buffer waits for it. */
     void hold(Session user) {
         enterKey();
         boolean held = false;
@@ -128,7 +127,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
         key.exit();
     }
 
-    /** Begins a use that some thread ends later; until then the buffer cannot be closed. */
+    /** Begins a use that {@link #unclaim} ends later, on any thread; until then closing the buffer is refused. */
     void claim(Session user) {
         enterKey();
         boolean claimed = false;
@@ -152,7 +151,7 @@ public final class BufferWindow implements RegisteredMemory, AutoCloseable {
     private void enterKey() {
         if (!key.enter()) {
             throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, "IoMemory", key + " is closed: its key died");
+                    CuFileError.MEMORY_NOT_REGISTERED, "IoMemory", key + " is closed");
         }
     }
 

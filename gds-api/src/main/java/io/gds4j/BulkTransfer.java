@@ -14,23 +14,23 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** One {@link CuFileBatch#transferAll}: keeps the batch full until all requests are over. */
+/** One call of {@link CuFileBatch#transferAll}: keeps the batch full until all requests are complete. */
 final class BulkTransfer {
     private static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
 
-    /** The batch's own record of a request is the request itself: these tell equal ones apart. */
-    private final Map<Request, Deque<Integer>> places = new IdentityHashMap<>();
+    /** Indexes of each submitted request, by identity; a list may hold the same request several times. */
+    private final Map<Request, Deque<Integer>> indexes = new IdentityHashMap<>();
 
     private final CuFileBatch batch;
     private final List<Request> requests;
-    private final @Nullable Completion[] fates;
+    private final @Nullable Completion[] completions;
     private int submitted;
-    private int over;
+    private int completed;
 
     BulkTransfer(CuFileBatch batch, List<Request> requests) {
         this.batch = batch;
         this.requests = List.copyOf(requests);
-        this.fates = new Completion[this.requests.size()];
+        this.completions = new Completion[this.requests.size()];
     }
 
     List<Completion> run() {
@@ -42,7 +42,7 @@ final class BulkTransfer {
         }
         boolean done = false;
         try {
-            while (over < requests.size()) {
+            while (completed < requests.size()) {
                 fill();
                 take(batch.await(1, FOREVER));
                 checkOutstanding();
@@ -57,31 +57,31 @@ final class BulkTransfer {
     }
 
     private void fill() {
-        int free = Math.min(batch.capacity() - (submitted - over), requests.size() - submitted);
+        int free = Math.min(batch.capacity() - (submitted - completed), requests.size() - submitted);
         if (free > 0) {
             List<Request> part = requests.subList(submitted, submitted + free);
             batch.submit(part);
             for (int i = 0; i < free; i++) {
-                places.computeIfAbsent(part.get(i), request -> new ArrayDeque<>()).add(submitted + i);
+                indexes.computeIfAbsent(part.get(i), request -> new ArrayDeque<>()).add(submitted + i);
             }
             submitted += free;
         }
     }
 
-    private void take(List<Completion> completions) {
-        for (Completion completion : completions) {
-            Deque<Integer> known = places.get(completion.request());
-            Integer place = known == null ? null : known.poll();
-            if (place != null) {
-                fates[place] = completion;
-                over++;
+    private void take(List<Completion> delivered) {
+        for (Completion completion : delivered) {
+            Deque<Integer> known = indexes.get(completion.request());
+            Integer index = known == null ? null : known.poll();
+            if (index != null) {
+                completions[index] = completion;
+                completed++;
             }
         }
     }
 
     /** Without this check the transfer would wait for completions that another thread has taken. */
     private void checkOutstanding() {
-        int missing = submitted - over - batch.outstanding();
+        int missing = submitted - completed - batch.outstanding();
         if (missing > 0) {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR,
@@ -90,7 +90,7 @@ final class BulkTransfer {
         }
     }
 
-    /** The memory of a request is its owner's again when this returns. */
+    /** Cancels and waits: when it returns, no request uses its memory. */
     private void abandon() {
         boolean interrupted = Thread.interrupted();
         try {
@@ -112,11 +112,11 @@ final class BulkTransfer {
     private List<Completion> result() {
         List<Completion> all = new ArrayList<>(requests.size());
         List<Completion> failures = new ArrayList<>();
-        for (Completion fate : fates) {
-            if (fate != null) {
-                all.add(fate);
-                if (!fate.isComplete()) {
-                    failures.add(fate);
+        for (Completion completion : completions) {
+            if (completion != null) {
+                all.add(completion);
+                if (!completion.isComplete()) {
+                    failures.add(completion);
                 }
             }
         }

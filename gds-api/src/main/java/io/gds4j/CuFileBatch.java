@@ -16,7 +16,7 @@ import java.util.Objects;
 import java.util.Optional;
 
 /**
- * Many small requests in one submission ({@code cuFileBatchIO*}).
+ * Submits many small requests at once ({@code cuFileBatchIO*}).
  *
  * <pre>{@code
  * try (CuFileBatch batch = driver.batch(128)) {
@@ -28,9 +28,9 @@ import java.util.Optional;
  * }</pre>
  *
  * <p>
- * Thread-safe. Files and memory of entries cannot be closed before their completion is taken or the batch is closed;
- * {@link #close} cancels what has not begun and waits for the rest. After it, or after the driver's, every method but
- * {@link #capacity}, {@link #isOpen} and {@link #close} throws the error of its C function (INTERNAL_BATCH_SUBMIT_ERROR,
+ * Thread-safe. Files and memory of an entry cannot be closed before a caller takes its completion or closes the batch.
+ * {@link #close} cancels entries that have not begun and waits for the others. After the batch or the driver is closed,
+ * {@link #submit}, {@link #await} and {@link #cancel} throw the error of their C function (INTERNAL_BATCH_SUBMIT_ERROR,
  * INTERNAL_BATCH_GETSTATUS_ERROR, INTERNAL_BATCH_CANCEL_ERROR).
  *
  * @since 0.1
@@ -71,12 +71,12 @@ public final class CuFileBatch implements AutoCloseable {
                 .call(SET_UP, backend -> new CuFileBatch(use, backend.batchIoSetUp(capacity)));
     }
 
-    /** {@return entries that may be outstanding at a time} */
+    /** {@return largest number of outstanding entries} */
     public int capacity() {
         return batch.capacity();
     }
 
-    /** {@return entries that were submitted and whose completion has not been taken} */
+    /** {@return number of submitted entries whose completion no caller has taken} */
     public int outstanding() {
         return ledger.outstanding();
     }
@@ -84,10 +84,10 @@ public final class CuFileBatch implements AutoCloseable {
     /**
      * Submits all requests or none ({@code cuFileBatchIOSubmit}).
      *
-     * @param requests what to do
-     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR for an empty list or one that exceeds the free capacity;
-     *         CUDA_MEMORY_TYPE_INVALID for a segment of an arena that could be closed meanwhile; else what
-     *         {@link CuFileHandle#read(IoMemory, long, long, long)} throws for such arguments
+     * @param requests the requests, at least one
+     * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR for an empty list, for one that exceeds the free capacity, and after
+     *         close; CUDA_MEMORY_TYPE_INVALID for a segment of a confined or shared arena; for other invalid arguments as
+     *         {@link CuFileHandle#read(IoMemory, long, long, long)}
      */
     public void submit(List<Request> requests) {
         List<Request> copy = List.copyOf(requests);
@@ -112,12 +112,14 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Waits for completions ({@code cuFileBatchIOGetStatus}); each is delivered once.
+     * Waits for completions ({@code cuFileBatchIOGetStatus}) and returns each of them once.
      *
-     * @param minimum number of completions to wait for, or all that are outstanding; 0 to poll
-     * @param timeout how long to wait at most
-     * @return the completions: at least {@code minimum} unless the time ran out or fewer are outstanding
-     * @throws CuFileException INVALID_VALUE for a negative time or a minimum outside 0 to {@link #capacity}
+     * @param minimum number of completions to wait for, 0 to {@link #capacity}; 0 polls
+     * @param timeout longest wait, 0 or more
+     * @return the completions: at least {@code minimum}, unless the time ran out or fewer entries are outstanding
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative time or a minimum out of range,
+     *         INTERNAL_BATCH_GETSTATUS_ERROR after close
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted
      */
     public List<Completion> await(int minimum, Duration timeout) {
         Objects.requireNonNull(timeout, "timeout");
@@ -138,22 +140,25 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Moves the bytes of all requests, however many, and waits for them: what fits into the batch is submitted, the rest as
-     * places come free. Meanwhile no other call may submit entries or take completions. When it returns or throws, none of them
-     * is at work.
+     * Submits any number of requests as the capacity allows, and waits until all are complete. No other call may submit entries
+     * or take completions at the same time. When it returns or throws, no request is in flight.
      *
-     * @param requests what to do
-     * @return what became of each, in the order of {@code requests}; all are complete, reads short at the end of a file alone
-     * @throws CuFileBatchException if any failed; it lists every one that did
+     * @param requests the requests, 0 or more
+     * @return all completions, in the order of {@code requests}; a read is short only at the end of its file
+     * @throws CuFileBatchException if a request failed; it lists all that failed
      * @throws CuFileException as {@link #submit}; INTERNAL_BATCH_SUBMIT_ERROR while other entries are outstanding,
-     *         INTERNAL_BATCH_GETSTATUS_ERROR if another call takes completions meanwhile
-     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; what has not begun is cancelled
+     *         INTERNAL_BATCH_GETSTATUS_ERROR if another call takes completions
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; requests that have not begun are cancelled
      */
     public List<Completion> transferAll(List<Request> requests) {
         return new BulkTransfer(this, requests).run();
     }
 
-    /** Cancels what has not begun ({@code cuFileBatchIOCancel}); every entry still completes. */
+    /**
+     * Cancels entries that have not begun ({@code cuFileBatchIOCancel}). Every entry still gets a completion.
+     *
+     * @throws CuFileException INTERNAL_BATCH_CANCEL_ERROR after close
+     */
     public void cancel() {
         enter("cuFileBatchIOCancel", CuFileError.INTERNAL_BATCH_CANCEL_ERROR);
         try {
@@ -176,10 +181,10 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Cancels what has not begun, waits for the rest, and frees ({@code cuFileBatchIODestroy}). Idempotent: any later or
-     * simultaneous call returns when it is done.
+     * Cancels entries that have not begun, waits for the others, and frees the batch ({@code cuFileBatchIODestroy}). Idempotent;
+     * concurrent and later calls wait until it is done.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this batch
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this batch; nothing changes
      */
     @Override
     public void close() {
@@ -187,28 +192,28 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * One request of a batch; arguments as of {@link CuFileHandle#read(IoMemory, long, long, long)}.
+     * A request of a batch; {@link CuFileBatch#submit} checks its arguments.
      *
      * @param handle the file
-     * @param write write the memory to the file; otherwise read
-     * @param memory what is written or filled
+     * @param write true to write the memory to the file, false to read
+     * @param memory holds or receives the bytes
      * @param size bytes, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
      */
     public record Request(
             CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        /** Refuses null. */
+        /** Rejects null. */
         public Request {
             Objects.requireNonNull(handle, "handle");
             Objects.requireNonNull(memory, "memory");
         }
 
         /**
-         * Reads.
+         * Returns a request to read.
          *
          * @param handle the file
-         * @param memory what is filled
+         * @param memory receives the bytes
          * @param size bytes, 0 to 2^62
          * @param fileOffset first byte in the file
          * @param bufferOffset first byte in the memory
@@ -220,10 +225,10 @@ public final class CuFileBatch implements AutoCloseable {
         }
 
         /**
-         * Writes.
+         * Returns a request to write.
          *
          * @param handle the file
-         * @param memory what is written
+         * @param memory holds the bytes
          * @param size bytes, 0 to 2^62
          * @param fileOffset first byte in the file
          * @param bufferOffset first byte in the memory
@@ -236,26 +241,26 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * The fate of one request.
+     * The outcome of a request.
      *
-     * @param request what was asked
-     * @param status how it ended
+     * @param request the request
+     * @param status final status
      * @param result bytes moved, or a negative errno or a negative cuFile code
      */
     public record Completion(Request request, BatchStatus status, long result) {
-
+        /** Linux reserves the return values -4095 to -1 for errno; cuFile codes are larger. */
         private static final int LARGEST_ERRNO = 4095;
 
-        /** {@return true if it moved its bytes, or those up to the end of the file} */
+        /** {@return true if the request moved its bytes, or all up to the end of the file} */
         public boolean isComplete() {
             return status == BatchStatus.COMPLETE && result >= 0;
         }
 
         /**
-         * Bytes moved.
+         * Returns the bytes moved.
          *
-         * @return bytes
-         * @throws CuFileException if the entry failed or was cancelled
+         * @return bytes moved, 0 or more
+         * @throws CuFileException {@link #failure} if the request failed or was cancelled
          */
         public long bytes() {
             Optional<CuFileException> failure = failure();
@@ -266,10 +271,10 @@ public final class CuFileBatch implements AutoCloseable {
         }
 
         /**
-         * Why it moved nothing; empty if it did. IO_ERROR with the errno, or ECANCELED or ETIMEDOUT; the cuFile code where the
-         * backend gave one; INTERNAL_BATCH_SUBMIT_ERROR for an ill-formed entry.
+         * Returns why the request failed: IO_ERROR with an errno (ECANCELED if cancelled, ETIMEDOUT if timed out), the cuFile
+         * code of the backend, or INTERNAL_BATCH_SUBMIT_ERROR for an invalid entry.
          *
-         * @return the failure
+         * @return the failure; empty if the request is complete
          */
         public Optional<CuFileException> failure() {
             if (isComplete()) {

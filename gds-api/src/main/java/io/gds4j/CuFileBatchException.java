@@ -6,17 +6,19 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Some requests of {@link CuFileBatch#transferAll} failed. Code, errno and range are those of the first; the text counts them
- * and names the first few.
+ * Thrown if requests of {@link CuFileBatch#transferAll} failed. Code, errno, path and range are those of the first failure; the
+ * message counts the failures and names up to 8. The others are suppressed exceptions.
  *
  * @since 0.1
  */
 @Experimental
 public final class CuFileBatchException extends CuFileException {
     private static final long serialVersionUID = 1L;
+
+    /** Number of failures that the message names. */
     private static final int NAMED = 8;
 
-    /** Every failed request; not kept over serialization. */
+    /** Every failed request; null after deserialization. */
     private final transient List<Completion> failures;
 
     CuFileBatchException(List<Completion> failures, int requests) {
@@ -44,7 +46,7 @@ public final class CuFileBatchException extends CuFileException {
                 .cause(first);
     }
 
-    /** {@return every request that failed, with its fate} */
+    /** {@return every request that failed; empty after deserialization} */
     public List<Completion> failures() {
         return failures == null ? List.of() : failures;
     }

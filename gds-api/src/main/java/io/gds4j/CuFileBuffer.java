@@ -16,7 +16,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory registered with a driver ({@code cuFileBufRegister}): pays when the same memory is used many times.
+ * Memory registered with a driver ({@code cuFileBufRegister}). Register memory that you use many times.
  *
  * <pre>{@code
  * try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
@@ -25,15 +25,15 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * It has {@link #rights}, which every request is held to, and parts of it can be handed out as {@linkplain #window windows}
- * with fewer. It belongs to the session that registered it: others refuse it.
+ * A request beyond the {@link #rights} of its buffer fails. A {@linkplain #window window} is a part of the buffer with rights of
+ * its own. Only the session that registered a buffer can use it.
  *
  * <p>
- * Memory of an allocator cannot be freed while it is registered. Other memory that was freed before a request began is refused
- * where the driver can tell ({@code cuMemAlloc}); freeing it during a request is an error that goes undetected.
+ * Memory of gds4j's allocator cannot be freed while it is registered. If a program frees other GPU memory ({@code cuMemAlloc}),
+ * later requests fail; gds4j cannot detect that memory is freed during a request.
  *
  * <p>
- * Thread-safe. {@link #close} waits for I/O on it, then deregisters; the memory itself stays, and cannot be closed before.
+ * Thread-safe. {@link #close} waits for I/O on the buffer, then deregisters it; the memory stays allocated.
  *
  * @since 0.1
  */
@@ -55,7 +55,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         this.rights = rights;
         Session session = use.session();
         this.allocator = session.backend().allocator();
-        // Ours cannot be freed while it is registered.
+        // Memory with an owner is claimed: it cannot be freed while it is registered.
         this.tag = range.owner().isPresent() ? null : allocator.allocationOf(range).orElse(null);
         WindowTable table = windows;
         this.lifetime = session.adopt(Session.Role.TARGET, this, "CuFileBuffer of " + range, () -> {
@@ -64,7 +64,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         });
     }
 
-    /** With all rights that the memory itself leaves. */
+    /** Registers with all rights that the memory allows. */
     static CuFileBuffer register(SessionUse use, MemoryRange range, int flags) {
         Set<BufferRight> all =
                 range.isWritable() ? EnumSet.allOf(BufferRight.class) : EnumSet.of(BufferRight.WRITE_FROM);
@@ -78,7 +78,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         int bits = nonEmpty(rights);
         if (BufferRight.READ_INTO.isIn(bits) && !range.isWritable()) {
             throw CuFileException.of(
-                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO a segment that is read-only");
+                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO needs a writable segment, this one is read-only");
         }
         Session session = use.session();
         session.enter(REGISTER);
@@ -105,7 +105,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     private static int nonEmpty(Set<BufferRight> rights) {
         int bits = BufferRight.toBits(rights);
         if (bits == 0) {
-            throw Failures.invalid(REGISTER, "there are no rights");
+            throw Failures.invalid(REGISTER, "rights are empty, allowed: one at least");
         }
         return bits;
     }
@@ -118,7 +118,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         }
     }
 
-    /** The program's own registrations come before those of the cache. */
+    /** Registers with the backend. The program's registrations have priority over those of the cache. */
     private static void enroll(Session session, MemoryRange range, int flags) {
         RegistrationCache cache = session.cache();
         if (cache == null) {
@@ -137,7 +137,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         }
     }
 
-    /** What a cache holds makes room; where that does not do, the backend decides as it does without a cache. */
+    /** Evicts idle cached registrations if there is no room, then registers as without a cache. */
     private static void registerBesides(RegistrationCache cache, CuFileBackend backend, MemoryRange range, int flags) {
         try {
             backend.bufRegisterNow(range, flags);
@@ -173,20 +173,20 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         return lifetime.isOpen();
     }
 
-    /** {@return what I/O may do with it} */
+    /** {@return what I/O may do with the buffer} */
     public Set<BufferRight> rights() {
         return BufferRight.ofBits(rights);
     }
 
     /**
-     * A part of the buffer with rights of its own, to hand to code that needs no more.
+     * Creates a window: a part of the buffer with rights of its own. Needs no native call.
      *
-     * @param offset first byte in the buffer
+     * @param offset first byte in the buffer, 0 or more
      * @param length bytes, 1 or more
-     * @param rights what I/O through the window may do; no more than the buffer allows
-     * @return the window, to be closed before the buffer
-     * @throws CuFileException INVALID_MAPPING_RANGE if it is not wholly inside, INVALID_VALUE (EINVAL) for a negative offset,
-     *         a length below 1 or no rights, PERMISSION_DENIED for rights that the buffer does not have,
+     * @param rights what I/O through the window may do; a non-empty subset of the buffer's rights
+     * @return the window; the caller closes it before the buffer
+     * @throws CuFileException INVALID_MAPPING_RANGE if it reaches past the buffer, INVALID_VALUE (EINVAL) for a negative
+     *         offset, a length below 1 or no rights, PERMISSION_DENIED for rights that the buffer does not have,
      *         MEMORY_NOT_REGISTERED if the buffer is closed
      */
     public BufferWindow window(long offset, long length, Set<BufferRight> rights) {
@@ -201,7 +201,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         WindowKey key = newKey(offset, length, wanted);
         if (!windows.replace(old, key)) {
             throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed: it cannot be bound again");
+                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed");
         }
         return new BufferWindow(this, key);
     }
@@ -212,13 +212,15 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
 
     private WindowKey newKey(long offset, long length, Set<BufferRight> wanted) {
         if (offset < 0 || length < 1) {
-            throw Failures.invalid(REGISTER, "a window of offset %d and length %d".formatted(offset, length));
+            throw Failures.invalid(
+                    REGISTER,
+                    "window offset is %d and length %d, allowed: 0 and 1 or more".formatted(offset, length));
         }
         if (length > range.length() || offset > range.length() - length) {
             throw CuFileException.of(
                     CuFileError.INVALID_MAPPING_RANGE,
                     REGISTER,
-                    "a window of offset %d and length %d reaches past a buffer of %d bytes"
+                    "window offset %d and length %d reach past a buffer of %d bytes"
                             .formatted(offset, length, range.length()));
         }
         int bits = nonEmpty(wanted);
@@ -226,7 +228,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
             throw CuFileException.of(
                     CuFileError.PERMISSION_DENIED,
                     REGISTER,
-                    "a window with %s of a buffer with %s".formatted(wanted, rights()));
+                    "rights are %s, allowed: those of the buffer, %s".formatted(wanted, rights()));
         }
         if (!isOpen()) {
             throw closed();
@@ -238,7 +240,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         return BufferRight.of(write).isIn(rights);
     }
 
-    /** Begins a call of this thread that uses it. */
+    /** Begins a use by this thread; {@link #exit} ends it. */
     void enter(Session user, ThreadState here) {
         checkUse(user);
         if (!lifetime.enter(here)) {
@@ -250,7 +252,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         lifetime.exit(here);
     }
 
-    /** Begins a use that some thread ends later; closing waits for it. */
+    /** Begins a use that {@link #letGo} ends later, on any thread; closing waits for it. */
     void hold(Session user) {
         checkUse(user);
         if (!lifetime.hold()) {
@@ -262,7 +264,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         lifetime.letGo();
     }
 
-    /** Begins a use that some thread ends later. */
+    /** Begins a use that {@link #unclaim} ends later, on any thread; until then closing is refused. */
     void claim(Session user) {
         checkUse(user);
         if (!lifetime.claim()) {
@@ -283,7 +285,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         range.checkAccess();
         if (tag != null && !allocator.isCurrent(tag)) {
             throw CuFileException.of(
-                    CuFileError.CUDA_POINTER_INVALID, REGISTER, range + " was freed after it had been registered");
+                    CuFileError.CUDA_POINTER_INVALID, REGISTER, range + " was freed while it was registered");
         }
     }
 
@@ -292,11 +294,11 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     /**
-     * Waits for I/O on it, then deregisters ({@code cuFileBufDeregister}). Idempotent: any later or simultaneous call returns
-     * when it is done.
+     * Waits for I/O on the buffer, then deregisters it ({@code cuFileBufDeregister}). Idempotent; concurrent and later calls wait
+     * until it is done.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O that uses it, while a batch
-     *         has entries that use it, and while it has windows, which it names
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside I/O that uses the buffer, while a batch has entries that use
+     *         it, and while it has open windows, which the message names; nothing changes
      */
     @Override
     public void close() {

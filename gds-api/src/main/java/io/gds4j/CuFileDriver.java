@@ -25,7 +25,7 @@ import java.util.Objects;
 import java.util.Set;
 
 /**
- * An open cuFile driver: the session in which files and memory are registered and I/O runs.
+ * An open cuFile driver: a session that registers files and memory and runs I/O.
  *
  * <pre>{@code
  * try (CuFileDriver driver = CuFileDriver.open();
@@ -36,14 +36,13 @@ import java.util.Set;
  * }</pre>
  *
  * <p>
- * Each {@code open} is a session of its own; {@link #share} adds a user to it, as a second {@code cuFileDriverOpen} does.
- * All methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED, except {@link #isOpen},
- * {@link #useCount}, {@link #backendName}, {@link #version} and what was counted: {@link #bytesByPath},
- * {@link #peakStagingBytes}.
+ * Each {@code open} starts a new session; {@link #share} adds a user to it, as a second {@code cuFileDriverOpen} does. All
+ * methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED, except {@link #isOpen}, {@link #useCount},
+ * {@link #backendName}, {@link #version} and the counters {@link #bytesByPath} and {@link #peakStagingBytes}.
  *
  * <p>
- * The garbage collector closes a forgotten driver and logs the place that opened it; its handles, buffers, batches and streams
- * keep it alive.
+ * If a program forgets to close a driver, the garbage collector closes it and logs where it was opened. Handles, buffers,
+ * batches and streams keep their driver alive.
  *
  * @since 0.1
  */
@@ -57,27 +56,29 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Opens with the configuration of the environment, the file it names and the defaults ({@code cuFileDriverOpen}).
+     * Opens the best available backend with {@link CuFileConfig#load()} ({@code cuFileDriverOpen}).
      *
      * @return an open driver
-     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; its text says why
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; the message gives the reasons
+     * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
      */
     public static CuFileDriver open() {
         return open(CuFileConfig.load());
     }
 
     /**
-     * Opens with the given configuration and the best backend that is available.
+     * Opens the best available backend with the given configuration ({@code cuFileDriverOpen}).
      *
      * @param config settings
      * @return an open driver
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; the message gives the reasons
      */
     public static CuFileDriver open(CuFileConfig config) {
         return open(config, Backends.AUTO);
     }
 
     /**
-     * Opens a backend by name.
+     * Opens a backend by name ({@code cuFileDriverOpen}).
      *
      * @param config settings
      * @param backend {@code auto}, {@code compat} or {@code libcufile}
@@ -92,10 +93,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Opens over a backend of the caller's own; for tests and for those who write backends.
+     * Opens the given backend ({@code cuFileDriverOpen}); for tests and for authors of backends.
      *
      * @param backend the backend
      * @return an open driver
+     * @throws CuFileException as {@link CuFileBackend#driverOpen}
      */
     public static CuFileDriver open(CuFileBackend backend) {
         return new CuFileDriver(new SessionUse(Session.open(Objects.requireNonNull(backend, "backend"))));
@@ -107,10 +109,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * One more user of this session, to be closed on its own ({@code cuFileDriverOpen} again). Files and buffers belong to
-     * the session: they stay open until its last user closes.
+     * Adds a user to this session (a second {@code cuFileDriverOpen}). Files and buffers belong to the session: they stay open
+     * until its last user closes.
      *
-     * @return another user, to be closed on its own
+     * @return the new user, which is closed separately
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     public CuFileDriver share() {
@@ -118,46 +120,52 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Users of this session ({@code cuFileUseCount}); 0 once all are closed.
+     * Returns how many users this session has ({@code cuFileUseCount}).
      *
-     * @return the number of users
+     * @return the number of users; 0 once all are closed
      */
     public long useCount() {
         return session.users();
     }
 
-    /** {@return true until this user closes it} */
+    /** {@return true until this user or the session is closed} */
     public boolean isOpen() {
         return use.isOpen();
     }
 
-    /** {@return name of the backend that serves} */
+    /** {@return name of the backend, such as {@code compat} or {@code libcufile}} */
     public String backendName() {
         return session.backend().name();
     }
 
     /**
-     * cuFile's version as the backend implements it ({@code cuFileGetVersion}): 1150 is 1.15.
+     * Returns the version of cuFile that the backend implements ({@code cuFileGetVersion}).
      *
-     * @return the version
+     * @return the version times 1000: 1150 is 1.15
      */
     public int version() {
         return session.backend().getVersion();
     }
 
-    /** {@return what allocates and copies memory of all kinds that this machine has} */
+    /**
+     * Returns the allocator of this session: it allocates, copies and fills host and GPU memory.
+     *
+     * @return the allocator
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
     public MemoryAllocator allocator() {
         return use.call("MemoryAllocator", CuFileBackend::allocator);
     }
 
     /**
-     * Opens a file and registers it ({@code cuFileHandleRegister}): for reading, unless options say otherwise.
+     * Opens a file, for reading by default, and registers it ({@code cuFileHandleRegister}).
      *
      * @param path the file
      * @param options READ, WRITE, CREATE, CREATE_NEW, TRUNCATE_EXISTING, SYNC, DSYNC, SPARSE, {@link CuFileOpenOption}
      * @return the registered file
-     * @throws CuFileException INVALID_FILE_TYPE for what is neither a regular file nor a block device,
-     *         INVALID_FILE_OPEN_FLAG for APPEND and other options, with an errno where opening failed
+     * @throws CuFileException INVALID_FILE_TYPE unless it is a regular file or a block device, INVALID_FILE_OPEN_FLAG for
+     *         APPEND and other options, INVALID_VALUE for a path of another file system or for creating without WRITE, an errno
+     *         if the kernel cannot open the file, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileHandle openFile(Path path, OpenOption... options) {
         Objects.requireNonNull(path, "path");
@@ -165,15 +173,15 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Registers an open descriptor ({@code cuFileHandleRegister}). The backend works on private duplicates: the caller may
-     * close or reuse the number while the handle lives.
+     * Registers an open descriptor ({@code cuFileHandleRegister}). The backend opens its own descriptors: the caller may close
+     * or reuse the number while the handle is open.
      *
      * @param fd number of the descriptor in this process
      * @return the registered file
-     * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE, INVALID_FILE_OPEN_FLAG for O_APPEND,
-     *         HANDLE_ALREADY_REGISTERED while another handle of this descriptor is open, or of an earlier one that had the same
-     *         number, file and mode; GETNEWFD_FAILED for a descriptor with O_DIRECT of a file that this process may no longer
-     *         open
+     * @throws CuFileException INVALID_VALUE for a bad descriptor, INVALID_FILE_TYPE unless it is a regular file or a block
+     *         device, INVALID_FILE_OPEN_FLAG for O_APPEND, HANDLE_ALREADY_REGISTERED while a handle with the same number, file
+     *         and mode is open, GETNEWFD_FAILED for an O_DIRECT descriptor if this process may no longer open the file,
+     *         DRIVER_NOT_INITIALIZED after close
      */
     public CuFileHandle registerDescriptor(int fd) {
         return register(new FileSource.Descriptor(fd));
@@ -187,21 +195,21 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Registers memory ({@code cuFileBufRegister}). Registrations may overlap if their bases differ.
      *
-     * @param range the memory; not freed before the registration is closed
+     * @param range the memory, 1 byte or more; the caller keeps it allocated until the registration is closed
      * @return the registration
-     * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED for the same base address twice,
-     *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation, CUDA_POINTER_INVALID if it was freed or no GPU has
-     *         it, INVALID_MAPPING_SIZE past {@code max_device_pinned_mem_size_kb}, IO_NOT_SUPPORTED (EBUSY) while entries of
-     *         batches use what the cache has registered there, DRIVER_NOT_INITIALIZED after close
+     * @throws CuFileException INVALID_VALUE for an empty range, MEMORY_ALREADY_REGISTERED if its base address is registered,
+     *         CUDA_POINTER_RANGE_ERROR if it reaches past its allocation, CUDA_POINTER_INVALID if it was freed or belongs to no
+     *         GPU, INVALID_MAPPING_SIZE past {@code max_device_pinned_mem_size_kb}, IO_NOT_SUPPORTED (EBUSY) while batch
+     *         entries use a cached registration of it, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileBuffer registerBuffer(MemoryRange range) {
         return registerBuffer(range, Set.of());
     }
 
     /**
-     * Registers memory with flags for RDMA, which have no effect where there is no RDMA.
+     * Registers memory with RDMA flags ({@code cuFileBufRegister}). They have no effect on machines without RDMA.
      *
-     * @param range the memory; not freed before the registration is closed
+     * @param range the memory, 1 byte or more; the caller keeps it allocated until the registration is closed
      * @param flags RDMA flags
      * @return the registration
      * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
@@ -213,11 +221,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Registers memory with fewer rights than it has: every request is held to them, on every backend.
+     * Registers memory with restricted rights ({@code cuFileBufRegister}). Every backend refuses requests beyond them.
      *
-     * @param range the memory
+     * @param range the memory, 1 byte or more; the caller keeps it allocated until the registration is closed
      * @param flags RDMA flags
-     * @param rights what I/O may do with it, one at least
+     * @param rights what I/O may do with it, at least one
      * @return the registration
      * @throws CuFileException as {@link #registerBuffer(MemoryRange)}; INVALID_VALUE (EINVAL) without rights,
      *         PERMISSION_DENIED for READ_INTO a read-only segment
@@ -229,10 +237,9 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Which memory is registered from now on when I/O comes to it. Sooner registrations of a cache end with the requests that
-     * use them.
+     * Sets which memory is registered from now on. Registrations of an earlier cache end with the requests that use them.
      *
-     * @param policy {@link RegistrationPolicy#EXPLICIT} by default
+     * @param policy the policy; {@link RegistrationPolicy#EXPLICIT} until this method is called
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
@@ -241,13 +248,13 @@ public final class CuFileDriver implements AutoCloseable {
         use.run("cuFileBufRegister", backend -> session.setPolicy(policy));
     }
 
-    /** {@return which memory is registered} */
+    /** {@return the policy that says which memory is registered} */
     @Experimental
     public RegistrationPolicy registrationPolicy() {
         return session.policy();
     }
 
-    /** {@return what the cache of registrations has done since the policy asked for it; zeros without one} */
+    /** {@return counters of the registration cache since the policy started it; zeros without a cache} */
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
@@ -255,10 +262,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Sets a batch up ({@code cuFileBatchIOSetUp}).
+     * Creates a batch ({@code cuFileBatchIOSetUp}).
      *
-     * @param capacity entries outstanding at a time, 1 to {@code properties.io_batchsize}
+     * @param capacity largest number of outstanding entries, 1 to {@code properties.io_batchsize}
      * @return the batch
+     * @throws CuFileException INVALID_VALUE for a capacity out of range, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public CuFileBatch batch(int capacity) {
@@ -269,9 +277,10 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Registers a CUDA stream ({@code cuFileStreamRegister}).
      *
-     * @param stream raw {@code CUstream}, 0 for the default stream
-     * @param flags what the program promises
+     * @param stream raw {@code CUstream}, 0 for the default stream, or {@link HostStream#address}
+     * @param flags what the program promises for every operation
      * @return the registered stream
+     * @throws CuFileException as the backend answers {@code cuFileStreamRegister}, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public CuFileStream stream(long stream, Set<StreamFlag> flags) {
@@ -285,31 +294,32 @@ public final class CuFileDriver implements AutoCloseable {
         return new CuFileStatistics(use);
     }
 
-    /** {@return bytes moved so far by each path} */
+    /** {@return bytes moved so far, by I/O path} */
     public Map<IoPath, Long> bytesByPath() {
         return session.backend().bytesByPath();
     }
 
-    /** {@return largest amount of host memory used at one time for staging so far, in bytes} */
+    /** {@return peak of host memory used for staging so far, in bytes} */
     public long peakStagingBytes() {
         return session.backend().peakStagingBytes();
     }
 
     /**
-     * What the driver says of itself ({@code cuFileDriverGetProperties}).
+     * Returns versions, limits and features of the driver ({@code cuFileDriverGetProperties}).
      *
      * @return the properties
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     public DriverProperties properties() {
         return use.call("cuFileDriverGetProperties", CuFileBackend::driverGetProperties);
     }
 
     /**
-     * {@code cuFileDriverSetPollMode}: poll for completion of small requests.
+     * Sets whether the driver polls for the completion of small requests ({@code cuFileDriverSetPollMode}).
      *
      * @param poll whether to poll
-     * @param pollThresholdKb for requests up to this size, in KiB: 4 or more, a multiple of 4
-     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     * @param pollThresholdKb largest request to poll for, in KiB: 4 or more, a multiple of 4
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT for another threshold, DRIVER_NOT_INITIALIZED after close
      */
     public void setPollMode(boolean poll, long pollThresholdKb) {
         use.checkOpen("cuFileDriverSetPollMode");
@@ -318,10 +328,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverSetMaxDirectIOSize}: bytes of one request to the kernel at most.
+     * Sets the largest size of one request to the kernel ({@code cuFileDriverSetMaxDirectIOSize}).
      *
-     * @param kb 64 to 16384 KiB, a multiple of 64
-     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     * @param kb KiB, 64 to 16384, a multiple of 64
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT for another size, DRIVER_NOT_INITIALIZED after close
      */
     public void setMaxDirectIoSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxDirectIOSize");
@@ -330,10 +340,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverSetMaxCacheSize}: GPU memory for bounce buffers.
+     * Sets how much GPU memory bounce buffers may take ({@code cuFileDriverSetMaxCacheSize}).
      *
-     * @param kb KiB, 0 or more, a multiple of 4; backends may allow less
-     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     * @param kb KiB, 0 or more, a multiple of 4; backends may have a lower maximum
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT for another size, DRIVER_NOT_INITIALIZED after close
      */
     public void setMaxCacheSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxCacheSize");
@@ -342,10 +352,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverSetMaxPinnedMemSize}: memory that may be registered.
+     * Sets how much GPU memory may be registered ({@code cuFileDriverSetMaxPinnedMemSize}).
      *
-     * @param kb KiB, 64 or more, a multiple of 4; backends may allow less
-     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT outside
+     * @param kb KiB, 64 or more, a multiple of 4; backends may have a lower maximum
+     * @throws CuFileException DRIVER_UNSUPPORTED_LIMIT for another size, DRIVER_NOT_INITIALIZED after close
      */
     public void setMaxPinnedMemSize(long kb) {
         use.checkOpen("cuFileDriverSetMaxPinnedMemSize");
@@ -354,10 +364,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * The running value of a parameter ({@code cuFileGetParameterSizeT}).
+     * Returns the current value of a numeric parameter ({@code cuFileGetParameterSizeT}).
      *
      * @param parameter the parameter
-     * @return the value
+     * @return the value, in the unit of {@link io.gds4j.config.ConfigKey#unit} of its key
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public long parameter(SizeParameter parameter) {
@@ -366,10 +377,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * The running value of a parameter ({@code cuFileGetParameterBool}).
+     * Returns the current value of a switch ({@code cuFileGetParameterBool}).
      *
      * @param parameter the parameter
      * @return the value
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public boolean parameter(BoolParameter parameter) {
@@ -378,10 +390,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * The running value of a parameter ({@code cuFileGetParameterString}).
+     * Returns the current value of a text parameter ({@code cuFileGetParameterString}).
      *
      * @param parameter the parameter
      * @return the value
+     * @throws CuFileException INVALID_VALUE for a text that is not set, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public String parameter(StringParameter parameter) {
@@ -390,10 +403,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * The range of a parameter ({@code cuFileGetParameterMinMaxValue}).
+     * Returns the range of a numeric parameter ({@code cuFileGetParameterMinMaxValue}).
      *
      * @param parameter the parameter
-     * @return the range
+     * @return the range, in the unit of the parameter
+     * @throws CuFileException INVALID_VALUE for {@link SizeParameter#PROFILE_STATS}, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public ParameterRange parameterRange(SizeParameter parameter) {
@@ -402,9 +416,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * The bounce-buffer slabs ({@code cuFileGetParameterPosixPoolSlabArray}).
+     * Returns sizes and counts of the host bounce-buffer slabs ({@code cuFileGetParameterPosixPoolSlabArray}).
      *
-     * @return sizes and counts
+     * @return sizes in KiB, and counts
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public SlabArray posixPoolSlabs() {
@@ -412,11 +427,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Size of a GPU's BAR1 aperture in KiB, 0 where it is not known ({@code cuFileGetBARSizeInKB}).
+     * Returns the size of a GPU's BAR1 aperture ({@code cuFileGetBARSizeInKB}).
      *
-     * @param gpu ordinal of the GPU
-     * @return KiB
-     * @throws CuFileException INVALID_VALUE for a GPU that is not there
+     * @param gpu ordinal of the GPU, from 0
+     * @return KiB; 0 if the size is not known
+     * @throws CuFileException INVALID_VALUE if there is no such GPU, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public long barSizeInKb(int gpu) {
@@ -427,10 +442,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverGetP2PFlags} of cuFile 1.16: ways that were chosen for a kind of storage.
+     * Returns the peer-to-peer mechanisms set for a kind of storage ({@code cuFileDriverGetP2PFlags} of cuFile 1.16).
      *
      * @param target the kind of storage
-     * @return the ways; empty if cuFile chooses
+     * @return the mechanisms; empty if cuFile chooses
+     * @throws CuFileException IO_NOT_SUPPORTED if the backend has no such function, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public Set<P2pFlag> p2pFlags(TargetType target) {
@@ -439,11 +455,13 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileDriverSetP2PFlags} of cuFile 1.16: chooses the ways for a kind of storage, until the last close.
+     * Sets the peer-to-peer mechanisms for a kind of storage ({@code cuFileDriverSetP2PFlags} of cuFile 1.16). The setting ends
+     * when the last user closes.
      *
      * @param target the kind of storage
      * @param flags {@link P2pFlag#PCI_P2PDMA} on x86-64, {@link P2pFlag#C2C} on AArch64
-     * @throws CuFileException INVALID_VALUE for other ways
+     * @throws CuFileException INVALID_VALUE for other flags, IO_NOT_SUPPORTED if the backend has no such function,
+     *         DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public void setP2pFlags(TargetType target, Set<P2pFlag> flags) {
@@ -453,9 +471,10 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileExportPCIeTopology} of cuFile 1.17.
+     * Writes the PCIe topology of this machine to a file ({@code cuFileExportPCIeTopology} of cuFile 1.17).
      *
-     * @param file where to write it
+     * @param file the file to write
+     * @throws CuFileException IO_NOT_SUPPORTED if the backend has no such function, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public void exportPcieTopology(Path file) {
@@ -464,9 +483,11 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * {@code cuFileGetParameterGpuBounceBufferSlabArray} of cuFile 1.17.
+     * Returns sizes and counts of the GPU bounce-buffer slabs ({@code cuFileGetParameterGpuBounceBufferSlabArray} of cuFile
+     * 1.17).
      *
-     * @return sizes and counts
+     * @return sizes in KiB, and counts
+     * @throws CuFileException IO_NOT_SUPPORTED if the backend has no such function, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
     public SlabArray gpuBounceBufferSlabs() {
@@ -475,14 +496,14 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Ends this use of the session ({@code cuFileDriverClose}). The last one waits for I/O in flight and closes every handle,
-     * buffer, batch and stream that is still open. Idempotent: any later or simultaneous call returns when it is done.
+     * Ends this use of the session ({@code cuFileDriverClose}). The last user to close waits for I/O in flight, then closes every
+     * handle, buffer, batch and stream that is still open. Idempotent; concurrent and later calls wait until it is done.
      *
      * <p>
      * The kernel drops every {@code FileLock} of this process on a file when one of its descriptors is closed. So closing the
      * session drops those on files that it has open, even if another session has the same file open.
      *
-     * @throws CuFileException DRIVER_CLOSING (EBUSY), and nothing has changed, for the last one from inside I/O of this session
+     * @throws CuFileException DRIVER_CLOSING (EBUSY) if the last user closes from inside I/O of this session; nothing changes
      */
     @Override
     public void close() {

@@ -28,17 +28,16 @@ import java.util.concurrent.CompletableFuture;
  * }</pre>
  *
  * <p>
- * Thread-safe; positions are arguments, never state. {@link #close} waits for I/O in flight.
+ * Thread-safe: a handle has no position. Offsets and sizes are bytes. {@link #close} waits for I/O in flight.
  *
  * <p>
- * Virtual threads: transfers of GPU memory, all that libcufile serves, futures and reads ahead are made by platform threads. What
- * {@code read} and {@code write} move between host memory and a file by gds4j's own engine is moved by the caller, and the system
- * calls hold its carrier: {@code readAsync(…).join()} does not, which pays where a disk is waited for. So do opening a file and
- * registering memory, for as long as kernel and driver take.
+ * Virtual threads: platform threads of the driver carry out transfers of GPU memory, transfers through libcufile, futures and
+ * prefetched reads. {@code read} and {@code write} of host memory by the compat backend run on the caller, and their system calls
+ * hold its carrier; {@code readAsync(…).join()} does not. Opening a file and registering memory hold the carrier, too.
  *
  * <p>
  * After {@code close()} every method but {@link #path}, {@link #isOpen}, {@link #close} and {@link #toString} throws
- * HANDLE_NOT_REGISTERED, and once the driver is closed DRIVER_NOT_INITIALIZED.
+ * HANDLE_NOT_REGISTERED; after the driver is closed, DRIVER_NOT_INITIALIZED.
  *
  * @since 0.1
  */
@@ -74,14 +73,14 @@ public final class CuFileHandle implements AutoCloseable {
      * @param size bytes to read, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Bytes of the memory
-     *         behind the count are untouched, unless another writer truncates the file during the call
+     * @return bytes read: {@code size}, or less at the end of the file (0 at or past it, never -1). Memory past this count is
+     *         unchanged, unless another writer truncates the file during the call
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative or overflowing argument, CUDA_POINTER_RANGE_ERROR past
      *         the end of the memory, INVALID_MAPPING_RANGE past the end of a registered buffer, INVALID_FILE_OPEN_FLAG
-     *         (EBADF) if the file is not open for reading, PERMISSION_DENIED into a read-only segment or without the right of
-     *         the buffer or window, CUDA_POINTER_INVALID if the memory or its arena is closed, MEMORY_NOT_REGISTERED if the
-     *         buffer or window is closed or of another session, HANDLE_NOT_REGISTERED after close; an errno where the kernel
-     *         failed
+     *         (EBADF) if the file is not open for reading, PERMISSION_DENIED for a read-only segment or a buffer or window
+     *         without {@link BufferRight#READ_INTO}, CUDA_POINTER_INVALID if the memory or its arena is closed,
+     *         MEMORY_NOT_REGISTERED if the buffer or window is closed or belongs to another session, HANDLE_NOT_REGISTERED
+     *         after close; an errno if the kernel failed
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
@@ -89,27 +88,28 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Reads {@code memory.range().length()} bytes from {@code fileOffset} on; see {@link #read(IoMemory, long, long, long)}.
+     * Fills the whole memory from {@code fileOffset} ({@code cuFileRead}); see {@link #read(IoMemory, long, long, long)}.
      *
      * @param memory receives the bytes
      * @param fileOffset first byte in the file
-     * @return bytes read
+     * @return bytes read; less than the memory holds only at the end of the file
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)}
      */
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
     }
 
     /**
-     * Writes memory to the file ({@code cuFileWrite}); all of it, or an exception that says how much.
+     * Writes memory to the file ({@code cuFileWrite}): all of it, or an exception that tells how many bytes.
      *
      * @param memory holds the bytes
-     * @param size bytes to write, 0 to 2^62; 0 never makes the file longer
-     * @param fileOffset first byte in the file; past the end the gap reads as zeros
+     * @param size bytes to write, 0 to 2^62; 0 never extends the file
+     * @param fileOffset first byte in the file; a gap after the end of the file reads as zeros
      * @param bufferOffset first byte in the memory
      * @return {@code size}
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; INVALID_FILE_OPEN_FLAG (EBADF) if the file is
-     *         not open for writing; ENOSPC, EDQUOT, EFBIG or EIO where the kernel says so, and
-     *         {@link CuFileException#bytesTransferred()} the contiguous count
+     *         not open for writing, PERMISSION_DENIED without {@link BufferRight#WRITE_FROM}; ENOSPC, EDQUOT, EFBIG or EIO if
+     *         the kernel says so, with the contiguous count in {@link CuFileException#bytesTransferred()}
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
@@ -117,29 +117,30 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Writes {@code memory.range().length()} bytes at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}.
+     * Writes the whole memory at {@code fileOffset} ({@code cuFileWrite}); see {@link #write(IoMemory, long, long, long)}.
      *
      * @param memory holds the bytes
      * @param fileOffset first byte in the file
-     * @return bytes written
+     * @return bytes written: all that the memory holds
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long)}
      */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
     }
 
     /**
-     * Starts {@link #read(IoMemory, long, long, long)} and returns at once. It runs on a platform thread of the driver, so that
-     * no virtual thread's carrier is held. Closing file, memory or driver waits for it.
+     * Starts {@link #read(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
+     * the memory or the driver waits for it.
      *
      * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
-     *        arena, which the call keeps reachable
+     *        arena; the call keeps it reachable
      * @param size bytes to read, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @return completes with the bytes read, or with what {@code read} throws. Cancelling keeps a read from beginning or ends it
-     *         after the pieces in flight, which may still fill the memory
-     * @throws CuFileException for arguments as {@code read}; CUDA_MEMORY_TYPE_INVALID for a segment of an arena that could be
-     *         closed meanwhile
+     * @return completes with the bytes read, or with what {@code read} throws. Cancelling prevents a read that has not begun;
+     *         another ends after the pieces in flight, which may still fill the memory
+     * @throws CuFileException for invalid arguments as {@code read}; CUDA_MEMORY_TYPE_INVALID for a segment of a confined or
+     *         shared arena, which could be closed during the call
      */
     @Experimental
     public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
@@ -147,21 +148,22 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Starts {@link #write(IoMemory, long, long, long)} and returns at once; see
-     * {@link #readAsync(IoMemory, long, long, long)}.
+     * Starts {@link #write(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
+     * the memory or the driver waits for it.
      *
-     * @param memory holds the bytes
+     * @param memory holds the bytes; memory as of {@link #readAsync(IoMemory, long, long, long)}
      * @param size bytes to write, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @return completes with {@code size}, or with what {@code write} throws
+     * @return completes with {@code size}, or with what {@code write} throws; cancelling as of {@code readAsync}
+     * @throws CuFileException for invalid arguments as {@code write}; CUDA_MEMORY_TYPE_INVALID as {@code readAsync}
      */
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
         return start(request(true, size, fileOffset, bufferOffset), memory);
     }
 
-    /** A transfer on this thread. Allocates nothing unless it fails: only then a {@link RequestCheck} says what is wrong. */
+    /** Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
     private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
@@ -178,7 +180,7 @@ public final class CuFileHandle implements AutoCloseable {
             try {
                 MemoryUse.enter(session, memory, here);
             } catch (CuFileException e) {
-                throw request(write, size, fileOffset, bufferOffset).named(e);
+                throw request(write, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
             return transfer(write, memory, size, fileOffset, bufferOffset);
@@ -195,7 +197,7 @@ public final class CuFileHandle implements AutoCloseable {
         return new RequestCheck(function, file.path(), write, size, fileOffset, bufferOffset);
     }
 
-    /** Moves the bytes; whoever calls holds file and memory. */
+    /** Moves the bytes. The caller has entered or holds file and memory. */
     private long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         RegistrationCache cache = session.cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
@@ -233,7 +235,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
         request.checkWithin(memory);
-        // Allocated before anything is held: the heap may be exhausted.
+        // Allocated before the call holds anything: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
         AsyncCalls.Call call = calls.call(
                 this,
@@ -265,7 +267,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.hold(session, memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 
@@ -275,7 +277,7 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Reads ranges of this file one after the other into buffers of the caller's, several ahead of where the caller is.
+     * Reads ranges of this file in order into the caller's buffers, as many ahead as there are buffers ({@code cuFileRead}).
      *
      * <pre>{@code
      * try (PrefetchedReads reads = handle.prefetch(List.of(first, second, third), ranges.iterator())) {
@@ -286,10 +288,11 @@ public final class CuFileHandle implements AutoCloseable {
      * }
      * }</pre>
      *
-     * @param buffers memory of its own for each read that may be ahead: as {@link #readAsync} takes it
-     * @param ranges what to read, in order; taken as buffers come free
-     * @return the reads, to be closed
-     * @throws CuFileException INVALID_VALUE if there are no buffers
+     * @param buffers one buffer for each read ahead, none overlapping; memory as of {@link #readAsync}
+     * @param ranges what to read, in order; the reads take the next range when a buffer is free
+     * @return the reads; the caller closes them
+     * @throws CuFileException INVALID_VALUE (EINVAL) if there are no buffers; a range that is refused fails in
+     *         {@link PrefetchedReads#next}
      */
     @Experimental
     public PrefetchedReads prefetch(List<? extends IoMemory> buffers, Iterator<PrefetchedReads.FileRange> ranges) {
@@ -297,9 +300,9 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Fills several ranges from consecutive bytes of the file ({@code cuFileReadv} of cuFile 1.19).
+     * Reads consecutive bytes of the file into several memory ranges ({@code cuFileReadv} of cuFile 1.19).
      *
-     * @param ranges the memory, in the order of the file
+     * @param ranges the memory, in the order of the file; 2^62 bytes or less in total
      * @param fileOffset first byte in the file
      * @return bytes read; less than the ranges hold only at the end of the file
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
@@ -311,11 +314,11 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Writes several ranges to consecutive bytes of the file ({@code cuFileWritev} of cuFile 1.19).
+     * Writes several memory ranges to consecutive bytes of the file ({@code cuFileWritev} of cuFile 1.19).
      *
-     * @param ranges the memory, in the order of the file
+     * @param ranges the memory, in the order of the file; 2^62 bytes or less in total
      * @param fileOffset first byte in the file
-     * @return the number of bytes that the ranges hold
+     * @return bytes written: all that the ranges hold
      * @throws CuFileException as {@link #write(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
      *         function
      */
@@ -347,16 +350,16 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** {@return the file's name when it was registered, where the kernel knows one} */
+    /** {@return name of the file at registration; empty if the kernel knows none} */
     public Optional<Path> path() {
         return file.path();
     }
 
     /**
-     * Bytes in the file now; of a block device its capacity.
+     * Returns the current size of the file, or the capacity of a block device.
      *
      * @return bytes
-     * @throws CuFileException with an errno where the kernel failed
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public long size() {
         enter("fstat", -1);
@@ -367,7 +370,12 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** {@return which way an aligned request on this file goes now, and why} */
+    /**
+     * Returns the path that an aligned request on this file takes now, and why.
+     *
+     * @return path and reason
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close
+     */
     public IoPathReport ioPath() {
         enter("ioPath", -1);
         try {
@@ -378,10 +386,10 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Makes everything written so far durable.
+     * Makes durable what was written before this call.
      *
-     * @param metadata also the file's times and other metadata ({@code fsync}), not only data and size ({@code fdatasync})
-     * @throws CuFileException with an errno where the kernel failed
+     * @param metadata true to include times and other metadata ({@code fsync}), false for data and size ({@code fdatasync})
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public void force(boolean metadata) {
         enter(metadata ? "fsync" : "fdatasync", -1);
@@ -393,11 +401,11 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Sets the file's length: cuts it, or adds a hole that reads as zeros.
+     * Sets the file's size ({@code ftruncate}): cuts it, or adds a hole that reads as zeros.
      *
      * @param size bytes, 0 or more
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative size, INVALID_FILE_OPEN_FLAG (EBADF) if the file is not
-     *         open for writing; with an errno where the kernel failed
+     *         open for writing, HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public void truncate(long size) {
         RequestCheck request = new RequestCheck("ftruncate", file.path(), true, size, -1, 0);
@@ -419,12 +427,12 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent: any later or simultaneous call
-     * returns when it is done. The file is closed with its last handle; while this process has a {@code FileLock} on it, it stays
-     * open until a handle is opened or closed after the lock is gone, because closing a file drops the locks on it.
+     * Waits for I/O in flight, then deregisters ({@code cuFileHandleDeregister}). Idempotent; concurrent and later calls wait
+     * until it is done. The last handle of a file closes the file. If this process has a {@code FileLock} on it, the file stays
+     * open until another handle is opened or closed after the lock is gone: closing a file drops the locks on it.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside I/O on this handle and while a
-     *         batch has entries of it whose completion nobody has taken
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside I/O on this handle, and while a batch has entries of it
+     *         whose completion no caller has taken; nothing changes
      */
     @Override
     public void close() {
@@ -439,7 +447,7 @@ public final class CuFileHandle implements AutoCloseable {
         return file;
     }
 
-    /** Begins a call of this thread that transfers between the file and {@code memory}; {@link #exit} ends it. */
+    /** Begins a transfer of this thread between the file and {@code memory}; {@link #exit} ends it. */
     void enter(RequestCheck request, IoMemory memory) {
         ThreadState here = ThreadState.current();
         enter(request, here);
@@ -461,7 +469,7 @@ public final class CuFileHandle implements AutoCloseable {
         lifetime.exit(here);
     }
 
-    /** Begins a transfer that some thread ends later by {@link #unclaim}. */
+    /** Begins a transfer that {@link #unclaim} ends later, on any thread. */
     void claim(RequestCheck request, IoMemory memory) {
         if (!lifetime.claim()) {
             throw closed(request);
@@ -482,7 +490,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.claim(session, memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 
@@ -495,7 +503,7 @@ public final class CuFileHandle implements AutoCloseable {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 

@@ -7,7 +7,7 @@ import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
 
 /**
- * Counters of a driver session: {@code cuFileSetStatsLevel}, {@code cuFileStatsStart} and their kin. Thread-safe.
+ * Counters of a driver session ({@code cuFileStats*}, {@code cuFileGetStats*}, {@code cuFileSetStatsLevel}). Thread-safe.
  *
  * <pre>{@code
  * CuFileStatistics statistics = driver.statistics();
@@ -18,13 +18,12 @@ import io.gds4j.statistics.StatisticsLevel3;
  * }</pre>
  *
  * <p>
- * From level 1 on the session can be asked from outside: by {@code gds stats PID}, or over JMX as a
- * {@link io.gds4j.statistics.CuFileStatisticsMXBean}. Whatever the level, Java Flight Recorder has {@code gds4j.Read},
- * {@code gds4j.Write} and {@code gds4j.Batch}.
+ * From level 1 on, {@code gds stats PID} and JMX ({@link io.gds4j.statistics.CuFileStatisticsMXBean}) show the counters from
+ * outside. Java Flight Recorder has the events {@code gds4j.Read}, {@code gds4j.Write} and {@code gds4j.Batch} at any level.
  *
  * <p>
- * The level can be asked and set also while the driver is closed; all else throws DRIVER_NOT_INITIALIZED then, and
- * IO_NOT_SUPPORTED on a backend that does not count.
+ * All methods throw IO_NOT_SUPPORTED on a backend without statistics. After the driver is closed, {@link #level},
+ * {@link #setLevel} and {@link #engine} still work; the others throw DRIVER_NOT_INITIALIZED.
  *
  * @since 0.1
  */
@@ -37,9 +36,9 @@ public final class CuFileStatistics {
     }
 
     /**
-     * Level that is counted ({@code cuFileGetStatsLevel}): 0 nothing to 3 per GPU.
+     * Returns the level of statistics ({@code cuFileGetStatsLevel}).
      *
-     * @return the level
+     * @return 0 none, 1 calls and bytes, 2 histograms, 3 counters of each GPU
      */
     public int level() {
         return use.session().backend().getStatsLevel();
@@ -49,7 +48,7 @@ public final class CuFileStatistics {
      * Sets the level ({@code cuFileSetStatsLevel}).
      *
      * @param level 0 to 3
-     * @throws io.gds4j.error.CuFileException INVALID_VALUE outside
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE (EINVAL) for another level
      */
     public void setLevel(int level) {
         if (level < 0 || level > 3) {
@@ -59,7 +58,7 @@ public final class CuFileStatistics {
         use.session().publishStatistics();
     }
 
-    /** Begins counting ({@code cuFileStatsStart}). */
+    /** Starts counting ({@code cuFileStatsStart}). */
     public void start() {
         use.run("cuFileStatsStart", CuFileBackend::statsStart);
     }
@@ -75,34 +74,37 @@ public final class CuFileStatistics {
     }
 
     /**
-     * {@code cuFileGetStatsL1}; INVALID_VALUE while a lower level is set.
+     * Returns the counters of level 1 ({@code cuFileGetStatsL1}).
      *
      * @return the counters
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel1 level1() {
         return use.call("cuFileGetStatsL1", CuFileBackend::getStatsL1);
     }
 
     /**
-     * {@code cuFileGetStatsL2}; INVALID_VALUE while a lower level is set.
+     * Returns the counters of level 2 ({@code cuFileGetStatsL2}).
      *
      * @return the counters
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel2 level2() {
         return use.call("cuFileGetStatsL2", CuFileBackend::getStatsL2);
     }
 
     /**
-     * {@code cuFileGetStatsL3}; INVALID_VALUE while a lower level is set.
+     * Returns the counters of level 3 ({@code cuFileGetStatsL3}).
      *
      * @return the counters
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE if the current level is lower
      */
     public StatisticsLevel3 level3() {
         return use.call("cuFileGetStatsL3", CuFileBackend::getStatsL3);
     }
 
     /**
-     * Bytes by path, bounce buffers, queue and retries; at any level, and also while the driver is closed.
+     * Returns bytes by I/O path, bounce buffers, queue depth and retries, at any level.
      *
      * @return the counters
      */

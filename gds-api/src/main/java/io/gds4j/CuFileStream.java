@@ -10,7 +10,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
- * A CUDA stream in whose order files are read and written ({@code cuFileReadAsync}, {@code cuFileWriteAsync}).
+ * A registered CUDA stream or {@link HostStream}: reads and writes files in stream order ({@code cuFileReadAsync},
+ * {@code cuFileWriteAsync}).
  *
  * <pre>{@code
  * try (CuFileStream stream = driver.stream(rawStream, Set.of(StreamFlag.FIXED_FILE_SIZE))) {
@@ -19,13 +20,16 @@ import java.util.Objects;
  * }</pre>
  *
  * <p>
- * Thread-safe. An operation has the file and the memory until the stream has passed it: closing them waits for that. A stream
- * takes 128 operations that are not over; the call that queues another waits for room. As with any work in a CUDA stream, what
- * lets the stream go on must therefore not come behind too much of it on the same thread. Allocating, pinning and freeing memory
- * through {@code CuFileDriver.allocator()} waits for a moment when no CUDA stream waits for a transfer: CUDA would wait itself, and
- * hold up what moves the bytes. Managed memory is moved by processors while CUDA streams are registered, because the driver's
- * copies of it wait for streams that wait; on a GPU whose managed memory processors may not touch meanwhile, its operations are
- * refused (ASYNC_NOT_SUPPORTED).
+ * Thread-safe. An operation uses file and memory until the stream has passed it; closing them waits for that.
+ *
+ * <p>
+ * A stream holds up to 128 unfinished operations. The call that queues the next one waits for room. Do not queue more behind work
+ * that only the calling thread can release.
+ *
+ * <p>
+ * {@code CuFileDriver.allocator()} allocates, pins and frees while no CUDA stream waits for a transfer: CUDA would wait for the
+ * stream, and the transfer for CUDA. While CUDA streams are registered, the CPU copies managed memory, because copies by the
+ * driver wait for waiting streams. If the GPU does not allow the CPU such access, the operation fails with ASYNC_NOT_SUPPORTED.
  *
  * @since 0.1
  */
@@ -56,7 +60,7 @@ public final class CuFileStream implements AutoCloseable {
         });
     }
 
-    /** {@return raw {@code CUstream}} */
+    /** {@return raw {@code CUstream}, or the address of a {@link HostStream}} */
     public long address() {
         return stream;
     }
@@ -66,12 +70,11 @@ public final class CuFileStream implements AutoCloseable {
      *
      * @param handle the file
      * @param memory receives the bytes
-     * @param cells host memory that outlives the operation
-     * @throws CuFileException for the submission alone: INVALID_VALUE if the stream is closed, HANDLE_NOT_REGISTERED,
+     * @param cells arguments and result, in host memory that outlives the operation
+     * @throws CuFileException if the submission fails: INVALID_VALUE if the stream is closed, HANDLE_NOT_REGISTERED,
      *         INVALID_FILE_OPEN_FLAG, PERMISSION_DENIED, CUDA_POINTER_INVALID or MEMORY_NOT_REGISTERED as
-     *         {@link CuFileHandle#read(IoMemory, long, long, long)}, CUDA_MEMORY_TYPE_INVALID for a segment of an arena that
-     *         could be closed meanwhile, ASYNC_NOT_SUPPORTED without parallel I/O; what happens later stands in
-     *         {@code bytesDone}
+     *         {@link CuFileHandle#read(IoMemory, long, long, long)}, CUDA_MEMORY_TYPE_INVALID for a segment of a confined or
+     *         shared arena, ASYNC_NOT_SUPPORTED without parallel I/O. A later failure is reported in {@code bytesDone}
      */
     public void read(CuFileHandle handle, IoMemory memory, Cells cells) {
         submit("cuFileReadAsync", handle, memory, cells, false);
@@ -82,7 +85,7 @@ public final class CuFileStream implements AutoCloseable {
      *
      * @param handle the file
      * @param memory holds the bytes
-     * @param cells host memory that outlives the operation
+     * @param cells arguments and result, in host memory that outlives the operation
      * @throws CuFileException as {@link #read}
      */
     public void write(CuFileHandle handle, IoMemory memory, Cells cells) {
@@ -125,7 +128,7 @@ public final class CuFileStream implements AutoCloseable {
         try {
             MemoryUse.requireOutlivesCall(memory);
         } catch (CuFileException e) {
-            throw request.named(e);
+            throw request.wrap(e);
         }
     }
 
@@ -144,10 +147,9 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     /**
-     * Deregisters the stream ({@code cuFileStreamDeregister}). Idempotent: any later or simultaneous call returns when it is
-     * done.
+     * Deregisters the stream ({@code cuFileStreamDeregister}). Idempotent; concurrent and later calls wait until it is done.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this stream
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this stream; nothing changes
      */
     @Override
     public void close() {
@@ -155,20 +157,21 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     /**
-     * The four 8-byte cells of a stream operation, native and alive until the stream has passed it.
+     * Arguments and result of a stream operation: four 64-bit integers in native memory. Without the matching
+     * {@link StreamFlag} an argument is read when the stream reaches the operation.
      *
      * @param size bytes to move; at submission an upper bound
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @param bytesDone receives the count, or a negative error
+     * @param bytesDone receives the bytes moved, or a negative errno or cuFile code
      */
     public record Cells(
             MemorySegment size, MemorySegment fileOffset, MemorySegment bufferOffset, MemorySegment bytesDone) {
         /**
          * Checks the cells.
          *
-         * @throws CuFileException INVALID_VALUE for a cell over a Java array, of less than 8 bytes, not 8-byte aligned, or of a
-         *         closed arena, and for a read-only {@code bytesDone}
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a cell over a Java array, of less than 8 bytes, not 8-byte
+         *         aligned, or of a closed arena, and for a read-only {@code bytesDone}
          */
         public Cells {
             check("size", size);

@@ -7,7 +7,7 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The shape may still change before version 1.0.
+ * Marks an API that may change before version 1.0.
  *
  * @since 0.1
  */

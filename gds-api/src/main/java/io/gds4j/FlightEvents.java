@@ -4,14 +4,13 @@ import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Begins events for Java Flight Recorder, if the process has ever recorded: merely initialising an event class sets the
- * recorder up, 50 ms on the way of a program's first request.
+ * Begins Flight Recorder events if the process has ever recorded. Otherwise it loads no event class: that would start the
+ * recorder, which adds 50 ms to a program's first request.
  */
 final class FlightEvents {
     /**
-     * Tell before each request whether a recording is on; made once, because a request allocates nothing. They are apart from
-     * the event classes, because the recorder initialises a class's parents while it loads the class. Only this class makes
-     * events, so that a process that never records loads none of the event classes.
+     * One event of each type, which tells before each request whether a recording is on. They are created once, because requests
+     * allocate nothing. They are not in the event classes, because the recorder initialises a class's parents while it loads it.
      */
     private static final class Prototypes {
         static final ReadEvent READ = new ReadEvent();

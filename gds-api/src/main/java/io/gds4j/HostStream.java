@@ -13,8 +13,8 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A stream without a GPU: work of the program and stream-ordered reads and writes, one after the other. A program that is
- * written for CUDA streams runs on it unchanged, and can be tested on any machine.
+ * A stream without a GPU. A thread of its own runs the program's work and stream-ordered reads and writes one after the other.
+ * Use it to run or test a program for CUDA streams on any machine.
  *
  * <pre>{@code
  * try (HostStream stream = HostStream.create();
@@ -27,8 +27,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * }</pre>
  *
  * <p>
- * Thread-safe. Work that throws is logged, and the stream goes on. Work must not wait for what is queued behind it: closing an
- * object that a later operation of the stream uses is refused there (EBUSY).
+ * Thread-safe. If work throws, the stream logs it and continues. Work must not wait for later work: it cannot close an object
+ * that a later operation of the stream uses (EBUSY).
  *
  * @since 0.1
  */
@@ -36,7 +36,7 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class HostStream implements AutoCloseable {
     private static final ConcurrentMap<Long, HostStream> OPEN = new ConcurrentHashMap<>();
 
-    /** No address of a CUDA stream is negative. */
+    /** Next address; negative, because no address of a CUDA stream is. */
     private static final AtomicLong NEXT = new AtomicLong(Long.MIN_VALUE);
 
     private final long address = NEXT.getAndIncrement();
@@ -44,7 +44,7 @@ public final class HostStream implements AutoCloseable {
     private final Thread thread;
     private boolean closed;
 
-    /** Work, and what the call that queued it was using: a stream operation uses the same until it is over. */
+    /** Work, and the objects that the queueing call used: a stream operation uses them until it is over. */
     private record Work(Runnable task, long[] uses) {
     }
 
@@ -73,24 +73,24 @@ public final class HostStream implements AutoCloseable {
     }
 
     /**
-     * The open host stream with this address; for backends.
+     * Finds the open host stream with this address; for backends.
      *
-     * @param address what a program gave for a {@code CUstream}
-     * @return the stream; empty if the address is that of a CUDA stream or of nothing
+     * @param address address that a program passed as a {@code CUstream}
+     * @return the stream; empty if no open host stream has this address
      */
     public static Optional<HostStream> find(long address) {
         return Optional.ofNullable(OPEN.get(address));
     }
 
-    /** {@return what stands for the raw {@code CUstream}, for {@link CuFileDriver#stream}} */
+    /** {@return address to pass to {@link CuFileDriver#stream} in place of a raw {@code CUstream}} */
     public long address() {
         return address;
     }
 
     /**
-     * Queues work; returns at once.
+     * Queues work and returns at once.
      *
-     * @param work what to do once all that was queued before is done
+     * @param work runs after all work queued before
      * @throws IllegalStateException after close
      */
     public synchronized void enqueue(Runnable work) {
@@ -101,7 +101,7 @@ public final class HostStream implements AutoCloseable {
     }
 
     /**
-     * Waits until all that was queued before is done, as {@code cuStreamSynchronize}.
+     * Waits until all work queued before is done, like {@code cuStreamSynchronize}.
      *
      * @throws IllegalStateException after close
      * @throws InterruptedException if the thread is interrupted while it waits
@@ -112,7 +112,7 @@ public final class HostStream implements AutoCloseable {
         passed.await();
     }
 
-    /** Does what is queued and ends; idempotent. Does not wait when called from work of the stream itself. */
+    /** Runs the queued work, then ends the stream and waits for it; from its own work it does not wait. Idempotent. */
     @Override
     public void close() {
         synchronized (this) {
@@ -132,16 +132,16 @@ public final class HostStream implements AutoCloseable {
             try {
                 queue.take().task().run();
             } catch (InterruptedException e) {
-                // Only work interrupts this thread: that ends with the work.
+                // Only work of the stream can interrupt this thread. The interrupt ends with that work.
                 log(Level.DEBUG, "work of a host stream left an interrupt behind", e);
             } catch (Throwable e) {
-                // Also checked exceptions, which Java code can throw undeclared and other JVM languages do.
+                // Includes undeclared checked exceptions, which other JVM languages throw.
                 log(Level.ERROR, "work of a host stream failed", e);
             }
         }
     }
 
-    /** True if work that is queued uses the object with this number; asked by work, which would wait for it. */
+    /** True if queued work uses the object with this number: then running work must not wait for that object. */
     private boolean isUsedLater(long number) {
         for (Work work : queue) {
             for (long used : work.uses()) {
@@ -153,12 +153,12 @@ public final class HostStream implements AutoCloseable {
         return false;
     }
 
-    /** Logging allocates and runs handlers of the program: whatever it throws does not end the stream. */
+    /** Logs without ever throwing: logging allocates and runs handlers of the program, which must not end the stream. */
     private static void log(Level level, String message, Throwable cause) {
         try {
             System.getLogger("io.gds4j").log(level, message, cause);
         } catch (RuntimeException | Error e) {
-            // The next work may find more memory.
+            // The stream continues: the next work may find more memory.
         }
     }
 

@@ -8,7 +8,7 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 
 /**
- * Keeps a request's memory, and its registration if it has one, while the request needs it. Uses instanceof instead of pattern
+ * Keeps the memory of a request, and its registration, alive while the request needs it. Uses instanceof instead of pattern
  * switches: the JVM generates a class for each switch, which would delay a program's first request.
  */
 final class MemoryUse {
@@ -17,17 +17,17 @@ final class MemoryUse {
     private MemoryUse() {
     }
 
-    /** The range that a backend gets: for a window, the buffer that is registered. */
+    /** Returns the range that a backend gets: for a window, the whole registered buffer. */
     static MemoryRange base(IoMemory memory) {
         return memory instanceof BufferWindow window ? window.buffer().range() : memory.range();
     }
 
-    /** Where the memory begins in its {@link #base}. */
+    /** Returns the offset of the memory in its {@link #base}, in bytes. */
     static long start(IoMemory memory) {
         return memory instanceof BufferWindow window ? window.offset() : 0;
     }
 
-    /** Whether the memory may be written to a file, or else a file be read into it. */
+    /** Returns whether I/O may write the memory to a file, or read a file into it. */
     static boolean allows(IoMemory memory, boolean write) {
         if (memory instanceof CuFileBuffer buffer) {
             return buffer.allows(write);
@@ -38,7 +38,7 @@ final class MemoryUse {
         return write || memory.range().isWritable();
     }
 
-    /** For the time of a call of this thread. */
+    /** Begins a use by this thread; {@link #exit} ends it. */
     static void enter(Session session, IoMemory memory, ThreadState here) {
         if (memory instanceof MemoryRange range) {
             MemoryAccess.enter(range, here);
@@ -63,7 +63,7 @@ final class MemoryUse {
         }
     }
 
-    /** Until one of gds4j's threads is done with it; closing waits for that. */
+    /** Begins a use that {@link #letGo} ends on a thread of gds4j; closing waits for it. */
     static void hold(Session session, IoMemory memory) {
         requireOutlivesCall(memory);
         if (memory instanceof CuFileBuffer buffer) {
@@ -89,7 +89,7 @@ final class MemoryUse {
         }
     }
 
-    /** Until a completion is taken, on whichever thread. */
+    /** Begins a use that {@link #unclaim} ends when a caller takes the completion; until then closing is refused. */
     static void claim(Session session, IoMemory memory) {
         requireOutlivesCall(memory);
         if (memory instanceof CuFileBuffer buffer) {
@@ -115,7 +115,7 @@ final class MemoryUse {
         }
     }
 
-    /** Refuses memory of an arena that the program could close during asynchronous I/O. */
+    /** Refuses memory of a confined or shared arena: the program could close it during asynchronous I/O. */
     static void requireOutlivesCall(IoMemory memory) {
         if (!memory.range().outlivesCall()) {
             throw CuFileException.of(

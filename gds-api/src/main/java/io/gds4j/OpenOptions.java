@@ -12,7 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Turns Java's open options into what a backend opens. */
+/** Converts Java's open options into a {@link FileSource}. */
 final class OpenOptions {
     private static final String FUNCTION = "cuFileHandleRegister";
 
@@ -21,7 +21,7 @@ final class OpenOptions {
 
     static FileSource.Named toSource(Path path, OpenOption... options) {
         if (path.getFileSystem() != FileSystems.getDefault()) {
-            throw refuse(CuFileError.INVALID_VALUE, path, "not a path of the operating system's file systems");
+            throw refuse(CuFileError.INVALID_VALUE, path, "not a path of the default file system");
         }
         Set<OpenOption> set = new LinkedHashSet<>(List.of(options));
         for (OpenOption option : set) {
@@ -49,8 +49,8 @@ final class OpenOptions {
 
     private static void check(Path path, OpenOption option) {
         switch (option) {
-            case CuFileOpenOption ours -> {
-                // all known
+            case CuFileOpenOption own -> {
+                // Both are supported.
             }
             case StandardOpenOption.APPEND ->
                 throw refuse(
@@ -60,7 +60,7 @@ final class OpenOptions {
             case StandardOpenOption.DELETE_ON_CLOSE ->
                 throw refuse(CuFileError.INVALID_FILE_OPEN_FLAG, path, "DELETE_ON_CLOSE is not supported");
             case StandardOpenOption standard -> {
-                // all others are served; SPARSE is a hint that Linux file systems do not need
+                // The others are supported; Linux file systems do not need the hint SPARSE.
             }
             case LinkOption link ->
                 throw refuse(CuFileError.INVALID_FILE_OPEN_FLAG, path, link + " is not supported");

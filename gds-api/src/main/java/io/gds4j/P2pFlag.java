@@ -4,18 +4,18 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * Ways by which storage and GPU exchange data directly ({@code CUfileP2PFlags_t} of cuFile 1.16).
+ * A mechanism for direct transfers between storage and GPU ({@code CUfileP2PFlags_t} of cuFile 1.16).
  *
  * @since 0.1
  */
 public enum P2pFlag {
-    /** The kernel's PCI peer-to-peer DMA; the one that may be set on x86-64. */
+    /** PCI peer-to-peer DMA of the kernel; the only flag that a program may set on x86-64. */
     PCI_P2PDMA,
     /** nvidia-fs. */
     NVFS,
     /** DMA-BUF. */
     DMABUF,
-    /** NVLink C2C; the one that may be set on AArch64. */
+    /** NVLink C2C; the only flag that a program may set on AArch64. */
     C2C,
     /** nvidia-peermem. */
     NVIDIA_PEERMEM;

@@ -13,8 +13,8 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads of ranges of a file, in order, some ahead of the caller; no more memory than the caller gave. For one thread at a
- * time, which may be virtual. See {@link CuFileHandle#prefetch}.
+ * Reads ranges of a file in order and ahead of the caller, into the caller's buffers only; see {@link CuFileHandle#prefetch}. Not
+ * thread-safe; the calling thread may be virtual.
  *
  * @since 0.1
  */
@@ -27,7 +27,7 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     private @Nullable IoMemory shown;
     private boolean closed;
 
-    /** A read that is on its way, or that failed to start: then it fails when its turn comes. */
+    /** A read that has started. If it could not start, {@link #next} throws the reason when its turn comes. */
     private static final class Ahead {
         private final FileRange range;
         private final IoMemory memory;
@@ -81,11 +81,11 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     }
 
     /**
-     * The next range in order; waits until it has been read. The memory of the one before is read into again.
+     * Waits for the next range in order and returns it. Reuses the memory of the previous chunk.
      *
-     * @return what was read
-     * @throws NoSuchElementException after the last one, and after close
-     * @throws CuFileException if it was refused or reading it failed; later ranges can still be asked for
+     * @return the next chunk
+     * @throws NoSuchElementException after the last range and after close
+     * @throws CuFileException if reading this range failed; later calls return the ranges after it
      */
     @Override
     public Chunk next() {
@@ -114,7 +114,7 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
         }
     }
 
-    /** Cancels what is ahead and waits until nothing is read into the buffers any more. Idempotent. */
+    /** Cancels the reads ahead and waits until none uses a buffer. Idempotent. */
     @Override
     public void close() {
         closed = true;
@@ -126,21 +126,20 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
     }
 
     /**
-     * Bytes of a file.
+     * A range of a file.
      *
      * @param fileOffset first byte, 0 or more
-     * @param size bytes, no more than a buffer holds
+     * @param size bytes, 0 to the size of a buffer
      */
     public record FileRange(long fileOffset, long size) {
     }
 
     /**
-     * A range that has been read, at the beginning of its memory; valid until the next call of {@link #next} or
-     * {@link #close}.
+     * A range that has been read. Its memory is valid until the next call of {@link #next} or {@link #close}.
      *
-     * @param range what was asked for
-     * @param memory the buffer that it is in
-     * @param bytes bytes read; less than asked only at the end of the file
+     * @param range the range
+     * @param memory the buffer, which holds the range from its first byte on
+     * @param bytes bytes read; less than the range only at the end of the file
      */
     public record Chunk(FileRange range, IoMemory memory, long bytes) {
     }

@@ -6,7 +6,7 @@ import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
-/** A read from a file into memory, for Java Flight Recorder. */
+/** Flight Recorder event of a read from a file into memory. */
 @Name("gds4j.Read")
 @Label("GPUDirect Storage Read")
 @Description("A read from a file into memory (cuFileRead)")

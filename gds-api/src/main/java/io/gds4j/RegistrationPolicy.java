@@ -1,48 +1,52 @@
 package io.gds4j;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 
 /**
- * Which memory is registered with the backend.
+ * Decides which memory is registered with the backend; see {@link CuFileDriver#setRegistrationPolicy}. Immutable.
  *
  * <pre>{@code
  * driver.setRegistrationPolicy(RegistrationPolicy.CACHED.withBudget(8L << 30));
  * }</pre>
  *
  * @param mode who registers
- * @param budgetBytes GPU memory that a cache keeps registered at most, besides {@code max_device_pinned_mem_size_kb} and the
- *        BAR1 aperture of each GPU; 0 or more
- * @param pageBytes size of the pages that registering maps, by which the cache counts: 64 KiB on discrete GPUs, 4 KiB on
- *        Tegra; a power of two
+ * @param budgetBytes limit of a cache, bytes of GPU memory, 0 or more; {@code max_device_pinned_mem_size_kb} and each GPU's
+ *        BAR1 aperture limit it, too
+ * @param pageBytes size of the GPU pages that a registration pins, bytes, a power of two: 64 KiB on discrete GPUs, 4 KiB on
+ *        Tegra
  *
  * @since 0.1
  */
 public record RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
 
+    /** Page size of discrete GPUs, in bytes. */
     private static final long GPU_PAGE = 64 << 10;
 
-    /** Nothing: {@link CuFileDriver#registerBuffer} gives rights and windows alone. */
+    /** Registers nothing; {@link CuFileDriver#registerBuffer(io.gds4j.memory.MemoryRange)} only grants rights and windows. */
     public static final RegistrationPolicy NONE = new RegistrationPolicy(Mode.NONE, 0, GPU_PAGE);
-    /** What the program registers, and nothing else; the default. */
+    /** Registers the program's buffers only; the default. */
     public static final RegistrationPolicy EXPLICIT = new RegistrationPolicy(Mode.EXPLICIT, 0, GPU_PAGE);
     /**
-     * What the program registers, and allocations of GPU memory that reads, writes and entries of batches come to: those stay
-     * registered as they may. Stream-ordered transfers go unregistered: when they end is the stream's affair.
+     * Registers the program's buffers, and caches registrations of GPU allocations that reads, writes and batch entries use.
+     * Stream operations do not use the cache, because only the stream knows when they end.
      */
     public static final RegistrationPolicy CACHED = new RegistrationPolicy(Mode.CACHED, Long.MAX_VALUE, GPU_PAGE);
 
-    /** Who registers. */
+    /** Says who registers memory. */
     public enum Mode {
-        /** Nobody. */
+        /** No one. */
         NONE,
         /** The program. */
         EXPLICIT,
-        /** The program, and a cache for what it does not. */
+        /** The program, and a cache for other memory. */
         CACHED
     }
 
-    /** Refuses numbers that mean nothing. */
+    /**
+     * Checks the numbers.
+     *
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative budget or a page size that is not a power of two
+     */
     public RegistrationPolicy {
         if (budgetBytes < 0) {
             throw invalid("the budget is negative: " + budgetBytes);
@@ -57,22 +61,22 @@ public record RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
     }
 
     /**
-     * The same with another budget.
+     * Returns this policy with another budget.
      *
-     * @param bytes 0 or more
+     * @param bytes bytes of GPU memory, 0 or more
      * @return the policy
-     * @throws CuFileException {@link CuFileError#INVALID_VALUE} for a negative one
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative budget
      */
     public RegistrationPolicy withBudget(long bytes) {
         return new RegistrationPolicy(mode, bytes, pageBytes);
     }
 
     /**
-     * The same for pages of another size.
+     * Returns this policy with another page size.
      *
-     * @param bytes a power of two
+     * @param bytes bytes, a power of two
      * @return the policy
-     * @throws CuFileException {@link CuFileError#INVALID_VALUE} for what is none
+     * @throws CuFileException INVALID_VALUE (EINVAL) if it is not a power of two
      */
     public RegistrationPolicy withPages(long bytes) {
         return new RegistrationPolicy(mode, budgetBytes, bytes);

@@ -3,16 +3,16 @@ package io.gds4j;
 import io.gds4j.internal.registration.CacheStatistics;
 
 /**
- * What a session's cache of registrations has done.
+ * Counters of a session's registration cache.
  *
- * @param hits requests whose memory was registered already
- * @param misses requests whose allocation was not, and could be
- * @param uncacheable requests on memory that is never cached: of the host, managed, or of a kind whose allocations nothing
- *        tells apart
- * @param refused misses that went unregistered because there was no room or the backend did not want to
- * @param evictions registrations given up for others, the least recently used first
- * @param staleHits registrations found to be of memory that had been freed
- * @param registrations registrations now
+ * @param hits requests whose memory was registered
+ * @param misses requests whose memory could be cached but was not registered
+ * @param uncacheable requests on memory that is never cached: host memory, managed memory, and kinds whose allocations the
+ *        driver cannot tell apart
+ * @param refused misses that the cache did not register, for lack of room or because the backend refused
+ * @param evictions registrations removed to make room, the least recently used first
+ * @param staleHits registrations whose memory had been freed
+ * @param registrations current number of registrations
  * @param bytesPinned bytes that they pin, in whole pages
  *
  * @since 0.1

@@ -11,23 +11,23 @@ import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
- * The arguments of one transfer, checked: what is not valid never reaches a backend. Names itself in every exception.
+ * Checks the arguments of a transfer, so that no invalid one reaches a backend. Its exceptions name function, file and range.
  *
  * @param function the C function
- * @param path the file, where its name is known
- * @param write memory to file
+ * @param path the file, if its name is known
+ * @param write true for memory to file
  */
 record RequestCheck(
         String function, Optional<Path> path, boolean write, long size, long fileOffset, long bufferOffset) {
 
-    /** True if {@link #checkWithin} would find nothing wrong; asked first, because a request that is right is never made. */
+    /** Returns whether {@link #checkWithin} would pass. A valid request thus needs no instance and allocates nothing. */
     static boolean isWithin(IoMemory memory, boolean write, long size, long fileOffset, long bufferOffset) {
         return TransferArguments.isFileRange(size, fileOffset)
                 && TransferArguments.isWithin(memory.range().length(), size, bufferOffset)
                 && MemoryUse.allows(memory, write);
     }
 
-    /** Checks the numbers, that they are within the memory, and that the memory allows the request. */
+    /** Checks that the numbers are valid and within the memory, and that the memory allows the request. */
     void checkWithin(IoMemory memory) {
         checkNumbers();
         long length = memory.range().length();
@@ -40,7 +40,7 @@ record RequestCheck(
         checkAccess(memory);
     }
 
-    /** Checks that the numbers can be a range of a file. */
+    /** Checks that the numbers are a range of a file. */
     void checkNumbers() {
         String invalid = TransferArguments.invalidNumber(size, fileOffset, bufferOffset);
         if (invalid != null) {
@@ -48,12 +48,12 @@ record RequestCheck(
         }
     }
 
-    /** Checks that bytes may be read into the memory, or written from it, as the request does. */
+    /** Checks that the memory allows the request. */
     void checkAccess(IoMemory memory) {
         if (!MemoryUse.allows(memory, write)) {
             throw failure(CuFileError.PERMISSION_DENIED)
                     .detail(memory instanceof RegisteredMemory
-                            ? "%s has no right of %s".formatted(memory, BufferRight.of(write))
+                            ? "%s does not have the right %s".formatted(memory, BufferRight.of(write))
                             : "the memory is a read-only segment")
                     .build();
         }
@@ -67,8 +67,8 @@ record RequestCheck(
         return failure(CuFileError.INVALID_VALUE).errno(Errno.EINVAL).detail(detail).build();
     }
 
-    /** The same failure, as one of this request. */
-    CuFileException named(CuFileException e) {
+    /** Returns the failure with function, file and range of this request. */
+    CuFileException wrap(CuFileException e) {
         CuFileException.Builder builder = failure(e.error()).detail(e.detail()).cause(e);
         OptionalInt errno = e.errno();
         errno.ifPresent(builder::errno);

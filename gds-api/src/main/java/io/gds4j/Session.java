@@ -18,18 +18,19 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What all users of one open driver share: the backend, and the objects to close before it.
+ * An open driver, shared by its users: the backend and the members to close before it. A member is a handle, buffer, batch or
+ * stream.
  *
  * <p>
- * Calls on the driver itself run between {@link #enter} and {@link #exit}, so that none of them meets a driver that is being
- * closed: a late registration would open it again.
+ * Calls on the driver run between {@link #enter} and {@link #exit}, so that none of them reaches a driver that is being closed: a
+ * late registration would open it again.
  */
 final class Session {
-    /** In which order members are closed with the session. */
+    /** Decides when a member is closed with the session. */
     enum Role {
-        /** Batches and streams: they use files and buffers, and go first. */
+        /** Batches and streams: closed first, because they use files and buffers. */
         FEEDER,
-        /** Files and buffers. */
+        /** Files and buffers: closed after the feeders. */
         TARGET
     }
 
@@ -48,7 +49,7 @@ final class Session {
         this.backend = backend;
     }
 
-    /** What runs calls for which no caller waits. */
+    /** Returns the executor of {@code readAsync} and {@code writeAsync}; creates it at the first call. */
     synchronized AsyncCalls asyncCalls() {
         if (asyncCalls == null) {
             asyncCalls = new AsyncCalls();
@@ -56,7 +57,7 @@ final class Session {
         return asyncCalls;
     }
 
-    /** In place of threads of its own; before the first call. */
+    /** Sets another executor before the first call; for tests. */
     synchronized void setAsyncCalls(AsyncCalls calls) {
         asyncCalls = calls;
     }
@@ -65,7 +66,7 @@ final class Session {
         return asyncCalls;
     }
 
-    /** Shows the statistics over JMX while their level is above 0. */
+    /** Publishes the statistics over JMX if their level is above 0, or withdraws them. */
     synchronized void publishStatistics() {
         boolean counts = users > 0 && backend.getStatsLevel() > 0;
         if (counts && unpublish == null) {
@@ -83,7 +84,7 @@ final class Session {
         }
     }
 
-    /** Opens the driver for a first user: {@code cuFileDriverOpen}. */
+    /** Opens the driver for its first user ({@code cuFileDriverOpen}). */
     static Session open(CuFileBackend backend) {
         backend.driverOpen();
         Session session = new Session(backend);
@@ -93,7 +94,7 @@ final class Session {
         return session;
     }
 
-    /** As {@code profile.cufile_stats} asks; a backend that does not count says so by an exception. */
+    /** Returns whether {@code profile.cufile_stats} starts counters; false for a backend without statistics. */
     private static boolean countsFromTheStart(CuFileBackend backend) {
         try {
             return backend.getStatsLevel() > 0;
@@ -106,7 +107,7 @@ final class Session {
         return policy;
     }
 
-    /** What is registered so far for requests that come later stays with those that use it now. */
+    /** Replaces policy and cache. The old cache's registrations end with the requests that use them. */
     synchronized void setPolicy(RegistrationPolicy next) {
         RegistrationCache old = cache;
         cache = next.mode() != RegistrationPolicy.Mode.CACHED
@@ -118,13 +119,13 @@ final class Session {
         }
     }
 
-    /** Registers for requests on plain memory; null unless the policy asks for it. */
+    /** Returns the cache that registers plain memory; null unless the policy is CACHED. */
     @Nullable
     RegistrationCache cache() {
         return cache;
     }
 
-    /** Number of a new window. */
+    /** Returns the number of a new window. */
     long nextWindow() {
         return windows.incrementAndGet();
     }
@@ -133,7 +134,7 @@ final class Session {
         return backend;
     }
 
-    /** One more user: {@code cuFileDriverOpen} again. */
+    /** Adds a user (a second {@code cuFileDriverOpen}). */
     synchronized void share() {
         if (users == 0) {
             throw closed("cuFileDriverOpen");
@@ -184,9 +185,9 @@ final class Session {
     }
 
     /**
-     * Takes a new member in, during a call. It is closed with the session if not before.
+     * Adds a member during a call; the session closes it if the program does not.
      *
-     * @param release frees the native side, now if there can be no member; must refer to nothing that refers to {@code owner}
+     * @param release frees the native side, at once if this method fails; must hold no reference that leads to {@code owner}
      */
     Lifetime adopt(Role role, Object owner, String what, Runnable release) {
         try {
@@ -195,7 +196,7 @@ final class Session {
                 try {
                     release.run();
                 } finally {
-                    // Not before: a driver that closes meanwhile finds the member and waits for it.
+                    // After the release: a driver that closes meanwhile must find the member and wait for it.
                     remove(token);
                 }
             });
@@ -215,7 +216,7 @@ final class Session {
     }
 
     /**
-     * Refuses to close the driver from inside its own I/O, where waiting for that I/O would never end.
+     * Refuses to close the driver from inside its own I/O: the wait for that I/O would never end.
      *
      * @throws CuFileException DRIVER_CLOSING (EBUSY)
      */
@@ -229,7 +230,7 @@ final class Session {
         }
     }
 
-    /** Gives one use up; the last one closes what is left and the driver: {@code cuFileDriverClose}. */
+    /** Removes a user; the last one closes all members and the driver ({@code cuFileDriverClose}). */
     void release() {
         synchronized (this) {
             if (users > 1) {
@@ -253,7 +254,7 @@ final class Session {
         failure = attempt(backend::driverClose, failure);
         switch (failure) {
             case null -> {
-                // closed without any trouble
+                // Everything is closed.
             }
             case RuntimeException e -> throw e;
             case Error e -> throw e;
@@ -261,7 +262,7 @@ final class Session {
         }
     }
 
-    /** In the order in which they are closed: feeders first, the youngest of each first. */
+    /** Returns the members in closing order: feeders first, the youngest of each role first. */
     private synchronized List<Lifetime> members() {
         List<Lifetime> all = new ArrayList<>(targets.values());
         all.addAll(feeders.values());

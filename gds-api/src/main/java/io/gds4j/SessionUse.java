@@ -6,14 +6,14 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * One use of a session: what stands behind a {@link CuFileDriver}. Handles, buffers, batches and streams refer to it, so that
- * the garbage collector finds a forgotten driver only after them.
+ * One use of a session, behind a {@link CuFileDriver}. Handles, buffers, batches and streams refer to it, so that the garbage
+ * collector cannot find a forgotten driver before them.
  */
 final class SessionUse {
     private final Session session;
     private final Lifetime lifetime;
 
-    /** @param session counts this use already; that is undone if it cannot begin */
+    /** @param session has counted this use; the constructor releases it if it fails */
     SessionUse(Session session) {
         this.session = session;
         try {
@@ -28,7 +28,7 @@ final class SessionUse {
         return session;
     }
 
-    /** One more use of the same session. */
+    /** Adds a use of the same session. */
     SessionUse share() {
         checkOpen("cuFileDriverOpen");
         session.share();

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
-/** A session's statistics for JMX. Made only while statistics are on: the JDK's management costs a program's start time. */
+/** A session's statistics over JMX. Exists only while statistics are on, because loading JMX delays the start of a program. */
 final class StatisticsBean implements CuFileStatisticsMXBean {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
@@ -26,9 +26,9 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
     }
 
     /**
-     * Registers a bean; the way to take it back.
+     * Registers a bean. Logs a failure and goes on without JMX.
      *
-     * @return does nothing if there could be none
+     * @return unregisters the bean
      */
     static Runnable register(CuFileBackend backend) {
         try {

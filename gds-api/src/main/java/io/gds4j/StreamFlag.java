@@ -3,7 +3,7 @@ package io.gds4j;
 import java.util.Set;
 
 /**
- * What a program promises for all operations of a stream ({@code cuFileStreamRegister}).
+ * A promise of the program for all operations of a stream ({@code cuFileStreamRegister}).
  *
  * @since 0.1
  */
@@ -14,7 +14,7 @@ public enum StreamFlag {
     FIXED_FILE_OFFSET(2),
     /** The size is known at submission. */
     FIXED_FILE_SIZE(4),
-    /** Offsets, size and address are multiples of 4096. */
+    /** Offsets, size and address are multiples of 4096 bytes. */
     PAGE_ALIGNED_INPUTS(8);
 
     private final int bit;

@@ -6,7 +6,7 @@ import jdk.jfr.Event;
 import jdk.jfr.Label;
 import org.jspecify.annotations.Nullable;
 
-/** A read or a write; it costs time only while a recording is on. */
+/** Flight Recorder event of a read or a write; exists only while a recording is on. */
 abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent {
     @Label("File")
     @Nullable
@@ -28,7 +28,7 @@ abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent 
     @DataAmount
     long bytes;
 
-    /** Ends the event, and records it if it is long enough. */
+    /** Ends the event and records it if it reaches the recording's threshold. */
     final void record(BackendFile file, long from, long asked, long moved) {
         end();
         if (shouldCommit()) {

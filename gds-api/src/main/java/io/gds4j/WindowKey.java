@@ -2,7 +2,7 @@ package io.gds4j;
 
 import io.gds4j.internal.lifetime.InFlight;
 
-/** What makes a window valid: it dies with the window, and every later use fails. Refers to no buffer. */
+/** The validity of a window: killing its key makes every later use fail. Holds no reference to the buffer. */
 final class WindowKey {
     private final long number;
     private final long offset;
@@ -33,7 +33,7 @@ final class WindowKey {
         return rights;
     }
 
-    /** Counts a request in; false once the key is dead. */
+    /** Begins a request; false if the key is dead. */
     boolean enter() {
         return requests.enter();
     }
@@ -50,7 +50,7 @@ final class WindowKey {
         return requests.users() > 0;
     }
 
-    /** Turns later requests away; those inside go on. */
+    /** Refuses later requests; requests in flight continue. */
     void kill() {
         requests.turnAway();
     }

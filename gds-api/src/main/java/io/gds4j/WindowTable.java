@@ -7,21 +7,21 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** The live windows of one buffer. Refers to no buffer, so that a forgotten one can be found. */
+/** The open windows of a buffer. Holds no reference to the buffer, so that the garbage collector finds a forgotten one. */
 final class WindowTable {
-    /** So many are named in a refusal. */
+    /** Number of windows that a message names. */
     private static final int NAMED = 8;
 
     private final Set<WindowKey> alive = new LinkedHashSet<>();
     private boolean sealed;
     private boolean ended;
 
-    /** False if the buffer is being closed. */
+    /** Adds a window; false if the buffer is being closed. */
     synchronized boolean add(WindowKey key) {
         return !sealed && !ended && alive.add(key);
     }
 
-    /** Kills one key and lets another take its place; false, and nothing has changed, if it is dead. */
+    /** Replaces a key by another and kills it; false, without a change, if it is dead. */
     synchronized boolean replace(WindowKey old, WindowKey next) {
         if (ended || !alive.remove(old)) {
             return false;
@@ -36,9 +36,9 @@ final class WindowTable {
     }
 
     /**
-     * Lets no new window in, so that the buffer can be closed.
+     * Refuses new windows, so that the buffer can be closed.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while there are windows
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while windows are open; nothing changes
      */
     synchronized void seal(String function) {
         if (alive.isEmpty()) {
@@ -54,12 +54,12 @@ final class WindowTable {
                 .build();
     }
 
-    /** It could not be closed after all. */
+    /** Accepts windows again, because closing the buffer failed. */
     synchronized void unseal() {
         sealed = false;
     }
 
-    /** The buffer is gone. */
+    /** Kills all windows, because the buffer is closed. */
     synchronized void end() {
         ended = true;
         alive.forEach(WindowKey::kill);

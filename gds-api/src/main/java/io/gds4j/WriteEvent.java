@@ -6,7 +6,7 @@ import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 
-/** A write from memory to a file, for Java Flight Recorder. */
+/** Flight Recorder event of a write from memory to a file. */
 @Name("gds4j.Write")
 @Label("GPUDirect Storage Write")
 @Description("A write from memory to a file (cuFileWrite)")

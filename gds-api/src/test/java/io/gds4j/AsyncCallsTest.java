@@ -42,7 +42,7 @@ class AsyncCallsTest {
     }
 
     @Test
-    void callbackMayCloseTheDriver() throws Exception {
+    void callbackMayCloseDriver() throws Exception {
         CountDownLatch registered = new CountDownLatch(1);
         backend.during("read", () -> await(registered));
         CompletableFuture<Long> closed = read().whenComplete((bytes, failure) -> driver.close());
@@ -53,9 +53,9 @@ class AsyncCallsTest {
         memory.close();
     }
 
-    /** More calls than threads: those that are queued must end although all threads stand in callbacks. */
+    /** Starts more calls than threads: the queued ones must end while every thread waits in a callback. */
     @Test
-    void callbacksOfManyCallsMayCloseTheDriver() throws Exception {
+    void callbacksOfQueuedCallsMayCloseDriver() throws Exception {
         CountDownLatch registered = new CountDownLatch(1);
         backend.during("read", () -> await(registered));
         List<CompletableFuture<Long>> closed = new ArrayList<>();
@@ -71,7 +71,7 @@ class AsyncCallsTest {
     }
 
     @Test
-    void closingTheDriverWaitsForCallsOnTheirWay() throws Exception {
+    void driverCloseWaitsForAsyncCalls() throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch leave = new CountDownLatch(1);
         backend.during("read", () -> {
@@ -92,7 +92,7 @@ class AsyncCallsTest {
     }
 
     @Test
-    void nothingIsHeldWhenNoThreadCanStart() {
+    void failedThreadStartReleasesFileAndMemory() {
         driver.session().setAsyncCalls(new AsyncCalls(NO_THREADS));
 
         assertThatThrownBy(this::read).isInstanceOf(OutOfMemoryError.class);
@@ -103,7 +103,7 @@ class AsyncCallsTest {
     }
 
     @Test
-    void prefetchHoldsNothingWhenNoThreadCanStart() {
+    void prefetchReleasesBuffersIfNoThreadStarts() {
         driver.session().setAsyncCalls(new AsyncCalls(NO_THREADS));
         List<FileRange> ranges = List.of(new FileRange(0, 4096), new FileRange(4096, 4096));
 
@@ -118,7 +118,7 @@ class AsyncCallsTest {
     }
 
     @Test
-    void callThatRunsOutOfMemoryFailsAndLetsGo() {
+    void outOfMemoryFailsCallAndReleasesMemory() {
         backend.during("read", () -> {
             throw new OutOfMemoryError("heap");
         });

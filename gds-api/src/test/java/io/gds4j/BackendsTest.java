@@ -1,17 +1,22 @@
 package io.gds4j;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.routing.RoutingBackend;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
 import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** Which backends a driver gets, and which of them stands behind the other. */
+/** The choice of a backend and of its fallback. */
 class BackendsTest {
+    /** A provider with its availability by name and for {@code auto}. */
     private record Provider(String name, int priority, Availability asked, Availability auto)
             implements
                 CuFileBackendProvider {
@@ -27,28 +32,31 @@ class BackendsTest {
 
         @Override
         public CuFileBackend create(CuFileConfig config) {
-            RecordingBackend made = new RecordingBackend();
-            made.name = name;
-            return made;
+            return backend(name, asked);
         }
 
         @Override
         public CuFileBackend createForAuto(CuFileConfig config) {
-            RecordingBackend made = new RecordingBackend();
-            made.name = name + " for auto";
-            return made;
+            return backend(name + " for auto", auto);
+        }
+
+        private static CuFileBackend backend(String name, Availability availability) {
+            assertThat(availability).isInstanceOf(Availability.Available.class);
+            RecordingBackend backend = new RecordingBackend();
+            backend.name = name;
+            return backend;
         }
     }
 
     private static final Availability YES = new Availability.Available();
-    private static final Availability NO = new Availability.Unavailable("no nvidia-fs", "load it");
+    private static final Availability NO = new Availability.Unavailable("no driver", "load nvidia-fs");
 
     private static CuFileBackend choose(String name, CuFileBackendProvider... providers) {
         return Backends.choose(name, CuFileConfig.defaults(), List.of(providers));
     }
 
     @Test
-    void choosingPutsTheNextBestBehindTheChosen() {
+    void nextBestBackendIsFallback() {
         Provider library = new Provider("library", 100, YES, YES);
         Provider compat = new Provider("compat", 0, YES, YES);
         assertThat(choose("auto", library, compat)).isInstanceOf(RoutingBackend.class);
@@ -56,11 +64,11 @@ class BackendsTest {
         assertThat(choose("library", library, compat).name()).isEqualTo("library");
         assertThat(choose("library", library, compat)).isInstanceOf(RoutingBackend.class);
         assertThat(choose("compat", library, compat)).isInstanceOf(RecordingBackend.class);
-        assertThat(choose("auto", library).name()).as("nothing behind it").isEqualTo("library");
+        assertThat(choose("auto", library).name()).as("without a fallback").isEqualTo("library");
     }
 
     @Test
-    void backendThatIsNoBetterThanTheNextIsTakenByNameAlone() {
+    void backendUnavailableForAutoIsChosenByName() {
         Provider library = new Provider("library", 100, YES, NO);
         Provider compat = new Provider("compat", 0, YES, YES);
         assertThat(choose("auto", library, compat).name()).isEqualTo("compat");
@@ -68,10 +76,41 @@ class BackendsTest {
     }
 
     @Test
-    void backendThatMayNotServeIsNotPutBehindAnother() {
+    void unavailableBackendIsNoFallback() {
         Provider library = new Provider("library", 100, YES, YES);
         Provider compat = new Provider("compat", 0, NO, NO);
         assertThat(choose("auto", library, compat)).isInstanceOf(RecordingBackend.class);
         assertThat(choose("auto", library, compat).name()).isEqualTo("library");
+    }
+
+    @Test
+    void firstAvailableBackendIsChosen() {
+        assertThat(choose("auto", new Provider("a", 2, NO, NO), new Provider("b", 1, YES, YES)).name())
+                .isEqualTo("b");
+        assertThat(choose("b", new Provider("a", 2, NO, NO), new Provider("b", 1, YES, YES)).name())
+                .isEqualTo("b");
+    }
+
+    @Test
+    void unavailableBackendGivesReasonAndRemedy() {
+        CuFileException e = failure(() -> choose("auto", new Provider("a", 2, NO, NO), new Provider("b", 1, NO, NO)));
+
+        assertThat(e)
+                .hasMessage("cuFileDriverOpen: no backend is available: a: no driver (load nvidia-fs);"
+                        + " b: no driver (load nvidia-fs) (CU_FILE_DRIVER_NOT_INITIALIZED 5001)");
+        assertThat(failure(() -> choose("a", new Provider("a", 2, NO, NO), new Provider("b", 1, YES, YES))).error())
+                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+    }
+
+    @Test
+    void unknownBackendIsInvalidValue() {
+        CuFileException e = failure(() -> choose("c", new Provider("a", 2, YES, YES), new Provider("b", 1, YES, YES)));
+
+        assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
+        assertThat(e.detail()).isEqualTo("backend is 'c', allowed: auto, a, b");
+    }
+
+    private static CuFileException failure(ThrowingCallable call) {
+        return catchThrowableOfType(CuFileException.class, call);
     }
 }

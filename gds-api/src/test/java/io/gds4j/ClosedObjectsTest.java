@@ -23,12 +23,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What every method answers once its object, or the driver, is closed. */
+/** The error of every method after its object or the driver is closed. */
 class ClosedObjectsTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
 
-    /** Everything that a session makes. */
-    private static final class Objects {
+    /** One object of each type that a session creates. */
+    private static final class OpenObjects {
         final RecordingBackend backend = new RecordingBackend();
         final CuFileDriver driver = CuFileDriver.open(backend);
         final CuFileHandle handle = driver.openFile(Path.of("/data/a"));
@@ -42,14 +42,14 @@ class ClosedObjectsTest {
     }
 
     private interface Call {
-        void on(Objects objects);
+        void on(OpenObjects objects);
     }
 
-    private Objects objects;
+    private OpenObjects objects;
 
     @BeforeEach
     void open() {
-        objects = new Objects();
+        objects = new OpenObjects();
     }
 
     static Stream<Arguments> driverCalls() {
@@ -105,14 +105,14 @@ class ClosedObjectsTest {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("driverCalls")
-    void aClosedDriverAnswersThatItIsNotOpen(String function, Call call) {
+    void closedDriverThrowsNotInitialized(String function, Call call) {
         objects.driver.close();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, function, call);
     }
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("driverCalls")
-    void aClosedUserOfASharedDriverAnswersTheSame(String function, Call call) {
+    void closedUserOfSharedDriverThrowsNotInitialized(String function, Call call) {
         CuFileDriver other = objects.driver.share();
         objects.driver.close();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, function, call);
@@ -121,7 +121,7 @@ class ClosedObjectsTest {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("handleCalls")
-    void aClosedHandleAnswersThatItIsNotRegistered(String function, Call call) {
+    void closedHandleThrowsNotRegistered(String function, Call call) {
         objects.handle.close();
         expect(CuFileError.HANDLE_NOT_REGISTERED, function, call);
         objects.driver.close();
@@ -129,7 +129,7 @@ class ClosedObjectsTest {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("handleCalls")
-    void aHandleOfAClosedDriverAnswersThatTheDriverIsNotOpen(String function, Call call) {
+    void handleOfClosedDriverThrowsNotInitialized(String function, Call call) {
         objects.driver.close();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, function, call);
     }
@@ -160,7 +160,7 @@ class ClosedObjectsTest {
 
     @ParameterizedTest(name = "{1}")
     @MethodSource("others")
-    void aClosedBatchOrStreamAnswersTheCodeOfItsFunction(CuFileError code, String function, Call call) {
+    void closedBatchOrStreamThrowsCodeOfItsFunction(CuFileError code, String function, Call call) {
         objects.batch.close();
         objects.stream.close();
         expect(code, function, call);
@@ -169,7 +169,7 @@ class ClosedObjectsTest {
 
     @ParameterizedTest(name = "{1}")
     @MethodSource("others")
-    void aBatchOrStreamOfAClosedDriverAnswersTheSame(CuFileError code, String function, Call call) {
+    void batchOrStreamOfClosedDriverThrowsSameCode(CuFileError code, String function, Call call) {
         objects.driver.close();
         expect(code, function, call);
     }

@@ -51,7 +51,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void entriesComeBackWithTheirRequests() {
+    void completionsReturnTheirRequests() {
         Request first = Request.read(handle, MEMORY, 8, 0, 0);
         Request second = Request.write(handle, MEMORY, 16, 100, 1);
         batch.submit(List.of(first, second));
@@ -67,7 +67,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void aWaitForMoreThanIsOutstandingIsAWaitForWhatIs() {
+    void awaitLimitsMinimumToOutstanding() {
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
         batch.await(4, Duration.ofSeconds(5));
         batch.await(4, Duration.ofSeconds(5));
@@ -76,7 +76,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void allOrNothingIsSubmitted() {
+    void submitAcceptsAllRequestsOrNone() {
         Request good = Request.read(handle, MEMORY, 8, 0, 0);
         Request bad = Request.read(handle, MEMORY, 5000, 4096, 0);
 
@@ -103,7 +103,7 @@ class CuFileBatchTest {
 
     @ParameterizedTest
     @MethodSource("badRequests")
-    void aBadRequestIsRefusedAsAReadWouldBe(
+    void invalidRequestFailsLikeRead(
             CuFileError code, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
         CuFileException e =
                 failure(() -> batch.submit(List.of(Request.read(handle, memory, size, fileOffset, bufferOffset))));
@@ -115,7 +115,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void rightsAreChecked() {
+    void submitChecksRights() {
         backend.writable = false;
 
         assertThat(failure(() -> batch.submit(List.of(Request.write(handle, MEMORY, 8, 0, 0)))).error())
@@ -124,7 +124,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void anEmptyListAndOneThatExceedsTheFreeCapacityAreRefused() {
+    void emptyAndTooLongListsAreRefused() {
         Request one = Request.read(handle, MEMORY, 8, 0, 0);
         batch.submit(List.of(one, one, one));
 
@@ -139,7 +139,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void whatTheBackendRefusesIsNotOutstanding() {
+    void refusedEntriesAreNotOutstanding() {
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 64);
         backend.during("batchIoSubmit", () -> {
             throw CuFileException.of(CuFileError.BATCH_FULL, "cuFileBatchIOSubmit", "no");
@@ -153,7 +153,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void fileBufferAndMemoryOfAnOutstandingEntryCannotBeClosed() {
+    void outstandingEntryKeepsFileAndMemoryOpen() {
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 64);
         CuFileBuffer buffer = driver.registerBuffer(MEMORY);
         batch.submit(List.of(
@@ -173,7 +173,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void closingTheBatchLetsGoOfItsEntries() {
+    void closeReleasesEntries() {
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 64);
         batch.submit(List.of(Request.read(handle, memory.range(), 8, 0, 0)));
 
@@ -188,7 +188,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void aFailingDestroyLetsGoOfItsEntriesToo() {
+    void failedDestroyReleasesEntries() {
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
         backend.during("batchIoDestroy", () -> {
             throw new IllegalStateException("no");
@@ -198,17 +198,17 @@ class CuFileBatchTest {
         handle.close();
     }
 
-    /** A backend may wait inside submit for room that only taking completions makes. */
+    /** A backend may wait inside submit for room, which another thread makes by taking completions. */
     @Test
-    void completionsCanBeTakenWhileASubmissionWaits() throws Exception {
+    void awaitWorksWhileSubmissionWaits() throws Exception {
         Request one = Request.read(handle, MEMORY, 8, 0, 0);
         batch.submit(List.of(one));
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         backend.during("batchIoSubmit", () -> {
             inside.countDown();
             try {
-                goOn.await();
+                resume.await();
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             }
@@ -218,21 +218,21 @@ class CuFileBatchTest {
             inside.await();
 
             assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
-            goOn.countDown();
+            resume.countDown();
             submitted.get(60, TimeUnit.SECONDS);
         }
         assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
     }
 
     @Test
-    void anEventThatNobodyAskedForDoesNotLoseTheOthers() {
+    void unknownEventDoesNotLoseOthers() {
         backend.events.add(new BatchEvent(99, BatchStatus.COMPLETE, 1));
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
 
         assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
     }
 
-    /** A list of which each element can be had only at the second attempt, as while the heap is exhausted. */
+    /** A list whose elements need two attempts each, as while the heap is exhausted. */
     private static final class ScarceList extends AbstractList<BatchEvent> {
         private final List<BatchEvent> events;
         private int attempts;
@@ -277,7 +277,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void slotsOfEntriesAreUsedAgain() {
+    void slotsAreReused() {
         Request one = Request.read(handle, MEMORY, 8, 0, 0);
         Set<Long> cookies = new HashSet<>();
         BatchLedger ledger = new BatchLedger(driver.session(), 3);
@@ -296,11 +296,11 @@ class CuFileBatchTest {
     }
 
     @Test
-    void transferAllEndsIfAnotherThreadTakesCompletions() {
+    void transferAllFailsIfAnotherThreadTakesCompletions() {
         CountDownLatch submitted = new CountDownLatch(1);
         backend.during("batchIoGetStatus", () -> {
             if (submitted.getCount() > 0) {
-                // transferAll has submitted: another caller is quicker
+                // transferAll has submitted, and another caller takes its completions first.
                 submitted.countDown();
                 assertThat(batch.await(4, Duration.ZERO)).hasSize(4);
             }
@@ -316,7 +316,7 @@ class CuFileBatchTest {
     }
 
     @Test
-    void aHandleOfAnotherSessionIsRefused() {
+    void handleOfAnotherSessionIsRefused() {
         try (CuFileDriver other = CuFileDriver.open(new RecordingBackend())) {
             CuFileHandle foreign = other.openFile(Path.of("b"));
 
@@ -327,22 +327,22 @@ class CuFileBatchTest {
 
     @ParameterizedTest
     @CsvSource({"-1", "5", "2147483647", "-2147483648"})
-    void aMinimumOutsideTheCapacityIsRefused(int minimum) {
+    void minimumOutsideCapacityIsRefused(int minimum) {
         assertThat(failure(() -> batch.await(minimum, Duration.ZERO)).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }
 
     @Test
-    void aNegativeTimeIsRefused() {
+    void negativeTimeoutIsRefused() {
         assertThat(failure(() -> batch.await(0, Duration.ofNanos(-1))).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }
 
     @ParameterizedTest
     @CsvSource({"0", "-1", "-2147483648"})
-    void aBatchWithoutRoomIsRefused(int capacity) {
+    void capacityBelowOneIsRefused(int capacity) {
         assertThat(failure(() -> driver.batch(capacity)).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }
 
-    static Stream<Arguments> fates() {
+    static Stream<Arguments> failedOutcomes() {
         return Stream.of(
                 Arguments.of(BatchStatus.FAILED, -5L, CuFileError.IO_ERROR, Errno.EIO),
                 Arguments.of(BatchStatus.FAILED, -27L, CuFileError.IO_ERROR, Errno.EFBIG),
@@ -357,8 +357,8 @@ class CuFileBatchTest {
     }
 
     @ParameterizedTest
-    @MethodSource("fates")
-    void aFailedEntryThrowsWhenItsBytesAreAsked(BatchStatus status, long result, CuFileError code, int errno) {
+    @MethodSource("failedOutcomes")
+    void bytesOfFailedEntryThrows(BatchStatus status, long result, CuFileError code, int errno) {
         Completion completion = new Completion(Request.write(handle, MEMORY, 8, 4096, 0), status, result);
 
         assertThat(completion.isComplete()).isFalse();

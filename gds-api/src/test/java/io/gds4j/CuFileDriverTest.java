@@ -13,9 +13,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.spi.Availability;
-import io.gds4j.spi.CuFileBackend;
-import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.FileSystem;
@@ -38,7 +35,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Registration, limits, parameters, statistics and the choice of a backend. */
+/** Registration, limits, parameters and statistics of a driver. */
 class CuFileDriverTest {
     private final RecordingBackend backend = new RecordingBackend();
 
@@ -61,7 +58,7 @@ class CuFileDriverTest {
 
     @ParameterizedTest(name = "{0}: {1}")
     @MethodSource("openOptions")
-    void openOptionsBecomeWhatTheBackendOpens(List<OpenOption> options, String flags) {
+    void openOptionsReachBackend(List<OpenOption> options, String flags) {
         FileSource.Named named = OpenOptions.toSource(Path.of("x"), options.toArray(OpenOption[]::new));
 
         List<String> set = new ArrayList<>();
@@ -109,7 +106,7 @@ class CuFileDriverTest {
 
     @ParameterizedTest(name = "{1}")
     @MethodSource("refusedOptions")
-    void optionsThatMakeNoSenseAreRefused(CuFileError code, List<OpenOption> options, String word) {
+    void invalidOpenOptionsAreRefused(CuFileError code, List<OpenOption> options, String word) {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             CuFileException e =
                     failure(() -> driver.openFile(Path.of("x"), options.toArray(OpenOption[]::new)));
@@ -122,7 +119,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aPathInsideAnArchiveIsRefused(@TempDir Path folder) throws IOException {
+    void pathInArchiveIsRefused(@TempDir Path folder) throws IOException {
         Path zip = folder.resolve("a.zip");
         try (FileSystem inside = FileSystems.newFileSystem(zip, Map.of("create", "true"));
                 CuFileDriver driver = CuFileDriver.open(backend)) {
@@ -133,7 +130,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aDescriptorIsRegisteredByNumber() {
+    void descriptorIsRegisteredByNumber() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             CuFileHandle handle = driver.registerDescriptor(5);
 
@@ -147,7 +144,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void bufferFlagsAreThoseOfTheHeader() {
+    void bufferFlagsMatchHeader() {
         MemoryRange memory = MemoryRange.ofAddress(4096, 64, MemoryKind.HOST);
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             driver.registerBuffer(memory, Set.of(BufferFlag.RDMA_REGISTER)).close();
@@ -183,7 +180,7 @@ class CuFileDriverTest {
             "poll, 0, false",
             "poll, -4, false"
     })
-    void limitsOutsideTheirRangeNeverReachTheBackend(String limit, long kb, boolean allowed) {
+    void limitsOutOfRangeNeverReachBackend(String limit, long kb, boolean allowed) {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             ThrowingCallable call = () -> {
                 switch (limit) {
@@ -208,7 +205,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void parametersAndStatisticsReachTheBackend() {
+    void parametersAndStatisticsReachBackend() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             backend.calls.clear();
             assertThat(driver.parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE)).isEqualTo(1);
@@ -245,7 +242,7 @@ class CuFileDriverTest {
     }
 
     @Test
-    void aFunctionThatTheBackendLacksIsRefusedWithItsVersion() {
+    void missingFunctionIsRefusedWithItsVersion() {
         try (CuFileDriver driver = CuFileDriver.open(backend)) {
             assertThat(failure(() -> driver.statistics().level1()))
                     .hasMessage("cuFileGetStatsL1: the backend 'recording' does not have this function of cuFile 1.15"
@@ -253,54 +250,8 @@ class CuFileDriverTest {
         }
     }
 
-    /** A provider of a name, a priority and a verdict. */
-    private record Provider(String name, int priority, Availability verdict) implements CuFileBackendProvider {
-        @Override
-        public Availability probe(CuFileConfig config) {
-            return verdict;
-        }
-
-        @Override
-        public CuFileBackend create(CuFileConfig config) {
-            if (!(verdict instanceof Availability.Available)) {
-                throw new AssertionError("created though it is not available");
-            }
-            return new RecordingBackend();
-        }
-    }
-
-    private static final Availability YES = new Availability.Available();
-    private static final Availability NO = new Availability.Unavailable("no driver", "load nvidia-fs");
-
     @Test
-    void theFirstAvailableBackendIsChosen() {
-        assertThat(choose("auto", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
-                .isEqualTo("recording");
-        assertThat(choose("b", new Provider("a", 2, NO), new Provider("b", 1, YES)).name())
-                .isEqualTo("recording");
-    }
-
-    @Test
-    void anUnavailableBackendSaysWhyAndWhatHelps() {
-        CuFileException e = failure(() -> choose("auto", new Provider("a", 2, NO), new Provider("b", 1, NO)));
-
-        assertThat(e)
-                .hasMessage("cuFileDriverOpen: no backend is available: a: no driver (load nvidia-fs);"
-                        + " b: no driver (load nvidia-fs) (CU_FILE_DRIVER_NOT_INITIALIZED 5001)");
-        assertThat(failure(() -> choose("a", new Provider("a", 2, NO), new Provider("b", 1, YES))).error())
-                .isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
-    }
-
-    @Test
-    void anUnknownBackendIsABadArgument() {
-        CuFileException e = failure(() -> choose("c", new Provider("a", 2, YES), new Provider("b", 1, YES)));
-
-        assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
-        assertThat(e.detail()).isEqualTo("backend is 'c', allowed: auto, a, b");
-    }
-
-    @Test
-    void withoutAnyBackendTheMessageSaysWhatToAdd() {
+    void messageWithoutBackendNamesArtifactToAdd() {
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
                 .set(CuFileKeys.IO_BATCHSIZE, 1L)
@@ -310,10 +261,6 @@ class CuFileDriverTest {
         assertThat(failure(() -> CuFileDriver.open(config)))
                 .hasMessage("cuFileDriverOpen: no backend on the class path or module path: add io.gds4j:gds-compat"
                         + " (CU_FILE_DRIVER_NOT_INITIALIZED 5001)");
-    }
-
-    private static CuFileBackend choose(String name, CuFileBackendProvider... providers) {
-        return Backends.choose(name, CuFileConfig.defaults(), List.of(providers));
     }
 
     private static CuFileException failure(ThrowingCallable call) {

@@ -31,7 +31,7 @@ class CuFileStreamTest {
     }
 
     @Test
-    void flagsAreThoseOfTheHeader() {
+    void flagsMatchHeader() {
         driver.stream(1, EnumSet.noneOf(StreamFlag.class)).close();
         driver.stream(2, Set.of(StreamFlag.FIXED_BUFFER_OFFSET)).close();
         driver.stream(3, Set.of(StreamFlag.FIXED_FILE_OFFSET)).close();
@@ -51,7 +51,7 @@ class CuFileStreamTest {
     }
 
     @Test
-    void operationsReachTheBackend() {
+    void operationsReachBackend() {
         try (CuFileStream stream = driver.stream(9, Set.of())) {
             stream.read(handle, MEMORY, cells);
             stream.write(handle, driver.registerBuffer(MEMORY), cells);
@@ -64,7 +64,7 @@ class CuFileStreamTest {
     }
 
     @Test
-    void whatIsWrongAtSubmissionIsRefusedThere() {
+    void invalidSubmissionIsRefused() {
         CuFileStream stream = driver.stream(9, Set.of());
         MemoryRange readOnly = MemoryRange.ofSegment(Arena.ofAuto().allocate(8).asReadOnly());
         try (Arena arena = Arena.ofShared();

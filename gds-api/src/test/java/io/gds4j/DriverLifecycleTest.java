@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Opening, sharing and closing, alone and against each other. */
+/** Opening, sharing and closing a driver, also from several threads at once. */
 @Timeout(120)
 class DriverLifecycleTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 1 << 16, MemoryKind.HOST);
@@ -29,7 +29,7 @@ class DriverLifecycleTest {
     private final RecordingBackend backend = new RecordingBackend();
 
     @Test
-    void usersAreCountedAndTheLastOneCloses() {
+    void lastUserClosesDriver() {
         CuFileDriver first = CuFileDriver.open(backend);
         CuFileDriver second = first.share();
         CuFileHandle handle = first.openFile(Path.of("a"));
@@ -52,7 +52,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void closingTwiceIsClosingOnce() {
+    void secondCloseHasNoEffect() {
         CuFileDriver driver = CuFileDriver.open(backend);
         driver.close();
         driver.close();
@@ -61,7 +61,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void closingTwiceDoesNotTakeTheUseOfAnother() {
+    void secondCloseDoesNotEndAnotherUse() {
         CuFileDriver first = CuFileDriver.open(backend);
         CuFileDriver second = first.share();
         first.close();
@@ -96,7 +96,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void whatWasClosedBeforeIsNotClosedAgain() {
+    void closedMembersAreNotClosedAgain() {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileHandle handle = driver.openFile(Path.of("a"));
         handle.close();
@@ -107,7 +107,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void aFailedOpenLeavesNothing() {
+    void failedOpenLeavesNothingOpen() {
         backend.during("driverOpen", () -> {
             throw CuFileException.of(CuFileError.NVFS_SETUP_ERROR, "cuFileDriverOpen", "no");
         });
@@ -117,7 +117,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void aFailedShareChangesNothing() {
+    void failedShareChangesNothing() {
         CuFileDriver driver = CuFileDriver.open(backend);
         backend.during("driverOpen", () -> {
             throw CuFileException.of(CuFileError.NVFS_SETUP_ERROR, "cuFileDriverOpen", "no");
@@ -130,7 +130,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void aMemberThatFailsToCloseDoesNotKeepTheOthersOpen() {
+    void failingMemberDoesNotKeepOthersOpen() {
         CuFileDriver driver = CuFileDriver.open(backend);
         driver.openFile(Path.of("a"));
         driver.openFile(Path.of("b"));
@@ -148,14 +148,14 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void closingWaitsForReadsInFlight() throws Exception {
+    void closeWaitsForReadsInFlight() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileHandle handle = driver.openFile(Path.of("a"));
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         backend.during("read", () -> {
             inside.countDown();
-            await(goOn);
+            await(resume);
         });
         try (Threads threads = new Threads()) {
             Future<Long> read = threads.start(() -> handle.read(MEMORY, 0));
@@ -166,7 +166,7 @@ class DriverLifecycleTest {
             assertThat(closed).isNotDone();
             assertThat(codeOf(() -> handle.read(MEMORY, 0))).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
             assertThat(backend.callsOf("handleDeregister", "driverClose")).isEmpty();
-            goOn.countDown();
+            resume.countDown();
 
             assertThat(read.get(60, TimeUnit.SECONDS)).isEqualTo(1 << 16);
             closed.get(60, TimeUnit.SECONDS);
@@ -176,13 +176,13 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void closingWaitsForARegistrationInProgressAndClosesWhatItMade() throws Exception {
+    void closeWaitsForRegistrationAndClosesItsHandle() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         backend.during("handleRegister", () -> {
             inside.countDown();
-            await(goOn);
+            await(resume);
         });
         try (Threads threads = new Threads()) {
             Future<CuFileHandle> registered = threads.start(() -> driver.openFile(Path.of("a")));
@@ -190,7 +190,7 @@ class DriverLifecycleTest {
             Future<Void> closed = threads.run(driver::close);
             threads.awaitParked();
             assertThat(backend.callsOf("driverClose")).isEmpty();
-            goOn.countDown();
+            resume.countDown();
 
             closed.get(60, TimeUnit.SECONDS);
             assertThat(registered.get(60, TimeUnit.SECONDS).isOpen()).isFalse();
@@ -199,16 +199,16 @@ class DriverLifecycleTest {
         }
     }
 
-    /** A registration behind the close would open the driver again, by itself and for ever. */
+    /** A registration after the close would open the driver again, and nothing would close it. */
     @Test
-    void noRegistrationReachesADriverThatIsBeingClosed() throws Exception {
+    void closingDriverRefusesRegistrations() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         driver.openFile(Path.of("a"));
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         backend.during("handleDeregister", () -> {
             inside.countDown();
-            await(goOn);
+            await(resume);
         });
         try (Threads threads = new Threads()) {
             Future<Void> closed = threads.run(driver::close);
@@ -219,7 +219,7 @@ class DriverLifecycleTest {
             assertThat(codeOf(() -> driver.batch(1))).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
             assertThat(codeOf(() -> driver.stream(1, Set.of()))).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
             assertThat(codeOf(driver::share)).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
-            goOn.countDown();
+            resume.countDown();
             closed.get(60, TimeUnit.SECONDS);
         }
         assertThat(backend.callsOf("handleRegister", "bufRegister", "driverOpen"))
@@ -227,14 +227,14 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void aSecondCloserReturnsOnlyWhenTheDriverIsClosed() throws Exception {
+    void concurrentCloseWaitsUntilDriverIsClosed() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         AtomicReference<String> order = new AtomicReference<>("");
         backend.during("driverClose", () -> {
             inside.countDown();
-            await(goOn);
+            await(resume);
             order.accumulateAndGet("closed ", String::concat);
         });
         try (Threads threads = new Threads()) {
@@ -245,7 +245,7 @@ class DriverLifecycleTest {
                 order.accumulateAndGet("returned", String::concat);
             });
             threads.awaitParked();
-            goOn.countDown();
+            resume.countDown();
             second.get(60, TimeUnit.SECONDS);
             first.get(60, TimeUnit.SECONDS);
         }
@@ -253,7 +253,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void closingFromInsideItsOwnIoIsRefusedAndChangesNothing() {
+    void closeInsideOwnIoIsRefusedAndChangesNothing() {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileHandle handle = driver.openFile(Path.of("a"));
         CuFileHandle other = driver.openFile(Path.of("b"));
@@ -278,7 +278,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void oneOfSeveralUsersMayCloseFromInside() {
+    void oneOfSeveralUsersMayCloseInsideIo() {
         CuFileDriver first = CuFileDriver.open(backend);
         CuFileDriver second = first.share();
         CuFileHandle handle = first.openFile(Path.of("a"));
@@ -291,7 +291,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void memoryIsNotFreedWhileItIsReadIntoNorWhileItIsRegistered() throws Exception {
+    void memoryInUseOrRegisteredIsNotFreed() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileHandle handle = driver.openFile(Path.of("a"));
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
@@ -311,7 +311,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void theDriverGivesRegisteredMemoryBackWhenItCloses() {
+    void closeReleasesRegisteredMemory() {
         CuFileDriver driver = CuFileDriver.open(backend);
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
         CuFileBuffer buffer = driver.registerBuffer(memory.range());
@@ -325,7 +325,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void aRefusedRegistrationKeepsNothing() {
+    void refusedRegistrationKeepsNothing() {
         CuFileDriver driver = CuFileDriver.open(backend);
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
         backend.during("bufRegister", () -> {
@@ -341,7 +341,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void anErrorThrownByTheBackendKeepsNothingEither() {
+    void errorInBackendKeepsNothing() {
         CuFileDriver driver = CuFileDriver.open(backend);
         MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
         CuFileHandle handle = driver.openFile(Path.of("a"));
@@ -391,9 +391,9 @@ class DriverLifecycleTest {
         assertThat(backend.callsOf("driverOpen")).hasSize(1601);
     }
 
-    /** Whatever the interleaving: each registration is undone once, and before the driver closes. */
+    /** In any interleaving each registration is undone once, before the driver closes. */
     @Test
-    void aDriverClosedAmongCallsLeavesNothingRegistered() throws Exception {
+    void driverClosedDuringCallsLeavesNothingRegistered() throws Exception {
         for (int round = 0; round < 100; round++) {
             RecordingBackend own = new RecordingBackend();
             CuFileDriver driver = CuFileDriver.open(own);
@@ -424,7 +424,7 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void afterCloseOnlyWhatWasCountedCanBeAsked() {
+    void countersCanBeReadAfterClose() {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileStatistics statistics = driver.statistics();
         statistics.setLevel(1);
@@ -442,16 +442,16 @@ class DriverLifecycleTest {
     }
 
     @Test
-    void awaitingABatchDoesNotKeepTheDriverFromClosing() throws Exception {
+    void driverClosesWhileThreadAwaitsBatch() throws Exception {
         CuFileDriver driver = CuFileDriver.open(backend);
         CuFileBatch batch = driver.batch(2);
         CuFileHandle handle = driver.openFile(Path.of("a"));
         batch.submit(List.of(CuFileBatch.Request.read(handle, MEMORY, 8, 0, 0)));
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch resume = new CountDownLatch(1);
         backend.during("batchIoGetStatus", () -> {
             inside.countDown();
-            await(goOn);
+            await(resume);
         });
         try (Threads threads = new Threads()) {
             Future<List<CuFileBatch.Completion>> taken =
@@ -459,7 +459,7 @@ class DriverLifecycleTest {
             inside.await();
             Future<Void> closed = threads.run(driver::close);
             threads.awaitParked();
-            goOn.countDown();
+            resume.countDown();
             assertThat(taken.get(60, TimeUnit.SECONDS)).hasSize(1);
             closed.get(60, TimeUnit.SECONDS);
         }

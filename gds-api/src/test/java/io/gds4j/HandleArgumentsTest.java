@@ -27,12 +27,12 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What reaches the backend, and the code of everything that does not. */
+/** Arguments that reach the backend, and the error codes of those that do not. */
 class HandleArgumentsTest {
     private static final long MEMORY_SIZE = 65536;
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, MEMORY_SIZE, MemoryKind.HOST);
 
-    /** Large enough for any size that the API lets through. */
+    /** Large enough for any size that the API accepts. */
     private static final MemoryRange ENDLESS = MemoryRange.ofAddress(1 << 20, 1L << 62, MemoryKind.CUDA_DEVICE);
 
     private final RecordingBackend backend = new RecordingBackend();
@@ -71,7 +71,7 @@ class HandleArgumentsTest {
             "8, 0, 9223372036854775807, CUDA_POINTER_RANGE_ERROR",
             "4611686018427387904, 0, 0, CUDA_POINTER_RANGE_ERROR"
     })
-    void badNumbersNeverReachTheBackend(long size, long fileOffset, long bufferOffset, CuFileError code) {
+    void invalidNumbersNeverReachBackend(long size, long fileOffset, long bufferOffset, CuFileError code) {
         CuFileBuffer buffer = driver.registerBuffer(MEMORY);
         backend.calls.clear();
         for (boolean write : List.of(false, true)) {
@@ -101,7 +101,7 @@ class HandleArgumentsTest {
             "4611686018427387904, 0, 0",
             "4611686018427387903, 7, 1"
     })
-    void theLargestAllowedNumbersReachTheBackend(long size, long fileOffset, long bufferOffset) {
+    void largestNumbersReachBackend(long size, long fileOffset, long bufferOffset) {
         assertThat(handle.read(ENDLESS, size, fileOffset, bufferOffset)).isEqualTo(size);
         assertThat(handle.write(ENDLESS, size, fileOffset, bufferOffset)).isEqualTo(size);
         assertThat(backend.callsOf("read", "write"))
@@ -111,7 +111,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void theShortFormsMoveAllOfTheMemory() {
+    void shortFormsMoveWholeMemory() {
         CuFileBuffer buffer = driver.registerBuffer(MEMORY.slice(0, 100));
         handle.read(MEMORY, 5);
         handle.write(buffer, 6);
@@ -121,14 +121,14 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aShortReadIsReturnedAsItIs() {
+    void shortReadReturnsItsCount() {
         backend.available = 10;
 
         assertThat(handle.read(MEMORY, 0)).isEqualTo(10);
     }
 
     @Test
-    void whatTheFileIsNotOpenForIsRefused() {
+    void accessBeyondOpenModeIsRefused() {
         backend.readable = false;
         backend.writable = false;
 
@@ -147,7 +147,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aReadOnlySegmentIsWrittenFromButNotReadInto() {
+    void readOnlySegmentAllowsWriteOnly() {
         MemoryRange readOnly = MemoryRange.ofSegment(Arena.ofAuto().allocate(8).asReadOnly());
 
         assertThat(handle.write(readOnly, 0)).isEqualTo(8);
@@ -188,7 +188,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aClosedBufferIsRefused() {
+    void closedBufferIsRefused() {
         CuFileBuffer buffer = driver.registerBuffer(MEMORY);
         buffer.close();
 
@@ -200,7 +200,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aBufferOfAnotherSessionIsRefused() {
+    void bufferOfAnotherSessionIsRefused() {
         try (CuFileDriver other = CuFileDriver.open(new RecordingBackend());
                 CuFileBuffer buffer = other.registerBuffer(MEMORY)) {
             CuFileException e = failure(() -> handle.read(buffer, 8, 4096, 0));
@@ -212,7 +212,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aBufferOfTheSameSessionMayComeFromAnotherUser() {
+    void bufferOfAnotherUserOfTheSessionIsAccepted() {
         try (CuFileDriver other = driver.share();
                 CuFileBuffer buffer = other.registerBuffer(MEMORY)) {
             assertThat(handle.read(buffer, 8, 0, 0)).isEqualTo(8);
@@ -220,7 +220,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aForeignKindOfRegisteredMemoryIsRefused() {
+    void foreignRegisteredMemoryIsRefused() {
         RegisteredMemory foreign = new RegisteredMemory() {
             @Override
             public MemoryRange range() {
@@ -237,7 +237,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void aBufferOverAClosedArenaIsRefusedBeforeTheBackend() {
+    void bufferOverClosedArenaNeverReachesBackend() {
         CuFileBuffer buffer;
         try (Arena arena = Arena.ofShared()) {
             buffer = driver.registerBuffer(MemoryRange.ofSegment(arena.allocate(64)));
@@ -261,7 +261,7 @@ class HandleArgumentsTest {
 
     @ParameterizedTest
     @CsvSource({"-1", "-9223372036854775808"})
-    void aNegativeLengthOfAFileIsRefused(long size) {
+    void negativeFileSizeIsRefused(long size) {
         CuFileException e = failure(() -> handle.truncate(size));
 
         assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
@@ -271,7 +271,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void theOtherCallsReachTheFile() {
+    void otherCallsReachFile() {
         handle.truncate(100);
         handle.force(true);
         handle.force(false);
@@ -299,7 +299,7 @@ class HandleArgumentsTest {
     }
 
     @Test
-    void nullIsAProgrammingError() {
+    void nullThrowsNullPointerException() {
         assertThatThrownBy(() -> handle.read(null, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.write(null, 8, 0, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.readv(null, 0)).isInstanceOf(NullPointerException.class);

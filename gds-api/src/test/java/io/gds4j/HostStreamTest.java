@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class HostStreamTest {
     private final RecordingBackend backend = new RecordingBackend();
 
-    /** What work of a stream can close. */
+    /** Objects that the work of a stream can close. */
     enum Closeable {
         HANDLE, MEMORY, STREAM, DRIVER
     }
@@ -36,7 +36,7 @@ class HostStreamTest {
     }
 
     @Test
-    void streamGoesOnAfterACheckedException() throws Exception {
+    void streamContinuesAfterCheckedException() throws Exception {
         try (HostStream stream = HostStream.create()) {
             stream.enqueue(() -> HostStreamTest.<RuntimeException>throwUndeclared(new Exception("checked")));
             CountDownLatch later = new CountDownLatch(1);
@@ -48,7 +48,7 @@ class HostStreamTest {
     }
 
     @Test
-    void streamWhoseThreadCannotStartIsNotFound() {
+    void streamWithoutThreadIsNotFound() {
         long[] address = new long[1];
 
         assertThatThrownBy(() -> HostStream.create(work -> new Thread(work) {
@@ -64,7 +64,7 @@ class HostStreamTest {
         assertThat(HostStream.find(address[0])).isEmpty();
     }
 
-    /** The backend queues an operation as real ones do: inside the call that submits it. */
+    /** Closes an object in the stream's work. The backend queues operations inside the submitting call, as real ones do. */
     private CuFileException closeInWork(Closeable what, boolean useLater) throws Exception {
         MemorySegment cell = Arena.ofAuto().allocate(8, 8);
         CuFileStream.Cells cells = new CuFileStream.Cells(cell, cell, cell, cell);
@@ -98,7 +98,7 @@ class HostStreamTest {
             queued.countDown();
             Throwable failure = thrown.get(60, TimeUnit.SECONDS);
             host.synchronize();
-            // Once the operation is over nothing refuses.
+            // After the operation every object can be closed.
             close.call();
             return (CuFileException) failure;
         } catch (Throwable e) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * What a logger is told during a test, kept from those who would print it.
+ * Records what a logger receives during a test, and keeps it from other handlers.
  *
  * <pre>{@code
  * @RegisterExtension
@@ -21,7 +21,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * }</pre>
  */
 public final class Logged implements BeforeEachCallback, AfterEachCallback {
-    /** Collections after which an object that nobody holds is gone, on any machine: a minute of them. */
+    /** Largest number of collections to wait for an unreachable object; about a minute. */
     public static final int PATIENCE = 1200;
 
     private final Logger logger;
@@ -38,12 +38,12 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
 
         @Override
         public void flush() {
-            // nothing is kept back
+            // Records need no flush.
         }
 
         @Override
         public void close() {
-            // nothing is open
+            // There is nothing to close.
         }
     };
 
@@ -53,17 +53,17 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
         this.level = level;
     }
 
-    /** What it tells by default. */
+    /** Records messages of level INFO and above. */
     public static Logged by(String logger) {
         return new Logged(Logger.getLogger(logger), "", Level.INFO);
     }
 
-    /** Only lines that hold a text: others may be of other tests. */
+    /** Records only messages that contain a text; others may come from other tests. */
     public Logged about(String text) {
         return new Logged(logger, text, level);
     }
 
-    /** Also what nobody would see by default. */
+    /** Records messages of every level. */
     public Logged atEveryLevel() {
         return new Logged(logger, about, Level.ALL);
     }
@@ -82,12 +82,12 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
         logger.setLevel(null);
     }
 
-    /** What nobody has taken, oldest first. */
+    /** Returns the records that no call has taken, oldest first. */
     public List<LogRecord> records() {
         return List.copyOf(records);
     }
 
-    /** The same as lines of level and message. */
+    /** Returns {@link #records} as lines of level and message. */
     public List<String> lines() {
         return records.stream().map(Logged::line).toList();
     }
@@ -96,13 +96,13 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
         return entry.getLevel() + " " + entry.getMessage();
     }
 
-    /** Collects garbage and takes the next line, if it comes soon: what is forgotten is logged by those whom the collector tells. */
+    /** Collects garbage, then takes the next line if it comes within 50 ms. Cleaners log forgotten objects. */
     public Optional<String> afterCollection() throws InterruptedException {
         System.gc();
         return Optional.ofNullable(records.poll(50, TimeUnit.MILLISECONDS)).map(Logged::line);
     }
 
-    /** The same until one comes. */
+    /** Collects garbage until a line comes, and takes it. */
     public String nextAfterCollection() throws InterruptedException {
         for (int i = 0; i < PATIENCE; i++) {
             Optional<String> line = afterCollection();

@@ -33,25 +33,25 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** Moves no bytes: writes down what reaches it, and does what a test wants to happen meanwhile. */
+/** A backend that moves no bytes: it records its calls and runs a test's actions inside them. */
 public class RecordingBackend implements CuFileBackend {
     private volatile int statsLevel;
-    /** C function and what it was about, in the order of the calls. */
+    /** Name and subject of each call, in order. */
     public final List<String> calls = new CopyOnWriteArrayList<>();
-    /** Bytes that reads return, at most the size asked for. */
+    /** Largest number of bytes that a read returns. */
     public volatile long available = Long.MAX_VALUE;
     /** Whether files are open for reading and for writing. */
     public volatile boolean readable = true;
     public volatile boolean writable = true;
-    /** What files give as a descriptor of their own; -1 for none. */
+    /** Descriptor that files report as their own; -1 for none. */
     public volatile int ownDescriptor = -1;
-    /** How it calls itself. */
+    /** Name of the backend. */
     public volatile String name = "recording";
 
     public final LinkedBlockingQueue<BatchEvent> events = new LinkedBlockingQueue<>();
     private final Map<String, Runnable> actions = new ConcurrentHashMap<>();
 
-    /** Runs inside the backend's function, before it answers; may throw. */
+    /** Sets an action that runs inside a function before it returns; it may throw. */
     public RecordingBackend during(String function, Runnable action) {
         actions.put(function, action);
         return this;
@@ -65,7 +65,7 @@ public class RecordingBackend implements CuFileBackend {
         }
     }
 
-    /** Calls of the named functions alone. */
+    /** Returns the calls of the named functions. */
     public List<String> callsOf(String... functions) {
         List<String> names = List.of(functions);
         return calls.stream().filter(call -> names.contains(call.split(" ")[0])).toList();

@@ -22,9 +22,9 @@ class StackOverflowTest {
         dive(handle, range);
     }
 
-    /** Where the stack ends in a call, and whether that is compiled, is different in each round. */
+    /** Each round ends the stack at another place of the call, in interpreted or compiled code. */
     @Test
-    void overflowInACallLeavesNothingCounted() throws Exception {
+    void stackOverflowInCallLeavesNoUseCounted() throws Exception {
         for (int round = 0; round < ROUNDS; round++) {
             RecordingBackend backend = new RecordingBackend() {
                 @Override

@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import java.lang.Thread.State;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -8,20 +9,20 @@ import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 
-/** Threads of a test; all of them have ended when it has. */
+/** Threads of a test; {@link #close} waits until all have ended. */
 public final class Threads implements AutoCloseable {
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final List<Thread> threads = new CopyOnWriteArrayList<>();
 
-    /** Runs it on a thread of its own. */
+    /** Runs a task on a new thread. */
     public <T> Future<T> start(Callable<T> task) {
         FutureTask<T> future = new FutureTask<>(task);
         threads.add(Thread.ofPlatform().daemon().start(future));
         return future;
     }
 
-    /** Runs it on a thread of its own. */
+    /** Runs a task without a result on a new thread. */
     public Future<Void> run(Runnable task) {
         return start(() -> {
             task.run();
@@ -29,7 +30,7 @@ public final class Threads implements AutoCloseable {
         });
     }
 
-    /** Returns once the thread that was started last waits for something. */
+    /** Waits until the last started thread waits for something. */
     public void awaitParked() {
         Thread last = threads.getLast();
         long deadline = System.nanoTime() + PATIENCE_NANOS;
@@ -41,7 +42,7 @@ public final class Threads implements AutoCloseable {
         }
     }
 
-    /** Interrupts the thread that was started last. */
+    /** Interrupts the last started thread. */
     public void interrupt() {
         threads.getLast().interrupt();
     }
@@ -50,7 +51,7 @@ public final class Threads implements AutoCloseable {
     public void close() {
         for (Thread thread : threads) {
             try {
-                if (!thread.join(java.time.Duration.ofSeconds(60))) {
+                if (!thread.join(Duration.ofNanos(PATIENCE_NANOS))) {
                     throw new AssertionError("still running: " + List.of(thread.getStackTrace()));
                 }
             } catch (InterruptedException e) {

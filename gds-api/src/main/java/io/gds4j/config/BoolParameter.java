@@ -1,8 +1,8 @@
 package io.gds4j.config;
 
 /**
- * Switches of {@code cuFileGetParameterBool} and {@code cuFileSetParameterBool} ({@code CUFileBoolConfigParameter_t}), in
- * the order of the C enum.
+ * A switch of {@code cuFileGetParameterBool} and {@code cuFileSetParameterBool} ({@code CUFileBoolConfigParameter_t}), in the
+ * order of the C enum.
  *
  * @since 0.1
  */

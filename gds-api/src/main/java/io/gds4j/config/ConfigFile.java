@@ -15,18 +15,18 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Optional;
 
-/** Gets the text of a configuration file from the disk, without trusting what stands there. */
+/** Reads the text of a configuration file and checks its type, size and encoding. */
 final class ConfigFile {
-    /** Real ones have a few KiB; anything larger is some other file. */
+    /** Largest file in bytes, 1 MiB; real files have a few KiB. */
     static final int LARGEST = 1 << 20;
 
     private ConfigFile() {
     }
 
     /**
-     * The text; empty if there is no such file.
+     * Returns the text; empty if there is no such file.
      *
-     * @throws CuFileConfigException if it is there and cannot be read, is not a regular file, not UTF-8, or too large
+     * @throws CuFileConfigException if the file cannot be read, is not a regular file, is not UTF-8 or is too large
      */
     static Optional<String> text(Path file) {
         byte[] bytes;
@@ -56,7 +56,7 @@ final class ConfigFile {
         }
         if (bytes.length > LARGEST) {
             throw CuFileConfigException.unreadable(
-                    file, Errno.EFBIG, "is larger than 1 MiB, which no cufile.json is", null);
+                    file, Errno.EFBIG, "is larger than 1 MiB, allowed: a smaller JSON file", null);
         }
         return Optional.of(decode(file, bytes));
     }

@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * One key of cufile.json, such as {@code execution.max_io_threads}, with all that is known about it. The constants stand in
- * {@link CuFileKeys}; there are no others.
+ * A key of cufile.json, such as {@code execution.max_io_threads}, with its type, range, default and meaning. All keys are
+ * constants of {@link CuFileKeys}. Immutable.
  *
  * <pre>{@code
  * long threads = config.get(CuFileKeys.MAX_IO_THREADS);
@@ -42,7 +42,7 @@ public final class ConfigKey<T> {
         this.description = description;
     }
 
-    /** {@return dotted path in the file; the variable's name for what only the environment can set} */
+    /** {@return dotted path in the file, or the variable's name if the file cannot set it} */
     public String name() {
         return name;
     }
@@ -53,85 +53,85 @@ public final class ConfigKey<T> {
     }
 
     /**
-     * What holds when nobody sets it: the value of the cufile.json that comes with cuFile 1.15.
+     * Returns the value that applies if no source sets one: that of the cufile.json of cuFile 1.15.
      *
-     * @return the default
+     * @return the default, in {@link #unit}
      */
     public T defaultValue() {
         return defaultValue;
     }
 
-    /** {@return one line on what it does} */
+    /** {@return meaning of the key, in one line} */
     public String description() {
         return description;
     }
 
     /**
-     * Type and range in words, such as {@code an integer, 0 to 32}.
+     * Describes the allowed values, such as {@code an integer, 0 to 32}.
      *
-     * @return a phrase
+     * @return type and range in words
      */
     public String allowed() {
         return constraint.allowed();
     }
 
     /**
-     * True for a value that is {@link #allowed()}.
+     * Tests a value.
      *
      * @param value the value
-     * @return whether it is allowed
+     * @return true if it is {@link #allowed()}
      */
     public boolean accepts(T value) {
         return accept(value).isPresent();
     }
 
     /**
-     * Both ends of what a number may be; empty for other types.
+     * Returns smallest and largest value of a number.
      *
-     * @return the range
+     * @return the range, in {@link #unit}; empty for other types
      */
     public Optional<ParameterRange> range() {
         return constraint.range();
     }
 
     /**
-     * What a number counts: {@code KiB}, {@code MiB}, {@code ms}, {@code s}; empty for other types and plain counts.
+     * Returns the unit of a number.
      *
-     * @return the unit
+     * @return {@code KiB}, {@code MiB}, {@code ms} or {@code s}; an empty string for counts and other types
      */
     public String unit() {
         return unit;
     }
 
-    /** {@return names of the environment variables that set it, usually none or one} */
+    /** {@return names of the environment variables that set the key, usually none or one} */
     public List<String> environmentVariables() {
         return variables.stream().map(EnvironmentVariable::name).toList();
     }
 
-    /** {@return the parameter by which {@code cuFileGetParameter*} and {@code cuFileSetParameter*} name it} */
+    /** {@return its parameter of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}; empty if it has none} */
     public Optional<CuFileParameter> parameter() {
         return parameter;
     }
 
     /**
-     * True if it has a meaning in compat mode; the others matter only where nvidia-fs, p2pdma or RDMA work.
+     * Returns whether the key has an effect in compat mode. Others need nvidia-fs, p2pdma or RDMA.
      *
-     * @return whether compat mode cares
+     * @return true if it has an effect in compat mode
      */
     public boolean appliesToCompat() {
         return compat;
     }
 
     /**
-     * cuFile's version that knows it: {@code 1.15} for this one and all before it.
+     * Returns the first version of cuFile with this key.
      *
-     * @return the version
+     * @return the version; {@code 1.15} also for all earlier ones
      */
     public String since() {
         return since;
     }
 
-    /** {@return false for what only the environment or the program can set} */
+    /** {@return false if only the environment or the program can set the key} */
     public boolean inFile() {
         return inFile;
     }
@@ -144,7 +144,7 @@ public final class ConfigKey<T> {
         return variables;
     }
 
-    /** The value in its canonical form; empty if it is not allowed. */
+    /** Returns the value in its canonical form; empty if it is not allowed. */
     Optional<T> accept(T value) {
         return constraint.accept(type.copy().apply(value));
     }

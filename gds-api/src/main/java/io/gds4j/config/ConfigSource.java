@@ -1,17 +1,17 @@
 package io.gds4j.config;
 
 /**
- * Where a configuration value came from, strongest first.
+ * The origin of a configuration value, strongest first.
  *
  * @since 0.1
  */
 public enum ConfigSource {
-    /** Set by the program. */
+    /** The program: {@link CuFileConfig.Builder#set}. */
     API,
     /** An environment variable. */
     ENVIRONMENT,
     /** The JSON file. */
     FILE,
-    /** Nobody set it. */
+    /** The default: no other source sets the key. */
     DEFAULT
 }

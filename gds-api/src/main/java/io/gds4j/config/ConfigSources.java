@@ -14,11 +14,11 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The environment and the files that a configuration is read from, weaker than the program's own values.
+ * Reads environment and file of a configuration. Values of the program win over both.
  *
  * @param variables the environment
- * @param file what the program names; must be there
- * @param systemFile what is read when nobody names a file; need not be there
+ * @param file file that the program names; must exist
+ * @param systemFile file to read if neither the program nor the environment names one; may be missing
  */
 record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullable Path systemFile) {
 
@@ -48,11 +48,11 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
         return new ConfigSources(variables, file, other);
     }
 
-    /** What environment and file say. */
+    /** The values of environment and file. */
     record Found(Map<ConfigKey<?>, ConfigValue<?>> values, List<UnknownKey> unknown, List<String> warnings) {
     }
 
-    /** @throws CuFileConfigException for the first thing that is wrong */
+    /** Reads file and environment; throws {@link CuFileConfigException} for the first error. */
     Found read() {
         List<String> warnings = new ArrayList<>();
         JsonConfigReader.Content content = readFile(warnings);
@@ -79,7 +79,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
             Path path = path(named.get());
             Optional<String> text = ConfigFile.text(path);
             if (text.isEmpty()) {
-                warnings.add("%s names %s, which does not exist: the defaults hold".formatted(FILE_VARIABLE, path));
+                warnings.add("%s names %s, which does not exist: the defaults apply".formatted(FILE_VARIABLE, path));
                 return JsonConfigReader.Content.NONE;
             }
             return JsonConfigReader.read(path, text.get());
@@ -137,7 +137,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
     }
 
     private static String unknownKeys(List<UnknownKey> unknown) {
-        return "%s: without effect, since cuFile does not know them: %s"
+        return "%s: unknown keys have no effect: %s"
                 .formatted(
                         unknown.getFirst().file(),
                         unknown.stream()
@@ -152,6 +152,6 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
         return names.isEmpty()
                 ? Optional.empty()
                 : Optional.of(
-                        "environment: without effect, since cuFile does not know them: " + String.join(", ", names));
+                        "environment: unknown variables have no effect: " + String.join(", ", names));
     }
 }

@@ -5,15 +5,15 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The value of one key, and who set it.
+ * The value of a key and its origin.
  *
  * @param <T> type of the value
  * @param key the key
- * @param value what holds
- * @param source who set it
- * @param file the JSON file, where the source is {@link ConfigSource#FILE}
- * @param line line in that file, counted from 1; 0 for other sources
- * @param variable the variable, where the source is {@link ConfigSource#ENVIRONMENT}
+ * @param value the value
+ * @param source the source that set it
+ * @param file the JSON file, if the source is {@link ConfigSource#FILE}
+ * @param line line in the file, counted from 1; 0 for other sources
+ * @param variable the variable, if the source is {@link ConfigSource#ENVIRONMENT}
  * @since 0.1
  */
 public record ConfigValue<T>(
@@ -47,9 +47,9 @@ public record ConfigValue<T>(
     }
 
     /**
-     * Who set it, in words: {@code /etc/cufile.json:12}, {@code CUFILE_NVTX}, {@code program} or {@code default}.
+     * Describes the origin: {@code /etc/cufile.json:12}, {@code CUFILE_NVTX}, {@code program} or {@code default}.
      *
-     * @return a few words
+     * @return file and line, variable, or a word
      */
     public String origin() {
         return switch (source) {
@@ -60,7 +60,7 @@ public record ConfigValue<T>(
         };
     }
 
-    /** {@return true if the value is the default one, whoever set it} */
+    /** {@return true if the value equals the default, whatever its source} */
     public boolean isDefaultValue() {
         return value.equals(key.defaultValue());
     }

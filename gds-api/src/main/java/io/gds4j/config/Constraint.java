@@ -11,11 +11,11 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What a value may be. Pure.
+ * The allowed values of a key.
  *
  * @param allowed type and range in words
- * @param check the canonical form of an allowed value, empty for any other
- * @param range both ends of a number's range
+ * @param check returns the canonical form of an allowed value, empty for another
+ * @param range smallest and largest value of a number
  */
 record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<ParameterRange> range) {
 
@@ -31,12 +31,12 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
         return new Constraint<>(allowed, value -> Optional.of(value).filter(test), Optional.empty());
     }
 
-    /** Anything of the type. */
+    /** Allows every value of the type. */
     static <T> Constraint<T> any(ValueType<T> type) {
         return of(type.noun(), value -> true);
     }
 
-    /** Multiples of {@code step} (1 for every number) from {@code min} to {@code max}. */
+    /** Allows multiples of {@code step} from {@code min} to {@code max}; step 1 allows every number. */
     static Constraint<Long> number(long min, long max, long step) {
         String words = "an integer, " + min + " to " + max + (step == 1 ? "" : ", a multiple of " + step);
         return new Constraint<>(
@@ -45,7 +45,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
                 Optional.of(new ParameterRange(min, max)));
     }
 
-    /** {@code off}, or {@code min} to {@code max}. */
+    /** Allows {@code off}, and {@code min} to {@code max}. */
     static Constraint<Long> numberOr(long off, long min, long max) {
         return new Constraint<>(
                 "an integer, " + off + " or " + min + " to " + max,
@@ -53,7 +53,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
                 Optional.of(new ParameterRange(off, max)));
     }
 
-    /** Between {@code fewest} and {@code most} numbers, each as {@link #number} says. */
+    /** Allows {@code fewest} to {@code most} numbers, each as in {@link #number}. */
     static Constraint<List<Long>> numbers(int fewest, int most, long min, long max, long step) {
         Constraint<Long> element = number(min, max, step);
         return of(
@@ -63,7 +63,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
                         && list.stream().allMatch(v -> element.accept(v).isPresent()));
     }
 
-    /** One of some words, in any case; its canonical form is the word as listed. */
+    /** Allows one of the words in any case; the canonical form is the word as listed. */
     static Constraint<String> oneOf(String... words) {
         return new Constraint<>(
                 "one of " + Stream.of(words).map(Constraint::quoted).collect(Collectors.joining(", ")),
@@ -71,7 +71,7 @@ record Constraint<T>(String allowed, Function<T, Optional<T>> check, Optional<Pa
                 Optional.empty());
     }
 
-    /** Different words out of some. */
+    /** Allows a list of the words without repetition. */
     static Constraint<List<String>> someOf(String... words) {
         Set<String> known = Set.of(words);
         return of(

@@ -4,7 +4,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Rules between keys; each key's own rule holds already. Pure. */
+/** Checks rules between keys, after each value has passed the rule of its own key. */
 final class CrossKeyRules {
     private final CuFileConfig config;
 
@@ -12,7 +12,7 @@ final class CrossKeyRules {
         this.config = config;
     }
 
-    /** @throws CuFileConfigException for the first rule that is broken */
+    /** Checks all rules; throws {@link CuFileConfigException} for the first broken one. */
     static void check(CuFileConfig config) {
         new CrossKeyRules(config).check();
     }
@@ -56,6 +56,6 @@ final class CrossKeyRules {
                 .<ConfigValue<?>>map(config::value)
                 .min(Comparator.comparing(ConfigValue::source))
                 .orElseThrow();
-        return CuFileConfigException.together(blamed, what.append(", ").append(allowed).toString());
+        return CuFileConfigException.conflict(blamed, what.append(", ").append(allowed).toString());
     }
 }

@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The configuration of one driver session: immutable, every value with its source.
+ * The configuration of a driver session: every value with its source. Immutable.
  *
  * <pre>{@code
  * CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.MAX_IO_THREADS, 8L).build();
@@ -20,11 +20,14 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * Precedence, strongest first: the program ({@link Builder#set}), the environment ({@code CUFILE_*}), the JSON file (the one
- * that {@code CUFILE_ENV_PATH_JSON} names, else {@code /etc/cufile.json}), the defaults. Whatever is set is checked, also
- * where a stronger source overrides it. Comments are allowed in the file. A key that nobody knows is kept, logged once and
- * has no effect. No {@code /etc/cufile.json}: the defaults hold. No file where {@code CUFILE_ENV_PATH_JSON} points: a warning
- * is logged and the defaults hold, as in libcufile. A variable that is set to nothing counts as not set.
+ * Precedence, strongest first: the program ({@link Builder#set}), the environment ({@code CUFILE_*}), the JSON file that
+ * {@code CUFILE_ENV_PATH_JSON} names or else {@code /etc/cufile.json}, the defaults. Every value is checked, even if a stronger
+ * source overrides it.
+ *
+ * <p>
+ * The file may contain comments. An unknown key is kept, logged once and has no effect. If {@code /etc/cufile.json} does not
+ * exist, the defaults apply. If the file of {@code CUFILE_ENV_PATH_JSON} does not exist, the defaults apply and a warning is
+ * logged, as in libcufile. A blank variable counts as not set.
  *
  * @since 0.1
  */
@@ -46,72 +49,72 @@ public final class CuFileConfig {
     }
 
     /**
-     * The environment of this process, the JSON file it names or {@code /etc/cufile.json}, and the defaults.
+     * Reads the environment of this process, the JSON file that it names or {@code /etc/cufile.json}, and the defaults.
      *
      * @return the configuration
-     * @throws CuFileConfigException for anything that is not as it should be, with its place
+     * @throws CuFileConfigException for the first invalid value, with its place
      */
     public static CuFileConfig load() {
         return builder().build();
     }
 
     /**
-     * Like {@link #load()}, with these variables in place of the environment of this process.
+     * Reads these variables instead of the environment of this process; otherwise like {@link #load()}.
      *
      * @param environment names and values of variables
      * @return the configuration
-     * @throws CuFileConfigException for anything that is not as it should be, with its place
+     * @throws CuFileConfigException for the first invalid value, with its place
      */
     public static CuFileConfig load(Map<String, String> environment) {
         return builder().environment(environment).build();
     }
 
-    /** {@return the defaults alone, whatever environment and files say} */
+    /** {@return the defaults, without environment and files} */
     public static CuFileConfig defaults() {
         return builder().withoutEnvironment().build();
     }
 
     /**
-     * Begins a configuration in which the program's own values win over environment, file and defaults.
+     * Begins a configuration with values of the program, which win over environment, file and defaults.
      *
-     * @return a builder
+     * @return a new builder
      */
     public static Builder builder() {
         return new Builder();
     }
 
     /**
-     * Begins a configuration that is this one but for what the builder sets; neither environment nor file is read again.
+     * Begins a copy of this configuration with other values of the program. Reads neither environment nor file again.
      *
-     * @return a builder
+     * @return a new builder
      */
     public Builder toBuilder() {
         return new Builder(this);
     }
 
     /**
-     * The value that holds.
+     * Returns the value of a key.
      *
      * @param <T> type of the value
      * @param key the key
-     * @return the value
+     * @return the value, in {@link ConfigKey#unit}
      */
     public <T> T get(ConfigKey<T> key) {
         return value(key).value();
     }
 
     /**
-     * Where {@link #get}'s value came from.
+     * Returns the source of a key's value.
      *
      * @param key the key
-     * @return who set it
+     * @return the source
      */
     public ConfigSource source(ConfigKey<?> key) {
         return value(key).source();
     }
 
     /**
-     * The value that holds, with all that is known about where it came from.
+     * Returns the value of a key with its source, file, line and variable.
      *
      * @param <T> type of the value
      * @param key the key
@@ -132,12 +135,12 @@ public final class CuFileConfig {
         return unknown;
     }
 
-    /** {@return what was logged when this configuration was made, one line each} */
+    /** {@return warnings that {@link Builder#build} logged, one line each} */
     public List<String> warnings() {
         return warnings;
     }
 
-    /** {@return whether POSIX I/O may or must serve} */
+    /** {@return whether POSIX I/O may or must serve requests} */
     public CompatMode compatMode() {
         if (get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return CompatMode.FORCED;
@@ -145,12 +148,12 @@ public final class CuFileConfig {
         return get(CuFileKeys.ALLOW_COMPAT_MODE) ? CompatMode.ALLOWED : CompatMode.REFUSED;
     }
 
-    /** {@return the host bounce-buffer slabs, of {@code properties.posix_pool_slab_size_kb} and {@code .._count}} */
+    /** {@return the host bounce-buffer slabs: {@code properties.posix_pool_slab_size_kb} and {@code posix_pool_slab_count}} */
     public SlabArray posixPoolSlabs() {
         return new SlabArray(get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB), get(CuFileKeys.POSIX_POOL_SLAB_COUNT));
     }
 
-    /** The values that somebody set, such as {@code CuFileConfig[properties.io_batchsize=64 (program)]}. */
+    /** Lists the values that are not from defaults, such as {@code CuFileConfig[properties.io_batchsize=64 (program)]}. */
     @Override
     public String toString() {
         return values.values().stream()
@@ -159,7 +162,7 @@ public final class CuFileConfig {
                 .collect(Collectors.joining(", ", "CuFileConfig[", "]"));
     }
 
-    /** Collects values set by the program and where the rest comes from; not thread-safe. */
+    /** Collects the program's values and chooses the other sources. Not thread-safe. */
     public static final class Builder {
         private final Map<ConfigKey<?>, ConfigValue<?>> program = new LinkedHashMap<>();
         private ConfigSources sources = ConfigSources.ofProcess();
@@ -174,13 +177,13 @@ public final class CuFileConfig {
         }
 
         /**
-         * Sets a value.
+         * Sets a value of the program.
          *
          * @param <T> type of the value
          * @param key the key
-         * @param value the value
+         * @param value the value, in {@link ConfigKey#unit}
          * @return this builder
-         * @throws CuFileConfigException INVALID_VALUE if it is not {@link ConfigKey#allowed()}
+         * @throws CuFileConfigException INVALID_VALUE (EINVAL) if it is not {@link ConfigKey#allowed()}
          */
         public <T> Builder set(ConfigKey<T> key, T value) {
             Objects.requireNonNull(value, key::name);
@@ -190,7 +193,7 @@ public final class CuFileConfig {
         }
 
         /**
-         * Takes these variables in place of the environment of this process; {@code CUFILE_ENV_PATH_JSON} among them.
+         * Uses these variables instead of the environment of this process, {@code CUFILE_ENV_PATH_JSON} included.
          *
          * @param variables names and values
          * @return this builder
@@ -201,7 +204,7 @@ public final class CuFileConfig {
         }
 
         /**
-         * Takes neither environment nor file: the program's values and the defaults alone.
+         * Ignores environment and files: only the program's values and the defaults apply.
          *
          * @return this builder
          */
@@ -211,10 +214,9 @@ public final class CuFileConfig {
         }
 
         /**
-         * Reads this JSON file in place of the one that the environment names and of {@code /etc/cufile.json}. It must be
-         * there.
+         * Reads this JSON file instead of the one that the environment names and of {@code /etc/cufile.json}.
          *
-         * @param json the file
+         * @param json the file; must exist when {@link #build} reads it
          * @return this builder
          */
         public Builder file(Path json) {
@@ -222,17 +224,17 @@ public final class CuFileConfig {
             return this;
         }
 
-        /** Where to look when neither the program nor the environment names a file. */
+        /** Sets the file to read if neither the program nor the environment names one; for tests. */
         Builder systemFile(Path json) {
             sources = sources.systemFile(json);
             return this;
         }
 
         /**
-         * The configuration.
+         * Reads the sources, checks all values and logs warnings.
          *
          * @return the configuration
-         * @throws CuFileConfigException for anything that is not as it should be, with its place
+         * @throws CuFileConfigException for the first invalid value or broken rule between keys, with its place
          */
         public CuFileConfig build() {
             if (base != null) {

@@ -8,8 +8,8 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A configuration that cannot be used. {@link #detail()} and {@link #getMessage()} are one line that says where, which key,
- * which value, and what is allowed:
+ * Thrown for an invalid configuration. {@link #detail()} and {@link #getMessage()} are one line with place, key, value and
+ * allowed values:
  *
  * <pre>{@code
  * /etc/cufile.json:12:25: properties.io_batchsize is 999999, allowed: an integer, 1 to 256
@@ -17,13 +17,15 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * The error is {@link CuFileError#INVALID_VALUE} for a value that the program set, {@link CuFileError#DRIVER_INVALID_PROPS}
- * for the environment and the file; errno is EINVAL, as libcufile answers, or why the file could not be read.
+ * The error is {@link CuFileError#INVALID_VALUE} for a value of the program and {@link CuFileError#DRIVER_INVALID_PROPS} for
+ * environment and file. The errno is EINVAL, as in libcufile, or the reason why the file cannot be read.
  *
  * @since 0.1
  */
 public final class CuFileConfigException extends CuFileException {
     private static final long serialVersionUID = 1L;
+
+    /** Number of characters of a value that a message shows. */
     private static final int LONGEST_VALUE = 120;
 
     /** The key, or null. */
@@ -56,13 +58,13 @@ public final class CuFileConfigException extends CuFileException {
         return cause == null ? builder : builder.cause(cause);
     }
 
-    /** A value that the program set. */
+    /** Reports a value of the program. */
     static CuFileConfigException ofApi(ConfigKey<?> key, Object value) {
         return new CuFileConfigException(
                 CuFileError.INVALID_VALUE, Errno.EINVAL, key.name(), null, 0, 0, sentence(key, show(value)), null);
     }
 
-    /** A variable of the environment. */
+    /** Reports an environment variable. */
     static CuFileConfigException ofVariable(String variable, ConfigKey<?> key, String text, String allowed) {
         String where = key.name().equals(variable) ? "" : " (" + key.name() + ")";
         return new CuFileConfigException(
@@ -76,7 +78,7 @@ public final class CuFileConfigException extends CuFileException {
                 null);
     }
 
-    /** A variable that should name a file. */
+    /** Reports a variable that does not contain the path of a file. */
     static CuFileConfigException badPath(String variable, String text, Throwable cause) {
         return new CuFileConfigException(
                 CuFileError.DRIVER_INVALID_PROPS,
@@ -89,12 +91,12 @@ public final class CuFileConfigException extends CuFileException {
                 cause);
     }
 
-    /** A value at a place of a file. */
+    /** Reports a value in a file. */
     static CuFileConfigException ofFile(ConfigKey<?> key, String value, Path file, int line, int column) {
         return at(file, line, column, key.name(), sentence(key, value), null);
     }
 
-    /** Anything else at a place of a file. */
+    /** Reports any other error in a file. */
     static CuFileConfigException at(
             Path file, int line, int column, @Nullable String key, String what, @Nullable Throwable cause) {
         return new CuFileConfigException(
@@ -108,14 +110,14 @@ public final class CuFileConfigException extends CuFileException {
                 cause);
     }
 
-    /** A file that cannot be read at all. */
+    /** Reports a file that cannot be read. */
     static CuFileConfigException unreadable(Path file, int errno, String what, @Nullable Throwable cause) {
         return new CuFileConfigException(
                 CuFileError.DRIVER_INVALID_PROPS, errno, null, file, 0, 0, file + ": " + what, cause);
     }
 
-    /** Values that do not go together; {@code blamed} is the one that was set by the strongest source. */
-    static CuFileConfigException together(ConfigValue<?> blamed, String what) {
+    /** Reports values that conflict; {@code blamed} is the one with the strongest source. */
+    static CuFileConfigException conflict(ConfigValue<?> blamed, String what) {
         String where = blamed.source() == ConfigSource.FILE ? blamed.origin() + ": " : "";
         return new CuFileConfigException(
                 blamed.source() == ConfigSource.API ? CuFileError.INVALID_VALUE : CuFileError.DRIVER_INVALID_PROPS,
@@ -132,29 +134,29 @@ public final class CuFileConfigException extends CuFileException {
         return "%s is %s, allowed: %s".formatted(key.name(), value, key.allowed());
     }
 
-    /** A value as messages show it: texts in quotes, cut where they are long. */
+    /** Formats a value for a message: texts in quotes, long values cut. */
     static String show(Object value) {
         String text = value instanceof String string ? '"' + string + '"' : value.toString();
         return text.length() <= LONGEST_VALUE ? text : text.substring(0, LONGEST_VALUE) + "..";
     }
 
-    /** {@return the key, where the failure concerns one} */
+    /** {@return name of the key; empty if the error concerns none} */
     public Optional<String> key() {
         return Optional.ofNullable(key);
     }
 
-    /** {@return the JSON file, where the failure is in one} */
+    /** {@return the JSON file; empty if the error is elsewhere} */
     @Override
     public Optional<Path> path() {
         return Optional.ofNullable(file);
     }
 
-    /** {@return line in the file, counted from 1; 0 where there is none} */
+    /** {@return line in the file, counted from 1; 0 if unknown} */
     public int line() {
         return line;
     }
 
-    /** {@return column in the line, counted from 1; 0 where there is none} */
+    /** {@return column in the line, counted from 1; 0 if unknown} */
     public int column() {
         return column;
     }

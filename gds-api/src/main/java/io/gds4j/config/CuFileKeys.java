@@ -15,21 +15,22 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * Every key of cufile.json: all that cuFile 1.15 reads, those that stand only in its library, and those of later versions.
- * What a key means, its range and its default are said by {@link ConfigKey#description()}, {@link ConfigKey#allowed()} and
- * {@link ConfigKey#defaultValue()}; {@link DefaultConfigFile#text()} shows them all.
+ * The keys of cufile.json: those of cuFile 1.15, documented or not, those of later versions, and variables without a key in the
+ * file. {@link ConfigKey#description()}, {@link ConfigKey#unit()}, {@link ConfigKey#allowed()} and
+ * {@link ConfigKey#defaultValue()} describe a key. {@link DefaultConfigFile#text()} and {@code gds check --print-config} list
+ * all.
  *
  * @since 0.1
  */
 public final class CuFileKeys {
-    /** Largest number of KiB that 64 bits can say in bytes, down to a multiple of 4. */
+    /** Largest size in KiB whose bytes fit in an unsigned 64-bit number, rounded down to a multiple of 4. */
     static final long MAX_KB = 18014398509481980L;
 
     private static final String SWITCH_TEXT = "true, false, 1 or 0";
     private static final Function<String, Optional<Boolean>> SWITCH = ValueType::parseSwitch;
     private static final Function<String, Optional<Long>> NUMBER = ValueType::parseNumber;
     private static final Function<String, Optional<String>> TEXT = Optional::of;
-    // Limits of our own, far above sense, so that the size of all slabs fits 63 bits.
+    // Limits of gds4j, far above any sensible value: the size of all slabs in bytes must fit in a long.
     private static final long MAX_SLAB_KB = 16L << 20;
     private static final long MAX_SLAB_COUNT = 1L << 20;
     private static final int MAX_SLAB_CLASSES = 16;
@@ -41,28 +42,28 @@ public final class CuFileKeys {
     /** {@code logging.dir}. */
     public static final ConfigKey<String> LOGGING_DIR = KEY.text("logging.dir", "").allow(Constraint.path())
             .parameter(StringParameter.LOG_DIR).compat()
-            .about("directory of cufile.log; empty: libcufile writes to the current directory, gds4j to System.Logger alone");
+            .about("directory of cufile.log; empty: libcufile writes to the current directory, gds4j to System.Logger only");
     /** {@code logging.level}. */
     public static final ConfigKey<String> LOGGING_LEVEL =
             KEY.text("logging.level", "ERROR").allow(oneOf("NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"))
                     .variable("CUFILE_LOGGING_LEVEL", TEXT, "a text").parameter(StringParameter.LOGGING_LEVEL)
-                    .compat().about("what is logged; DEBUG and TRACE make libcufile very slow");
+                    .compat().about("log level; DEBUG and TRACE make libcufile very slow");
     /** {@code logging.max_file_size_mb}. */
     public static final ConfigKey<Long> LOGGING_MAX_FILE_SIZE_MB =
             KEY.number("logging.max_file_size_mb", 32).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
                     .variable("CUFILE_LOGFILE_MAX_SIZE_MB", NUMBER, "a decimal number").since("1.17")
-                    .compat().about("where cufile.log is cut; -1: never. Before 1.17 always 32");
+                    .compat().about("largest size of cufile.log; -1: no limit. Always 32 before 1.17");
 
     // ---- profile
 
     /** {@code profile.nvtx}. */
     public static final ConfigKey<Boolean> PROFILE_NVTX = KEY.flag("profile.nvtx", false)
             .variable("CUFILE_NVTX", SWITCH, SWITCH_TEXT).parameter(BoolParameter.PROFILE_NVTX).compat()
-            .about("mark every call for Nsight; from 1.17 on it is on whenever a tool attaches");
+            .about("mark calls for Nsight; from 1.17 on also whenever a tool attaches");
     /** {@code profile.cufile_stats}. */
     public static final ConfigKey<Long> PROFILE_CUFILE_STATS =
             KEY.number("profile.cufile_stats", 0, 0, 3, 1).parameter(SizeParameter.PROFILE_STATS).compat()
-                    .about("statistics: 0 none, 1 calls and bytes, 2 histograms too, 3 each GPU too");
+                    .about("statistics: 0 none, 1 calls and bytes, 2 also histograms, 3 also counters of each GPU");
 
     // ---- execution
 
@@ -70,7 +71,7 @@ public final class CuFileKeys {
     public static final ConfigKey<Long> MAX_IO_QUEUE_DEPTH =
             KEY.number("execution.max_io_queue_depth", 128, 1, 256, 1)
                     .parameter(SizeParameter.EXECUTION_MAX_IO_QUEUE_DEPTH)
-                    .compat().about("pieces that may wait for the worker threads of one GPU");
+                    .compat().about("largest number of pieces that wait for the worker threads of one GPU");
     /** {@code execution.max_io_threads}. */
     public static final ConfigKey<Long> MAX_IO_THREADS =
             KEY.number("execution.max_io_threads", 4, 0, 32, 1).parameter(SizeParameter.EXECUTION_MAX_IO_THREADS)
@@ -79,17 +80,17 @@ public final class CuFileKeys {
     /** {@code execution.parallel_io}. */
     public static final ConfigKey<Boolean> PARALLEL_IO =
             KEY.flag("execution.parallel_io", true).parameter(BoolParameter.EXECUTION_PARALLEL_IO).compat()
-                    .about("cut large requests into pieces that run side by side; stream-ordered I/O needs it");
+                    .about("cut large requests into pieces that run in parallel; stream-ordered I/O needs it");
     /** {@code execution.min_io_threshold_size_kb}. */
     public static final ConfigKey<Long> MIN_IO_THRESHOLD_SIZE_KB =
             KEY.number("execution.min_io_threshold_size_kb", 8192, 4, 4294967295L, 4).unit("KiB")
                     .parameter(SizeParameter.EXECUTION_MIN_IO_THRESHOLD_SIZE_KB).compat()
-                    .about("requests from this size on are cut");
+                    .about("smallest request to cut into pieces");
     /** {@code execution.max_request_parallelism}. */
     public static final ConfigKey<Long> MAX_REQUEST_PARALLELISM =
             KEY.number("execution.max_request_parallelism", 4, 0, 8, 1)
                     .parameter(SizeParameter.EXECUTION_MAX_REQUEST_PARALLELISM).compat()
-                    .about("pieces that one request is cut into at most; 0 and 1: not cut");
+                    .about("largest number of pieces of one request; 0 or 1: requests are not cut");
 
     // ---- properties: the data path
 
@@ -97,7 +98,7 @@ public final class CuFileKeys {
     public static final ConfigKey<Long> MAX_DIRECT_IO_SIZE_KB =
             KEY.number("properties.max_direct_io_size_kb", 16384, 64, 16384, 64).unit("KiB")
                     .parameter(SizeParameter.PROPERTIES_MAX_DIRECT_IO_SIZE_KB).compat()
-                    .about("what one request to the kernel carries at most; at least per_buffer_cache_size_kb");
+                    .about("largest size of one request to the kernel; at least per_buffer_cache_size_kb");
     /** {@code properties.max_device_cache_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_CACHE_SIZE_KB =
             KEY.number("properties.max_device_cache_size_kb", 131072, 0, MAX_KB, 4).unit("KiB")
@@ -108,7 +109,8 @@ public final class CuFileKeys {
     public static final ConfigKey<Long> PER_BUFFER_CACHE_SIZE_KB =
             KEY.number("properties.per_buffer_cache_size_kb", 1024, 64, 16384, 64).unit("KiB")
                     .variable("CUFILE_PER_BUFFER_CACHE_SIZE", NUMBER, "a decimal number")
-                    .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB).about("one GPU bounce buffer");
+                    .parameter(SizeParameter.PROPERTIES_PER_BUFFER_CACHE_SIZE_KB)
+                    .about("size of one GPU bounce buffer");
     /** {@code properties.max_device_pinned_mem_size_kb}. */
     public static final ConfigKey<Long> MAX_DEVICE_PINNED_MEM_SIZE_KB =
             KEY.number("properties.max_device_pinned_mem_size_kb", 33554432, 64, MAX_KB, 4).unit("KiB")
@@ -123,15 +125,15 @@ public final class CuFileKeys {
     public static final ConfigKey<List<Long>> POSIX_POOL_SLAB_COUNT =
             KEY.longs("properties.posix_pool_slab_count", 128L, 64L, 64L)
                     .allow(numbers(1, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).compat()
-                    .about("how many slabs of each size; as many entries as posix_pool_slab_size_kb");
+                    .about("number of slabs of each size; as many entries as posix_pool_slab_size_kb");
     /** {@code properties.io_batchsize}. */
     public static final ConfigKey<Long> IO_BATCHSIZE = KEY.number("properties.io_batchsize", 128, 1, 256, 1)
-            .parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE).compat().about("entries of one batch at most");
+            .parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE).compat().about("largest number of entries of one batch");
     /** {@code properties.max_batch_io_timeout_msecs}. */
     public static final ConfigKey<Long> MAX_BATCH_IO_TIMEOUT_MSECS =
             KEY.number("properties.max_batch_io_timeout_msecs", 5, 1, 1000, 1).unit("ms")
                     .parameter(SizeParameter.PROPERTIES_BATCH_IO_TIMEOUT_MS).compat()
-                    .about("how long a wait for a batch sleeps at a time");
+                    .about("longest single sleep while waiting for a batch");
     /** {@code properties.use_poll_mode}. */
     public static final ConfigKey<Boolean> USE_POLL_MODE =
             KEY.flag("properties.use_poll_mode", false).parameter(BoolParameter.PROPERTIES_USE_POLL_MODE)
@@ -139,17 +141,17 @@ public final class CuFileKeys {
     /** {@code properties.poll_mode_max_size_kb}. */
     public static final ConfigKey<Long> POLL_MODE_MAX_SIZE_KB =
             KEY.number("properties.poll_mode_max_size_kb", 4, 4, MAX_KB, 4).unit("KiB")
-                    .parameter(SizeParameter.POLLTHRESHOLD_SIZE_KB).about("requests up to this size are polled for");
+                    .parameter(SizeParameter.POLLTHRESHOLD_SIZE_KB).about("largest request to poll for");
     /** {@code properties.allow_compat_mode}. */
     public static final ConfigKey<Boolean> ALLOW_COMPAT_MODE = KEY.flag("properties.allow_compat_mode", true)
             .variable("CUFILE_ALLOW_COMPAT_MODE", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.PROPERTIES_ALLOW_COMPAT_MODE).compat()
-            .about("serve by POSIX I/O what GPUDirect Storage cannot serve");
+            .about("use POSIX I/O for requests that GPUDirect Storage cannot serve");
     /** {@code properties.force_compat_mode}. */
     public static final ConfigKey<Boolean> FORCE_COMPAT_MODE = KEY.flag("properties.force_compat_mode", false)
             .variable("CUFILE_FORCE_COMPAT_MODE", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.FORCE_COMPAT_MODE).compat()
-            .about("serve everything by POSIX I/O; wins over allow_compat_mode");
+            .about("use POSIX I/O for all requests; wins over allow_compat_mode");
     /** {@code properties.allow_system_memory}. */
     public static final ConfigKey<Boolean> ALLOW_SYSTEM_MEMORY =
             KEY.flag("properties.allow_system_memory", true).parameter(BoolParameter.PROPERTIES_ALLOW_SYSTEM_MEMORY)
@@ -157,22 +159,22 @@ public final class CuFileKeys {
     /** {@code properties.force_odirect_mode}. */
     public static final ConfigKey<Boolean> FORCE_ODIRECT_MODE =
             KEY.flag("properties.force_odirect_mode", false).parameter(BoolParameter.FORCE_ODIRECT_MODE).compat()
-                    .about("go past the page cache even for files that were not opened with O_DIRECT");
+                    .about("bypass the page cache even for files opened without O_DIRECT");
     /** {@code properties.prefer_iouring}. */
     public static final ConfigKey<Boolean> PREFER_IOURING = KEY.flag("properties.prefer_iouring", false)
-            .parameter(BoolParameter.PREFER_IO_URING).compat().about("io_uring for batches, instead of libaio");
+            .parameter(BoolParameter.PREFER_IO_URING).compat().about("use io_uring for batches instead of libaio");
     /** {@code properties.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> USE_PCI_P2PDMA = KEY.flag("properties.use_pci_p2pdma", false)
             .variable("CUFILE_USE_PCIP2PDMA", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.USE_PCIP2PDMA)
-            .about("the kernel's PCI peer-to-peer DMA, instead of nvidia-fs, where drives and GPUs have it");
+            .about("use PCI peer-to-peer DMA of the kernel instead of nvidia-fs if drives and GPUs support it");
     /** {@code properties.io_priority}. */
     public static final ConfigKey<String> IO_PRIORITY = KEY.text("properties.io_priority", "default")
             .allow(oneOf("default", "low", "med", "high")).variable("CUFILE_IO_PRIORITY", TEXT, "a text")
             .compat().about("priority of cuFile's own CUDA streams");
     /** {@code properties.gds_rdma_write_support}. */
     public static final ConfigKey<Boolean> GDS_RDMA_WRITE_SUPPORT = KEY.flag("properties.gds_rdma_write_support", true)
-            .about("write through GPUDirect Storage to network file systems");
+            .about("use GPUDirect Storage to write to network file systems");
 
     // ---- properties: RDMA
 
@@ -183,11 +185,11 @@ public final class CuFileKeys {
     public static final ConfigKey<String> RDMA_LOAD_BALANCING_POLICY =
             KEY.text("properties.rdma_load_balancing_policy", "RoundRobin")
                     .allow(oneOf("FirstFit", "MaxMinFit", "RoundRobin", "RoundRobinMaxMin", "Randomized"))
-                    .about("how adapters are shared among GPUs");
+                    .about("how GPUs share adapters");
     /** {@code properties.rdma_topN_ranks}. */
     public static final ConfigKey<Long> RDMA_TOPN_RANKS =
             KEY.number("properties.rdma_topN_ranks", 1, 1, 1024, 1)
-                    .about("how many ranks of nearest adapters take part");
+                    .about("number of ranks of nearest adapters to use");
     /** {@code properties.rdma_service_level}. */
     public static final ConfigKey<Long> RDMA_SERVICE_LEVEL = KEY.number("properties.rdma_service_level", 0, 0, 255, 1)
             .variable("CUFILE_IB_SL", NUMBER, "a decimal number")
@@ -195,7 +197,7 @@ public final class CuFileKeys {
             .about("InfiniBand service level or Ethernet traffic class");
     /** {@code properties.rdma_access_mask}. */
     public static final ConfigKey<String> RDMA_ACCESS_MASK =
-            KEY.text("properties.rdma_access_mask", "0x1f").allow(hex32()).about("which RDMA operations are allowed");
+            KEY.text("properties.rdma_access_mask", "0x1f").allow(hex32()).about("mask of allowed RDMA operations");
     /** {@code properties.rdma_dc_key}. */
     public static final ConfigKey<String> RDMA_DC_KEY = KEY.text("properties.rdma_dc_key", "0xffeeddcc").allow(hex32())
             .variable("CUFILE_RDMA_DC_KEY", TEXT, "a text").about("key of the dynamically connected transport");
@@ -203,21 +205,22 @@ public final class CuFileKeys {
     public static final ConfigKey<String> RDMA_PEER_TYPE =
             KEY.text("properties.rdma_peer_type", "peermem").allow(oneOf("peermem", "peer_mem", "dmabuf"))
                     .variable("CUFILE_DMABUF_ENABLE", KeyCatalogue::peerType, SWITCH_TEXT)
-                    .about("how GPU memory is shown to adapters: nvidia-peermem or DMA-BUF");
+                    .about("how adapters access GPU memory: nvidia-peermem or DMA-BUF");
     /** {@code properties.rdma_dynamic_routing}. */
     public static final ConfigKey<Boolean> RDMA_DYNAMIC_ROUTING =
-            KEY.flag("properties.rdma_dynamic_routing", false).about("go around when adapter and GPU are far apart");
+            KEY.flag("properties.rdma_dynamic_routing", false)
+                    .about("use another route if adapter and GPU are far apart");
     /** {@code properties.rdma_dynamic_routing_order}. */
     public static final ConfigKey<List<String>> RDMA_DYNAMIC_ROUTING_ORDER =
             KEY.texts("properties.rdma_dynamic_routing_order", "GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P")
                     .allow(someOf("GPU_MEM_NVLINKS", "GPU_MEM", "SYS_MEM", "P2P"))
-                    .about("which ways around are tried, first to last");
+                    .about("routes to try, in this order");
     /** {@code properties.rdma_transport_type}. */
     public static final ConfigKey<String> RDMA_TRANSPORT_TYPE = KEY.text("properties.rdma_transport_type", "DC_V1")
             .allow(oneOf("DC_V1", "EXT_RC_V1")).since("1.19").about("RDMA transport");
     /** {@code properties.allow_rdma_token_reset}. */
     public static final ConfigKey<Boolean> ALLOW_RDMA_TOKEN_RESET =
-            KEY.flag("properties.allow_rdma_token_reset", false).since("1.19").about("let RDMA tokens be renewed");
+            KEY.flag("properties.allow_rdma_token_reset", false).since("1.19").about("allow RDMA tokens to be renewed");
 
     // ---- properties: later versions
 
@@ -225,36 +228,36 @@ public final class CuFileKeys {
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_SIZE_KB = KEY.longs(
             "properties.gpu_bounce_buffer_slab_config.slab_size_kb")
             .allow(numbers(0, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").since("1.17")
-            .about("sizes of GPU bounce buffers, in place of max_device_cache_size_kb and per_buffer_cache_size_kb; empty: not used");
+            .about("sizes of GPU bounce buffers; replaces max_device_cache_size_kb and per_buffer_cache_size_kb unless empty");
     /** {@code properties.gpu_bounce_buffer_slab_config.slab_count}. */
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_COUNT =
             KEY.longs("properties.gpu_bounce_buffer_slab_config.slab_count")
                     .allow(numbers(0, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).since("1.17")
-                    .about("how many of each size; as many entries as slab_size_kb");
+                    .about("number of buffers of each size; as many entries as slab_size_kb");
     /** {@code properties.vanilla_posix_io_mode}. */
     public static final ConfigKey<Boolean> VANILLA_POSIX_IO_MODE = KEY.flag("properties.vanilla_posix_io_mode", false)
-            .since("1.19").compat().about("plain POSIX I/O without any check of the platform");
+            .since("1.19").compat().about("use plain POSIX I/O without checks of the platform");
     /** {@code properties.gds_fallback_io}. */
     public static final ConfigKey<Boolean> GDS_FALLBACK_IO = KEY.flag("properties.gds_fallback_io", false).since("1.19")
-            .compat().about("repeat by POSIX I/O what failed in GPUDirect Storage");
+            .compat().about("repeat requests with POSIX I/O after GPUDirect Storage fails");
     /** {@code properties.compat_odirect_unaligned_read_split}. */
     public static final ConfigKey<Boolean> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT =
             KEY.flag("properties.compat_odirect_unaligned_read_split", false).since("1.19").compat()
-                    .about("in compat mode read the aligned middle of an unaligned request past the page cache");
+                    .about("in compat mode, bypass the page cache for the aligned middle of an unaligned read");
     /** {@code properties.compat_odirect_unaligned_read_split_min_size_kb}. */
     public static final ConfigKey<Long> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT_MIN_SIZE_KB =
             KEY.number("properties.compat_odirect_unaligned_read_split_min_size_kb", 128, 0, MAX_KB, 1).unit("KiB")
-                    .since("1.19").compat().about("from which size on");
+                    .since("1.19").compat().about("smallest read that compat_odirect_unaligned_read_split applies to");
 
     // ---- fs
 
     /** {@code fs.generic.posix_unaligned_writes}. */
     public static final ConfigKey<Boolean> FS_GENERIC_POSIX_UNALIGNED_WRITES =
-            KEY.flag("fs.generic.posix_unaligned_writes", false).compat().about("serve unaligned writes by POSIX I/O");
+            KEY.flag("fs.generic.posix_unaligned_writes", false).compat().about("use POSIX I/O for unaligned writes");
     /** {@code fs.lustre.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_LUSTRE_POSIX_GDS_MIN_KB =
             KEY.number("fs.lustre.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
-                    .about("Lustre: requests up to this size by POSIX I/O");
+                    .about("Lustre: largest request that uses POSIX I/O");
     /** {@code fs.lustre.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_LUSTRE_RDMA_DEV_ADDR_LIST =
             KEY.texts("fs.lustre.rdma_dev_addr_list").allow(ipv4List())
@@ -265,7 +268,7 @@ public final class CuFileKeys {
     /** {@code fs.beegfs.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_BEEGFS_POSIX_GDS_MIN_KB =
             KEY.number("fs.beegfs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
-                    .about("BeeGFS: requests up to this size by POSIX I/O");
+                    .about("BeeGFS: largest request that uses POSIX I/O");
     /** {@code fs.beegfs.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_BEEGFS_RDMA_DEV_ADDR_LIST =
             KEY.texts("fs.beegfs.rdma_dev_addr_list").allow(ipv4List())
@@ -276,7 +279,7 @@ public final class CuFileKeys {
     /** {@code fs.scatefs.posix_gds_min_kb}. */
     public static final ConfigKey<Long> FS_SCATEFS_POSIX_GDS_MIN_KB =
             KEY.number("fs.scatefs.posix_gds_min_kb", 0, 0, MAX_KB, 4).unit("KiB")
-                    .about("ScaTeFS: requests up to this size by POSIX I/O");
+                    .about("ScaTeFS: largest request that uses POSIX I/O");
     /** {@code fs.scatefs.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_SCATEFS_RDMA_DEV_ADDR_LIST =
             KEY.texts("fs.scatefs.rdma_dev_addr_list")
@@ -292,13 +295,13 @@ public final class CuFileKeys {
             KEY.mounts("fs.nfs.mount_table").about("NFS: adapters of each mount point");
     /** {@code fs.nfs.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> FS_NFS_USE_PCI_P2PDMA =
-            KEY.flag("fs.nfs.use_pci_p2pdma", false).since("1.16").about("NFS: PCI peer-to-peer DMA");
+            KEY.flag("fs.nfs.use_pci_p2pdma", false).since("1.16").about("NFS: use PCI peer-to-peer DMA");
     /** {@code fs.gpfs.gds_write_support}. */
     public static final ConfigKey<Boolean> FS_GPFS_GDS_WRITE_SUPPORT =
-            KEY.flag("fs.gpfs.gds_write_support", false).about("Spectrum Scale: write through GPUDirect Storage");
+            KEY.flag("fs.gpfs.gds_write_support", false).about("Spectrum Scale: use GPUDirect Storage to write");
     /** {@code fs.gpfs.gds_async_support}. */
     public static final ConfigKey<Boolean> FS_GPFS_GDS_ASYNC_SUPPORT =
-            KEY.flag("fs.gpfs.gds_async_support", true).about("Spectrum Scale: stream-ordered I/O");
+            KEY.flag("fs.gpfs.gds_async_support", true).about("Spectrum Scale: allow stream-ordered I/O");
     /** {@code fs.gpfs.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_GPFS_RDMA_DEV_ADDR_LIST = KEY.texts("fs.gpfs.rdma_dev_addr_list")
             .allow(ipv4List()).about("Spectrum Scale: addresses of RDMA network adapters");
@@ -307,7 +310,7 @@ public final class CuFileKeys {
             KEY.mounts("fs.gpfs.mount_table").about("Spectrum Scale: adapters of each mount point");
     /** {@code fs.weka.rdma_write_support}. */
     public static final ConfigKey<Boolean> FS_WEKA_RDMA_WRITE_SUPPORT =
-            KEY.flag("fs.weka.rdma_write_support", false).about("WekaFS: write by RDMA");
+            KEY.flag("fs.weka.rdma_write_support", false).about("WekaFS: use RDMA to write");
     /** {@code fs.weka.rdma_dev_addr_list}. */
     public static final ConfigKey<List<String>> FS_WEKA_RDMA_DEV_ADDR_LIST =
             KEY.texts("fs.weka.rdma_dev_addr_list").allow(ipv4List())
@@ -317,56 +320,56 @@ public final class CuFileKeys {
             KEY.mounts("fs.weka.mount_table").about("WekaFS: adapters of each mount point");
     /** {@code fs.virtiofs.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> FS_VIRTIOFS_USE_PCI_P2PDMA =
-            KEY.flag("fs.virtiofs.use_pci_p2pdma", false).since("1.16").about("virtiofs: PCI peer-to-peer DMA");
+            KEY.flag("fs.virtiofs.use_pci_p2pdma", false).since("1.16").about("virtiofs: use PCI peer-to-peer DMA");
 
     // ---- block
 
     /** {@code block.nvme.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_NVME_USE_PCI_P2PDMA =
-            KEY.flag("block.nvme.use_pci_p2pdma", false).since("1.16").about("NVMe drives: PCI peer-to-peer DMA");
+            KEY.flag("block.nvme.use_pci_p2pdma", false).since("1.16").about("NVMe drives: use PCI peer-to-peer DMA");
     /** {@code block.nvmeof.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_NVMEOF_USE_PCI_P2PDMA =
             KEY.flag("block.nvmeof.use_pci_p2pdma", false).since("1.16")
-                    .about("NVMe over fabrics: PCI peer-to-peer DMA");
+                    .about("NVMe over fabrics: use PCI peer-to-peer DMA");
     /** {@code block.raid.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID_USE_PCI_P2PDMA =
-            KEY.flag("block.raid.use_pci_p2pdma", false).since("1.16").about("RAID 0: PCI peer-to-peer DMA");
+            KEY.flag("block.raid.use_pci_p2pdma", false).since("1.16").about("RAID 0: use PCI peer-to-peer DMA");
     /** {@code block.raid1.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID1_USE_PCI_P2PDMA =
-            KEY.flag("block.raid1.use_pci_p2pdma", false).since("1.19").about("RAID 1: PCI peer-to-peer DMA");
+            KEY.flag("block.raid1.use_pci_p2pdma", false).since("1.19").about("RAID 1: use PCI peer-to-peer DMA");
     /** {@code block.raid10.use_pci_p2pdma}. */
     public static final ConfigKey<Boolean> BLOCK_RAID10_USE_PCI_P2PDMA =
-            KEY.flag("block.raid10.use_pci_p2pdma", false).since("1.19").about("RAID 10: PCI peer-to-peer DMA");
+            KEY.flag("block.raid10.use_pci_p2pdma", false).since("1.19").about("RAID 10: use PCI peer-to-peer DMA");
 
     // ---- denylist
 
     /** {@code denylist.drivers}. */
     public static final ConfigKey<List<String>> DENYLIST_DRIVERS = KEY.texts("denylist.drivers").allow(names()).compat()
-            .about("storage drivers that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+            .about("storage drivers that do not use GPUDirect Storage; they use POSIX I/O if compat mode is allowed");
     /** {@code denylist.devices}. */
     public static final ConfigKey<List<String>> DENYLIST_DEVICES = KEY.texts("denylist.devices").allow(names()).compat()
-            .about("block devices that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+            .about("block devices that do not use GPUDirect Storage; they use POSIX I/O if compat mode is allowed");
     /** {@code denylist.mounts}. */
     public static final ConfigKey<List<String>> DENYLIST_MOUNTS = KEY.texts("denylist.mounts").allow(names()).compat()
-            .about("mount points that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+            .about("mount points that do not use GPUDirect Storage; they use POSIX I/O if compat mode is allowed");
     /** {@code denylist.filesystems}. */
     public static final ConfigKey<List<String>> DENYLIST_FILESYSTEMS = KEY.texts("denylist.filesystems").allow(names())
             .compat()
-            .about("types of file system that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+            .about("types of file system that do not use GPUDirect Storage; they use POSIX I/O if compat mode is allowed");
     /** {@code denylist.fsids}. */
     public static final ConfigKey<List<String>> DENYLIST_FSIDS =
             KEY.texts("denylist.fsids").allow(names()).compat().about(
-                    "file system identifiers that GPUDirect Storage leaves alone; POSIX I/O serves them if compat mode is allowed");
+                    "file system identifiers that do not use GPUDirect Storage; they use POSIX I/O if compat mode is allowed");
 
     // ---- sparse
 
     /** {@code sparse.p2p_compat_enable}. */
     public static final ConfigKey<Boolean> SPARSE_P2P_COMPAT_ENABLE = KEY.flag("sparse.p2p_compat_enable", true)
-            .since("1.19").compat().about("read holes by POSIX I/O while p2pdma serves the rest");
+            .since("1.19").compat().about("use POSIX I/O for holes of a file and p2pdma for the rest");
     /** {@code sparse.min_p2pdma_threshold_kb}. */
     public static final ConfigKey<Long> SPARSE_MIN_P2PDMA_THRESHOLD_KB =
             KEY.number("sparse.min_p2pdma_threshold_kb", 8, 0, MAX_KB, 1).unit("KiB").since("1.19").compat()
-                    .about("smallest part of a file with holes that p2pdma serves");
+                    .about("smallest part of a file with holes that uses p2pdma");
 
     // ---- miscellaneous
 
@@ -379,35 +382,35 @@ public final class CuFileKeys {
             KEY.flag("miscellaneous.skip_topology_detection", false)
                     .variable("CUFILE_SKIP_TOPOLOGY_DETECTION", SWITCH, SWITCH_TEXT)
                     .parameter(BoolParameter.SKIP_TOPOLOGY_DETECTION).compat()
-                    .about("do not look at the PCI topology when the driver opens, which makes opening faster");
+                    .about("skip the PCI topology when the driver opens, which is faster");
     /** {@code miscellaneous.stream_memops_bypass}. */
     public static final ConfigKey<Boolean> STREAM_MEMOPS_BYPASS = KEY.flag("miscellaneous.stream_memops_bypass", false)
             .variable("CUFILE_STREAM_MEMOPS_BYPASS", SWITCH, SWITCH_TEXT)
             .parameter(BoolParameter.STREAM_MEMOPS_BYPASS).compat()
-            .about("stream-ordered I/O without CUDA stream memory operations");
+            .about("use no CUDA stream memory operations for stream-ordered I/O");
     /** {@code miscellaneous.rcu_library_used}. */
     public static final ConfigKey<String> RCU_LIBRARY_USED = KEY.text("miscellaneous.rcu_library_used", "ckit")
             .allow(oneOf("ckit", "urcu")).compat().about("concurrency library inside libcufile");
     /** {@code miscellaneous.enable_static_routing}. */
     public static final ConfigKey<Boolean> ENABLE_STATIC_ROUTING =
             KEY.flag("miscellaneous.enable_static_routing", false).since("1.17")
-                    .about("take the PCI topology from a file");
+                    .about("read the PCI topology from static_routing_filepath");
     /** {@code miscellaneous.static_routing_filepath}. */
     public static final ConfigKey<String> STATIC_ROUTING_FILEPATH =
             KEY.text("miscellaneous.static_routing_filepath", "/etc/topology.json").allow(Constraint.path())
                     .since("1.17")
-                    .about("that file");
+                    .about("file with the PCI topology");
     /** {@code miscellaneous.rdma_token_reset_timeout_secs}. */
     public static final ConfigKey<Long> RDMA_TOKEN_RESET_TIMEOUT_SECS =
             KEY.number("miscellaneous.rdma_token_reset_timeout_secs", 30, 0, 86400, 1).unit("s").since("1.19")
-                    .about("how long renewing RDMA tokens may take");
+                    .about("longest time to renew RDMA tokens");
 
-    // ---- environment alone
+    // ---- environment only
 
     /** {@code CUFILE_LOGFILE_PATH}. */
     public static final ConfigKey<String> LOGFILE_PATH = KEY.text("CUFILE_LOGFILE_PATH", "").allow(Constraint.path())
             .variable("CUFILE_LOGFILE_PATH", TEXT, "a text").parameter(StringParameter.ENV_LOGFILE_PATH)
-            .compat().onlyEnvironment().about("log file, in place of cufile.log in logging.dir");
+            .compat().onlyEnvironment().about("log file instead of cufile.log in logging.dir");
     /** {@code CUFILE_EXPERIMENTAL_FS}. */
     public static final ConfigKey<Boolean> EXPERIMENTAL_FS = KEY.flag("CUFILE_EXPERIMENTAL_FS", false)
             .variable("CUFILE_EXPERIMENTAL_FS", SWITCH, SWITCH_TEXT).onlyEnvironment()
@@ -417,8 +420,8 @@ public final class CuFileKeys {
     public static final ConfigKey<String> IO_POLICY = KEY.text("GDS4J_IO_POLICY", "auto")
             .allow(oneOf("auto", "direct", "buffered")).variable("GDS4J_IO_POLICY", TEXT, "a text").compat()
             .onlyEnvironment()
-            .about("what gds4j's own backend reads from: auto: the page cache what is in it, the disk the rest; direct: always the disk;"
-                    + " buffered: always the page cache. For measuring disks");
+            .about("source of reads by the compat backend. auto: page cache if the bytes are cached, else disk; direct: disk;"
+                    + " buffered: page cache. For measurements");
 
     private static final List<ConfigKey<?>> ALL = KEY.all();
 
@@ -434,10 +437,10 @@ public final class CuFileKeys {
     }
 
     /**
-     * The key of this dotted name; empty if cuFile has none.
+     * Finds a key by name.
      *
-     * @param name dotted path in the file
-     * @return the key; empty if cuFile has none
+     * @param name {@link ConfigKey#name()}
+     * @return the key; empty if there is none
      */
     public static Optional<ConfigKey<?>> named(String name) {
         return Optional.ofNullable(BY_NAME.get(name));

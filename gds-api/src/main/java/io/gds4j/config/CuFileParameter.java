@@ -1,15 +1,15 @@
 package io.gds4j.config;
 
 /**
- * A parameter of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}: a key of cufile.json by number.
+ * A parameter of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}. Each stands for one key of cufile.json.
  *
  * @since 0.1
  */
 public sealed interface CuFileParameter permits SizeParameter, BoolParameter, StringParameter {
-    /** {@return its number within its C enum} */
+    /** {@return value of its constant in the C enum, from 0} */
     int index();
 
-    /** {@return its C name, such as {@code CUFILE_PARAM_EXECUTION_MAX_IO_THREADS}} */
+    /** {@return name of its C constant, such as {@code CUFILE_PARAM_EXECUTION_MAX_IO_THREADS}} */
     String cName();
 
     /** {@return the key it stands for} */

@@ -6,9 +6,8 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * A cufile.json that says everything: each key of {@link CuFileKeys} with its meaning, unit, range and environment variable
- * as comments, and its default as value. Keys of cuFile versions after 1.15, and those that are normally not set, stand there
- * as comments.
+ * Writes a documented cufile.json: each key of {@link CuFileKeys} with its default, and with meaning, unit, range and environment
+ * variable as a comment. Keys of cuFile versions after 1.15 and keys that are normally not set are comments.
  *
  * @since 0.1
  */
@@ -23,17 +22,17 @@ public final class DefaultConfigFile {
     }
 
     /**
-     * The text; parsed, it yields the defaults.
+     * Returns the text of a file. To read it yields the defaults.
      *
-     * @return the text of a file
+     * @return JSON with comments
      */
     public static String text() {
         DefaultConfigFile file = new DefaultConfigFile();
         file.out.append(
-                "// Configuration of cuFile (GPUDirect Storage), as gds4j and libcufile read it. All values are the"
-                        + " defaults of cuFile 1.15.\n");
+                "// Configuration of cuFile (GPUDirect Storage) for gds4j and libcufile. All values are the defaults of"
+                        + " cuFile 1.15.\n");
         file.out.append("// /etc/cufile.json, or any file that the environment variable CUFILE_ENV_PATH_JSON names.\n");
-        file.out.append("// Stronger than the file are the environment variables that are named below.\n");
+        file.out.append("// Environment variables, named below, override the file.\n");
         file.section("", 0);
         return file.out.append('\n').toString();
     }
@@ -58,7 +57,7 @@ public final class DefaultConfigFile {
         indent(depth).append('}');
     }
 
-    /** Names one level below {@code path}, in the order of the keys. */
+    /** Returns the names one level below {@code path}, in the order of the keys. */
     private List<String> members(String path) {
         String prefix = path.isEmpty() ? "" : path + ".";
         List<String> found = new ArrayList<>();
@@ -74,7 +73,7 @@ public final class DefaultConfigFile {
         return found;
     }
 
-    /** True for keys that stand there as values and for sections that hold such keys. */
+    /** Returns true for keys written as values and for sections with such keys. */
     private boolean isWritten(String member) {
         return keys.stream()
                 .filter(key -> key.name().equals(member) || key.name().startsWith(member + "."))

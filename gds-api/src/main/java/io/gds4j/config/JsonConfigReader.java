@@ -26,9 +26,11 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the text of one cufile.json: values that are allowed at known keys, unknown keys, or one error with its place. */
+/** Reads the text of a cufile.json: values of known keys and unknown keys, or the first error with its place. */
 final class JsonConfigReader {
+    /** Largest depth of nested objects and arrays. */
     private static final int DEEPEST = 64;
+
     private static final String ADDRESSES = "rdma_dev_addr_list";
     private static final JsonFactory FACTORY = JsonFactory.builder()
             .enable(JsonReadFeature.ALLOW_JAVA_COMMENTS)
@@ -37,7 +39,7 @@ final class JsonConfigReader {
                     StreamReadConstraints.builder().maxNestingDepth(DEEPEST).build())
             .build();
 
-    /** Every proper prefix of a known name: {@code fs}, {@code fs.lustre} and so on. */
+    /** Names of the objects that contain keys: {@code fs}, {@code fs.lustre} and so on. */
     private static final Set<String> SECTIONS = CuFileKeys.all().stream()
             .filter(ConfigKey::inFile)
             .flatMap(key -> prefixes(key.name()).stream())
@@ -53,7 +55,7 @@ final class JsonConfigReader {
         this.parser = parser;
     }
 
-    /** What a file says. */
+    /** The content of a file. */
     record Content(Map<ConfigKey<?>, ConfigValue<?>> values, List<UnknownKey> unknown) {
         static final Content NONE = new Content(Map.of(), List.of());
     }
@@ -69,7 +71,7 @@ final class JsonConfigReader {
     /**
      * Reads {@code text}.
      *
-     * @throws CuFileConfigException for the first thing that is wrong
+     * @throws CuFileConfigException for the first error
      */
     static Content read(Path file, String text) {
         try (JsonParser parser = FACTORY.createParser(text)) {
@@ -83,14 +85,14 @@ final class JsonConfigReader {
         try {
             JsonToken first = parser.nextToken();
             if (first == null) {
-                throw here(null, "the file is empty, allowed: a JSON object");
+                throw error(null, "the file is empty, allowed: a JSON object");
             }
             if (first != JsonToken.START_OBJECT) {
-                throw here(null, "the file holds " + shown() + ", allowed: a JSON object");
+                throw error(null, "the file contains " + currentValue() + ", allowed: a JSON object");
             }
             readSection("");
             if (parser.nextToken() != null) {
-                throw here(null, "text after the end of the JSON object");
+                throw error(null, "text after the end of the JSON object");
             }
             return new Content(values, unknown);
         } catch (JsonProcessingException e) {
@@ -107,11 +109,11 @@ final class JsonConfigReader {
             if (key.isPresent()) {
                 readKey(key.get());
             } else if (!SECTIONS.contains(name)) {
-                keep(name, nameAt);
+                keepUnknown(name, nameAt);
             } else if (parser.currentToken() == JsonToken.START_OBJECT) {
                 readSection(name);
             } else {
-                throw here(name, name + " is " + shown() + ", allowed: a JSON object");
+                throw error(name, name + " is " + currentValue() + ", allowed: a JSON object");
             }
         }
     }
@@ -134,7 +136,7 @@ final class JsonConfigReader {
             return switch (parser.currentToken()) {
                 case VALUE_TRUE -> true;
                 case VALUE_FALSE -> false;
-                default -> throw wrong(key);
+                default -> throw wrongValue(key);
             };
         }
         if (type == ValueType.TEXT) {
@@ -151,18 +153,18 @@ final class JsonConfigReader {
 
     private long number(ConfigKey<?> key) throws IOException {
         if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT) {
-            throw wrong(key);
+            throw wrongValue(key);
         }
         try {
             return parser.getLongValue();
         } catch (InputCoercionException beyond64Bits) {
-            throw wrong(key);
+            throw wrongValue(key);
         }
     }
 
     private String text(ConfigKey<?> key) throws IOException {
         if (parser.currentToken() != JsonToken.VALUE_STRING) {
-            throw wrong(key);
+            throw wrongValue(key);
         }
         return parser.getText();
     }
@@ -173,7 +175,7 @@ final class JsonConfigReader {
 
     private <E> List<E> array(ConfigKey<?> key, Element<E> element) throws IOException {
         if (parser.currentToken() != JsonToken.START_ARRAY) {
-            throw wrong(key);
+            throw wrongValue(key);
         }
         List<E> list = new ArrayList<>();
         while (parser.nextToken() != JsonToken.END_ARRAY) {
@@ -184,14 +186,14 @@ final class JsonConfigReader {
 
     private MountTable mounts(ConfigKey<?> key) throws IOException {
         if (parser.currentToken() != JsonToken.START_OBJECT) {
-            throw wrong(key);
+            throw wrongValue(key);
         }
         Map<String, List<String>> table = new LinkedHashMap<>();
         while (parser.nextToken() != JsonToken.END_OBJECT) {
             String mount = parser.currentName();
             String path = key.name() + "." + mount;
             if (parser.nextToken() != JsonToken.START_OBJECT) {
-                throw wrong(key);
+                throw wrongValue(key);
             }
             table.put(mount, List.of());
             while (parser.nextToken() != JsonToken.END_OBJECT) {
@@ -201,15 +203,15 @@ final class JsonConfigReader {
                 if (name.equals(ADDRESSES)) {
                     table.put(mount, array(key, this::text));
                 } else {
-                    keep(path + "." + name, nameAt);
+                    keepUnknown(path + "." + name, nameAt);
                 }
             }
         }
         return new MountTable(table);
     }
 
-    /** Keeps a key that nobody knows, with all below it, as text. */
-    private void keep(String name, JsonLocation at) throws IOException {
+    /** Keeps an unknown key and its value as text. */
+    private void keepUnknown(String name, JsonLocation at) throws IOException {
         StringWriter json = new StringWriter();
         try (JsonGenerator generator = FACTORY.createGenerator(json)) {
             generator.copyCurrentStructure(parser);
@@ -217,18 +219,18 @@ final class JsonConfigReader {
         unknown.add(new UnknownKey(name, json.toString(), file, at.getLineNr()));
     }
 
-    private CuFileConfigException wrong(ConfigKey<?> key) throws IOException {
+    private CuFileConfigException wrongValue(ConfigKey<?> key) throws IOException {
         JsonLocation at = parser.currentTokenLocation();
-        return CuFileConfigException.ofFile(key, shown(), file, at.getLineNr(), at.getColumnNr());
+        return CuFileConfigException.ofFile(key, currentValue(), file, at.getLineNr(), at.getColumnNr());
     }
 
-    private CuFileConfigException here(@Nullable String key, String what) {
+    private CuFileConfigException error(@Nullable String key, String what) {
         JsonLocation at = parser.currentToken() == null ? parser.currentLocation() : parser.currentTokenLocation();
         return CuFileConfigException.at(
                 file, Math.max(1, at.getLineNr()), Math.max(1, at.getColumnNr()), key, what, null);
     }
 
-    private String shown() throws IOException {
+    private String currentValue() throws IOException {
         return switch (parser.currentToken()) {
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";

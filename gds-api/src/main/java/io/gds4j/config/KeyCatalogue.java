@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/** Begins the definitions of keys, by their type, and keeps them in their order. */
+/** Begins the definition of each key by its type and keeps the keys in order. */
 final class KeyCatalogue {
     private final List<ConfigKey<?>> keys = new ArrayList<>();
 
@@ -44,7 +44,7 @@ final class KeyCatalogue {
         return definition(name, ValueType.MOUNTS, MountTable.EMPTY).allow(Constraint.mounts());
     }
 
-    /** What a switch for DMA-BUF means for the type of peer. */
+    /** Converts the text of {@code CUFILE_DMABUF_ENABLE} into a value of {@code properties.rdma_peer_type}. */
     static Optional<String> peerType(String text) {
         return ValueType.parseSwitch(text).map(dmabuf -> dmabuf ? "dmabuf" : "peermem");
     }

@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Collects what a {@link ConfigKey} consists of, so that the table of keys reads line by line. */
+/** Builds a {@link ConfigKey}. */
 final class KeyDefinition<T> {
     final String name;
     final ValueType<T> type;
@@ -64,7 +64,7 @@ final class KeyDefinition<T> {
         return this;
     }
 
-    /** Ends the definition. */
+    /** Ends the definition and adds the key to the catalogue. */
     ConfigKey<T> about(String description) {
         if (constraint.accept(defaultValue).isEmpty()) {
             throw new AssertionError(name + ": default " + defaultValue + " is not " + constraint.allowed());

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Which network adapters serve which mount point: {@code fs.*.mount_table}.
+ * The network adapters of each mount point: the value of {@code fs.*.mount_table}. Immutable.
  *
  * @param rdmaDevAddrList IPv4 addresses of this machine's adapters, by mount point
  * @since 0.1
@@ -15,14 +15,14 @@ public record MountTable(Map<String, List<String>> rdmaDevAddrList) {
     /** A table without entries. */
     public static final MountTable EMPTY = new MountTable(Map.of());
 
-    /** Copies the table; the order of its entries is kept. */
+    /** Copies the table in its order. */
     public MountTable {
         Map<String, List<String>> copy = new LinkedHashMap<>();
         rdmaDevAddrList.forEach((mount, addresses) -> copy.put(mount, List.copyOf(addresses)));
         rdmaDevAddrList = Collections.unmodifiableMap(copy);
     }
 
-    /** The entries, as in {@code {/mnt/a=[10.0.0.1]}}. */
+    /** Returns the entries, as in {@code {/mnt/a=[10.0.0.1]}}. */
     @Override
     public String toString() {
         return rdmaDevAddrList.toString();

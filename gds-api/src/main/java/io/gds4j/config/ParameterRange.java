@@ -1,10 +1,10 @@
 package io.gds4j.config;
 
 /**
- * The range of a number, both ends included ({@code cuFileGetParameterMinMaxValue}).
+ * The range of a number, in the unit of its key ({@code cuFileGetParameterMinMaxValue}).
  *
- * @param min the smallest value
- * @param max the largest value
+ * @param min smallest value
+ * @param max largest value, inclusive
  * @since 0.1
  */
 public record ParameterRange(long min, long max) {

@@ -4,13 +4,13 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Numeric parameters of {@code cuFileGetParameterSizeT} and {@code cuFileSetParameterSizeT}
- * ({@code CUFileSizeTConfigParameter_t}), in the order of the C enum. Units as the names say (KB are 1024 bytes).
+ * A numeric parameter of {@code cuFileGetParameterSizeT} and {@code cuFileSetParameterSizeT}
+ * ({@code CUFileSizeTConfigParameter_t}), in the order of the C enum. Names contain the unit; KB is 1024 bytes, MS milliseconds.
  *
  * @since 0.1
  */
 public enum SizeParameter implements CuFileParameter {
-    /** {@code profile.cufile_stats}: level of statistics. Has no range of its own in cuFile. */
+    /** {@code profile.cufile_stats}: level of statistics. cuFile reports no range for it. */
     PROFILE_STATS(null),
     /** {@code execution.max_io_queue_depth}. */
     EXECUTION_MAX_IO_QUEUE_DEPTH(new ParameterRange(1, 256)),
@@ -58,11 +58,10 @@ public enum SizeParameter implements CuFileParameter {
     }
 
     /**
-     * What {@code cuFileGetParameterMinMaxValue} of cuFile 1.15 answers on an H200; empty for {@link #PROFILE_STATS}, where it
-     * answers {@code CU_FILE_INVALID_VALUE}. The maximum of the two device sizes is that GPU's BAR1 aperture; cufile.json may
-     * ask for more, see {@link ConfigKey#range()}.
+     * Returns the range that {@code cuFileGetParameterMinMaxValue} of cuFile 1.15 reports on an H200. The maximum of the two
+     * device sizes is the BAR1 aperture of this GPU; {@link ConfigKey#range()} of cufile.json is larger.
      *
-     * @return the range
+     * @return the range; empty for {@link #PROFILE_STATS}, where cuFile returns INVALID_VALUE
      */
     public Optional<ParameterRange> range() {
         return Optional.ofNullable(range);

@@ -8,15 +8,15 @@ import java.util.List;
  * Sizes and counts of the bounce-buffer slabs ({@code cuFileSetParameterPosixPoolSlabArray}): {@code counts.get(i)} slabs of
  * {@code sizesKb.get(i)} KiB each.
  *
- * @param sizesKb sizes of one slab, KiB, multiples of 4
- * @param counts how many of each size, 1 or more
+ * @param sizesKb sizes of a slab, KiB, multiples of 4
+ * @param counts number of slabs of each size, 1 or more
  * @since 0.1
  */
 public record SlabArray(List<Long> sizesKb, List<Long> counts) {
     /**
-     * Copies the lists.
+     * Checks and copies the lists.
      *
-     * @throws CuFileException INVALID_VALUE if they are empty or of unequal length, or a size or count is not allowed
+     * @throws CuFileException INVALID_VALUE if they are empty or differ in length, or if a size or count is not allowed
      */
     public SlabArray {
         sizesKb = List.copyOf(sizesKb);
@@ -24,7 +24,7 @@ public record SlabArray(List<Long> sizesKb, List<Long> counts) {
         check(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, sizesKb);
         check(CuFileKeys.POSIX_POOL_SLAB_COUNT, counts);
         if (sizesKb.size() != counts.size()) {
-            throw invalid("%d sizes and %d counts: as many counts as sizes are allowed"
+            throw invalid("%d sizes and %d counts, allowed: as many counts as sizes"
                     .formatted(sizesKb.size(), counts.size()));
         }
     }

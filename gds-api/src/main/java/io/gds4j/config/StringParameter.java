@@ -1,15 +1,15 @@
 package io.gds4j.config;
 
 /**
- * Texts of {@code cuFileGetParameterString} and {@code cuFileSetParameterString} ({@code CUFileStringConfigParameter_t}),
- * in the order of the C enum.
+ * A text parameter of {@code cuFileGetParameterString} and {@code cuFileSetParameterString}
+ * ({@code CUFileStringConfigParameter_t}), in the order of the C enum.
  *
  * @since 0.1
  */
 public enum StringParameter implements CuFileParameter {
     /** {@code logging.level}. */
     LOGGING_LEVEL,
-    /** The variable {@code CUFILE_LOGFILE_PATH}; reading it while it is not set answers {@code CU_FILE_INVALID_VALUE}. */
+    /** The variable {@code CUFILE_LOGFILE_PATH}; INVALID_VALUE if it is not set. */
     ENV_LOGFILE_PATH,
     /** {@code logging.dir}. */
     LOG_DIR;

@@ -1,8 +1,8 @@
 package io.gds4j.config;
 
 /**
- * Kinds of storage that cuFile tells apart ({@code CUfileDriverStatusFlags_t}): which of them GPUDirect Storage serves stands
- * in {@link DriverProperties#driverStatusFlags}, a bit each.
+ * A kind of storage ({@code CUfileDriverStatusFlags_t}). {@link DriverProperties#driverStatusFlags} has a bit for each kind that
+ * GPUDirect Storage supports.
  *
  * @since 0.1
  */
@@ -27,11 +27,11 @@ public enum TargetType {
     NVMESH(8),
     /** BeeGFS. */
     BEEGFS(9),
-    /** NVMe drives by PCI peer-to-peer DMA, as versions before 1.17 say it. */
+    /** NVMe drives by PCI peer-to-peer DMA; only before cuFile 1.17. */
     NVME_P2P(11),
     /** ScaTeFS. */
     SCATEFS(12),
-    /** virtiofs, from 1.17 on. */
+    /** virtiofs; from cuFile 1.17 on. */
     VIRTIOFS(13);
 
     private final int number;
@@ -41,7 +41,7 @@ public enum TargetType {
     }
 
     /**
-     * cuFile's number, which is also its bit's position in the flags.
+     * Returns the number of the C constant, which is the position of its bit in the flags.
      *
      * @return 0 to 13
      */

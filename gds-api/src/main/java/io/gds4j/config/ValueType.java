@@ -6,11 +6,11 @@ import java.util.Optional;
 import java.util.function.UnaryOperator;
 
 /**
- * The types that values of cufile.json have.
+ * A type of values in cufile.json.
  *
- * @param valueClass class of the value
- * @param noun what such a value is called in messages
- * @param copy a value that nobody else can change
+ * @param valueClass Java class of the value
+ * @param noun name of the type in messages
+ * @param copy returns an immutable copy of a value
  */
 record ValueType<T>(Class<T> valueClass, String noun, UnaryOperator<T> copy) {
 
@@ -30,7 +30,7 @@ record ValueType<T>(Class<T> valueClass, String noun, UnaryOperator<T> copy) {
         return (Class<List<E>>) (Class<?>) List.class;
     }
 
-    /** A switch as the environment spells it: true, false, 1, 0 in any case. */
+    /** Parses a switch of the environment: true, false, 1 or 0, in any case; empty for another text. */
     static Optional<Boolean> parseSwitch(String text) {
         return switch (text.strip().toLowerCase(Locale.ROOT)) {
             case "true", "1" -> Optional.of(true);
@@ -39,7 +39,7 @@ record ValueType<T>(Class<T> valueClass, String noun, UnaryOperator<T> copy) {
         };
     }
 
-    /** A decimal number as the environment spells it. */
+    /** Parses a decimal number of the environment; empty for another text. */
     static Optional<Long> parseNumber(String text) {
         try {
             return Optional.of(Long.parseLong(text.strip()));

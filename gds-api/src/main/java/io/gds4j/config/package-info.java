@@ -1,6 +1,6 @@
 /**
- * cufile.json, its keys and parameters, and the one immutable {@link io.gds4j.config.CuFileConfig} that comes of the API,
- * the environment, the file and the defaults.
+ * The configuration of cuFile: keys and parameters of cufile.json, and {@link io.gds4j.config.CuFileConfig}, which combines the
+ * program's values, the environment, the file and the defaults.
  */
 @NullMarked
 package io.gds4j.config;

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What is wrong in a file, and the one line that says so. */
+/** Errors in a file, and the line that reports each. */
 class ConfigFileErrorsTest {
     @TempDir
     Path folder;
@@ -28,8 +28,8 @@ class ConfigFileErrorsTest {
                 // wrong text
                 row("", "1:1: the file is empty, allowed: a JSON object"),
                 row("// nothing\n", "2:1: the file is empty, allowed: a JSON object"),
-                row("[1]", "1:1: the file holds an array, allowed: a JSON object"),
-                row("7", "1:1: the file holds 7, allowed: a JSON object"),
+                row("[1]", "1:1: the file contains an array, allowed: a JSON object"),
+                row("7", "1:1: the file contains 7, allowed: a JSON object"),
                 row("{} {}", "1:4: text after the end of the JSON object"),
                 row("{\"properties\": 5}", "1:16: properties is 5, allowed: a JSON object"),
                 row("{\"fs\": {\"lustre\": []}}", "1:19: fs.lustre is an array, allowed: a JSON object"),
@@ -132,7 +132,7 @@ class ConfigFileErrorsTest {
 
     @ParameterizedTest(name = "{1}")
     @MethodSource("faultyTexts")
-    void aFaultyTextIsNamedWithItsPlaceInOneLine(String text, String line) {
+    void invalidFileIsReportedInOneLineWithItsPlace(String text, String line) {
         CuFileConfigException e = failure(write(text));
 
         assertThat(e.detail()).startsWith(folder.resolve("cufile.json") + ":").endsWith(line);
@@ -167,7 +167,7 @@ class ConfigFileErrorsTest {
 
     @ParameterizedTest
     @MethodSource("brokenJson")
-    void textThatIsNoJsonIsOneLineWithLineAndColumn(String text) {
+    void malformedJsonIsReportedWithLineAndColumn(String text) {
         CuFileConfigException e = failure(write(text));
 
         assertThat(e.detail()).matches("\\Q" + folder.resolve("cufile.json") + "\\E:[0-9]+:[0-9]+: not JSON: .+");
@@ -177,7 +177,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void theKeyOfABadValueCanBeAsked() {
+    void exceptionNamesKeyOfInvalidValue() {
         CuFileConfigException e = failure(write(properties("io_batchsize", "0")));
 
         assertThat(e.key()).contains("properties.io_batchsize");
@@ -186,7 +186,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aDirectoryIsRefused() {
+    void directoryIsRefused() {
         CuFileConfigException e = failure(folder);
 
         assertThat(e.detail()).isEqualTo(folder + ": is a directory, allowed: a JSON file");
@@ -194,24 +194,24 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aDeviceIsRefusedWithoutReadingIt() {
+    void deviceIsRefusedWithoutReadingIt() {
         assertThat(failure(Path.of("/dev/zero")).detail())
                 .isEqualTo("/dev/zero: is not a regular file, allowed: a JSON file");
     }
 
     @Test
-    void aFileOfMoreThanAMebibyteIsRefused() throws IOException {
+    void fileLargerThanOneMebibyteIsRefused() throws IOException {
         Path huge = folder.resolve("huge.json");
         Files.writeString(huge, "{}" + " ".repeat(1 << 20));
 
         CuFileConfigException e = failure(huge);
 
-        assertThat(e.detail()).isEqualTo(huge + ": is larger than 1 MiB, which no cufile.json is");
+        assertThat(e.detail()).isEqualTo(huge + ": is larger than 1 MiB, allowed: a smaller JSON file");
         assertThat(e.errno()).hasValue(Errno.EFBIG);
     }
 
     @Test
-    void aFileOfExactlyAMebibyteIsRead() throws IOException {
+    void fileOfOneMebibyteIsRead() throws IOException {
         Path full = folder.resolve("full.json");
         Files.writeString(full, "{}" + " ".repeat((1 << 20) - 2));
 
@@ -219,7 +219,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aFileThatCannotBeReadIsOneLine() {
+    void unreadableFileIsReportedInOneLine() {
         CuFileConfigException e = failure(Path.of("/proc/self/mem"));
 
         assertThat(e.detail()).startsWith("/proc/self/mem: cannot be read: ").doesNotContain("\n");
@@ -232,7 +232,7 @@ class ConfigFileErrorsTest {
 
     @Test
     @EnabledIf("permissionsBind")
-    void aFileWithoutReadPermissionIsOneLine() throws IOException {
+    void missingReadPermissionIsReportedInOneLine() throws IOException {
         Path file = write("{}");
         Files.setPosixFilePermissions(file, java.util.Set.of());
 
@@ -243,7 +243,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void bytesThatAreNoTextAreRefusedWithTheirPlace() throws IOException {
+    void invalidUtf8IsRefusedWithItsPlace() throws IOException {
         Path file = folder.resolve("binary.json");
         Files.write(file, new byte[]{'{', '\n', '"', 'a', (byte) 0xff, '"'});
 
@@ -251,7 +251,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aByteOrderMarkIsSkipped() throws IOException {
+    void byteOrderMarkIsSkipped() throws IOException {
         Path file = folder.resolve("bom.json");
         Files.write(file, "\uFEFF{\"properties\": {\"io_batchsize\": 7}}".getBytes(StandardCharsets.UTF_8));
 
@@ -259,7 +259,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aNameWithALineBreakStaysOnOneLine() throws IOException {
+    void nameWithLineBreakStaysOnOneLine() throws IOException {
         Path file = folder.resolve("two\nlines.json");
         Files.writeString(file, "{\"properties\": {\"io_batchsize\": 0}}");
 
@@ -269,7 +269,7 @@ class ConfigFileErrorsTest {
     }
 
     @Test
-    void aLongValueIsCut() {
+    void longValueIsCut() {
         CuFileConfigException e = failure(write("{\"logging\": {\"level\": \"" + "x".repeat(10_000) + "\"}}"));
 
         assertThat(e.getMessage()).hasSizeLessThan(500).contains("xxx.., allowed: one of");

@@ -18,9 +18,9 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Every key and its own rule. */
+/** Name, default and allowed values of every key, and the rules between keys. */
 class CuFileKeysTest {
-    /** Names and defaults of the file that comes with cuFile 1.15, and the range that each number has. */
+    /** Names and defaults of the file of cuFile 1.15, and the range of each number. */
     @ParameterizedTest(name = "{0}")
     @CsvSource({
             "profile.cufile_stats, 0, 0, 3, 1",
@@ -40,7 +40,7 @@ class CuFileKeysTest {
             "fs.scatefs.posix_gds_min_kb, 0, 0, 18014398509481980, 4"
     })
     @SuppressWarnings("unchecked")
-    void aNumberHasItsDefaultAndItsRange(String name, long defaultValue, long min, long max, long step) {
+    void numberHasDefaultAndRange(String name, long defaultValue, long min, long max, long step) {
         ConfigKey<Long> key = (ConfigKey<Long>) CuFileKeys.named(name).orElseThrow();
 
         assertThat(key.defaultValue()).isEqualTo(defaultValue);
@@ -78,7 +78,7 @@ class CuFileKeysTest {
             "miscellaneous.skip_topology_detection, false",
             "miscellaneous.stream_memops_bypass, false"
     })
-    void aSwitchHasItsDefault(String name, boolean defaultValue) {
+    void switchHasDefault(String name, boolean defaultValue) {
         assertThat(CuFileKeys.named(name).orElseThrow().defaultValue()).isEqualTo(defaultValue);
     }
 
@@ -113,7 +113,7 @@ class CuFileKeysTest {
             "fs.gpfs.rdma_dev_addr_list; []",
             "fs.weka.rdma_dev_addr_list; []"
     })
-    void aTextOrAnArrayHasItsDefault(String name, String defaultValue) {
+    void textOrArrayHasDefault(String name, String defaultValue) {
         assertThat(CuFileKeys.named(name).orElseThrow().defaultValue()).hasToString(defaultValue);
     }
 
@@ -137,7 +137,7 @@ class CuFileKeysTest {
             "sparse.p2p_compat_enable, 1.19",
             "sparse.min_p2pdma_threshold_kb, 1.19"
     })
-    void aKeyOfALaterVersionSaysSo(String name, String since) {
+    void keyNamesItsVersion(String name, String since) {
         assertThat(CuFileKeys.named(name).orElseThrow().since()).isEqualTo(since);
     }
 
@@ -159,7 +159,7 @@ class CuFileKeysTest {
 
     @ParameterizedTest
     @MethodSource("all")
-    void everyKeyCanBeSetByTheProgramToItsDefault(ConfigKey<?> key) {
+    void programCanSetEveryKeyToItsDefault(ConfigKey<?> key) {
         CuFileConfig config = setDefault(CuFileConfig.builder().withoutEnvironment(), key);
 
         assertThat(config.source(key)).isEqualTo(ConfigSource.API);
@@ -177,7 +177,7 @@ class CuFileKeysTest {
     }
 
     @Test
-    void aBadValueOfTheProgramIsRefusedAtOnce() {
+    void invalidValueOfProgramIsRefusedAtOnce() {
         CuFileConfigException e = catchThrowableOfType(
                 CuFileConfigException.class,
                 () -> CuFileConfig.builder().set(CuFileKeys.IO_BATCHSIZE, 257L));
@@ -192,7 +192,7 @@ class CuFileKeysTest {
 
     @Test
     @SuppressWarnings("DataFlowIssue")
-    void nullIsAProgrammingError() {
+    void nullThrowsNullPointerException() {
         CuFileConfig.Builder builder = CuFileConfig.builder();
 
         assertThatThrownBy(() -> builder.set(CuFileKeys.IO_BATCHSIZE, null))
@@ -201,7 +201,7 @@ class CuFileKeysTest {
     }
 
     @Test
-    void aListHandedInLaterChangesNothing() {
+    void laterChangeOfListHasNoEffect() {
         List<Long> sizes = new ArrayList<>(List.of(4L));
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
@@ -224,13 +224,13 @@ class CuFileKeysTest {
 
     @ParameterizedTest
     @MethodSource("parameters")
-    void everyParameterStandsForAKeyOfItsType(CuFileParameter parameter, Class<?> type) {
+    void everyParameterHasKeyOfItsType(CuFileParameter parameter, Class<?> type) {
         assertThat(parameter.key().parameter()).contains(parameter);
         assertThat(parameter.key().type()).isEqualTo(type);
         assertThat(parameter.cName()).isEqualTo("CUFILE_PARAM_" + parameter);
     }
 
-    /** What libcufile 1.15.1 answered on an H200. */
+    /** Answers of libcufile 1.15.1 on an H200. */
     @ParameterizedTest(name = "{0} {1}: {2} in {3}..{4}")
     @CsvSource({
             "1, EXECUTION_MAX_IO_QUEUE_DEPTH, 128, 1, 256",
@@ -245,7 +245,7 @@ class CuFileKeysTest {
             "10, POLLTHRESHOLD_SIZE_KB, 4, 4, 18014398509481980",
             "11, PROPERTIES_BATCH_IO_TIMEOUT_MS, 5, 1, 1000"
     })
-    void sizeParametersHaveIndexDefaultAndRangeOfTheLibrary(
+    void sizeParametersMatchLibrary(
             int index, SizeParameter parameter, long current, long min, long max) {
         assertThat(parameter.index()).isEqualTo(index);
         assertThat(parameter.key().defaultValue()).isEqualTo(current);
@@ -253,7 +253,7 @@ class CuFileKeysTest {
     }
 
     @Test
-    void theStatisticsLevelHasNoRangeInTheLibrary() {
+    void statisticsLevelHasNoRange() {
         assertThat(SizeParameter.PROFILE_STATS.index()).isZero();
         assertThat(SizeParameter.PROFILE_STATS.range()).isEmpty();
     }
@@ -273,13 +273,13 @@ class CuFileKeysTest {
             "10, SKIP_TOPOLOGY_DETECTION",
             "11, STREAM_MEMOPS_BYPASS"
     })
-    void boolParametersHaveTheirIndex(int index, BoolParameter parameter) {
+    void boolParametersMatchHeader(int index, BoolParameter parameter) {
         assertThat(parameter.index()).isEqualTo(index);
     }
 
     @ParameterizedTest
     @CsvSource({"0, LOGGING_LEVEL, ERROR", "1, ENV_LOGFILE_PATH, ''", "2, LOG_DIR, ''"})
-    void stringParametersHaveTheirIndexAndDefault(int index, StringParameter parameter, String current) {
+    void stringParametersMatchLibrary(int index, StringParameter parameter, String current) {
         assertThat(parameter.index()).isEqualTo(index);
         assertThat(parameter.key().defaultValue()).isEqualTo(current);
     }
@@ -331,7 +331,7 @@ class CuFileKeysTest {
 
     @ParameterizedTest
     @MethodSource("brokenRules")
-    void aRuleBetweenKeysNamesAllOfThem(String text, String detail, @org.junit.jupiter.api.io.TempDir Path folder)
+    void brokenRuleNamesAllItsKeys(String text, String detail, @org.junit.jupiter.api.io.TempDir Path folder)
             throws java.io.IOException {
         Path file = java.nio.file.Files.writeString(folder.resolve("cufile.json"), text);
 
@@ -346,7 +346,7 @@ class CuFileKeysTest {
     }
 
     @Test
-    void aRuleBrokenByTheProgramIsABadArgument() {
+    void ruleBrokenByProgramIsInvalidValue() {
         CuFileConfig.Builder builder =
                 CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.IO_BATCHSIZE, 256L);
 

@@ -15,7 +15,7 @@ class DefaultConfigFileTest {
     Path folder;
 
     @Test
-    void parsedItYieldsTheDefaults() throws IOException {
+    void fileYieldsDefaults() throws IOException {
         CuFileConfig config = parse(DefaultConfigFile.text());
 
         assertThat(config.values()).allSatisfy(value -> assertThat(value.isDefaultValue())
@@ -26,7 +26,7 @@ class DefaultConfigFileTest {
     }
 
     @Test
-    void itSetsWhatTheFileOfCuFile115Sets() throws IOException {
+    void fileSetsSameKeysAsThatOfCuFile115() throws IOException {
         CuFileConfig config = parse(DefaultConfigFile.text());
 
         assertThat(config.values().stream()
@@ -46,9 +46,9 @@ class DefaultConfigFileTest {
                         "fs.nfs.mount_table");
     }
 
-    /** Comments are documentation only if what they show is right: with every value uncommented it still parses. */
+    /** Values in comments must be valid, too: uncommented, they still parse. */
     @Test
-    void uncommentedItStillYieldsTheDefaults() throws IOException {
+    void uncommentedFileYieldsDefaults() throws IOException {
         String text = Pattern.compile("^( *)// (\".*|})$", Pattern.MULTILINE)
                 .matcher(DefaultConfigFile.text())
                 .replaceAll("$1$2");
@@ -65,7 +65,7 @@ class DefaultConfigFileTest {
     }
 
     @Test
-    void itDocumentsEveryKey() {
+    void fileDocumentsEveryKey() {
         String text = DefaultConfigFile.text();
 
         assertThat(CuFileKeys.all().stream().filter(ConfigKey::inFile)).allSatisfy(key -> {
@@ -79,7 +79,7 @@ class DefaultConfigFileTest {
     }
 
     @Test
-    void itReadsLikeAFileAPersonWrote() {
+    void keyIsWrittenBelowItsComments() {
         assertThat(DefaultConfigFile.text()).contains("""
                     // worker threads of one GPU; 0 switches parallel and stream-ordered I/O off
                     // allowed: an integer, 0 to 32

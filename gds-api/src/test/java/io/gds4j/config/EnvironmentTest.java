@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The variables CUFILE_*. */
+/** The environment variables CUFILE_* and GDS4J_*. */
 class EnvironmentTest {
     static Stream<Arguments> variables() {
         return Stream.of(
@@ -40,7 +40,7 @@ class EnvironmentTest {
 
     @ParameterizedTest(name = "{0}={1}")
     @MethodSource("variables")
-    void eachVariableSetsItsKey(String variable, String text, ConfigKey<?> key, Object value) {
+    void variableSetsItsKey(String variable, String text, ConfigKey<?> key, Object value) {
         CuFileConfig config = load(Map.of(variable, text));
 
         assertThat(config.get(key)).isEqualTo(value);
@@ -67,7 +67,7 @@ class EnvironmentTest {
             "CUFILE_LOGGING_LEVEL | LOUD | CUFILE_LOGGING_LEVEL is \"LOUD\", allowed: one of \"NOTICE\", \"ERROR\", \"WARN\", \"INFO\", \"DEBUG\", \"TRACE\" (logging.level)",
             "CUFILE_RDMA_DC_KEY | 17 | CUFILE_RDMA_DC_KEY is \"17\", allowed: a string \"0x..\" of 1 to 8 hexadecimal digits (properties.rdma_dc_key)"
     })
-    void aBadTextIsAnErrorThatNamesTheVariable(String variable, String text, String detail) {
+    void invalidVariableIsRefusedByName(String variable, String text, String detail) {
         CuFileConfigException e =
                 catchThrowableOfType(CuFileConfigException.class, () -> load(Map.of(variable, text)));
 
@@ -79,7 +79,7 @@ class EnvironmentTest {
     }
 
     @Test
-    void aBadTextIsAnErrorThoughTheProgramOverridesIt() {
+    void invalidVariableIsRefusedEvenIfOverridden() {
         CuFileConfig.Builder builder = CuFileConfig.builder()
                 .environment(Map.of("CUFILE_NVTX", "maybe"))
                 .set(CuFileKeys.PROFILE_NVTX, true);
@@ -102,7 +102,7 @@ class EnvironmentTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "  "})
-    void aVariableSetToNothingIsNotSet(String nothing) {
+    void blankVariableCountsAsNotSet(String nothing) {
         CuFileConfig config = load(Map.of("CUFILE_ALLOW_COMPAT_MODE", nothing, "CUFILE_ENV_PATH_JSON", nothing));
 
         assertThat(config.source(CuFileKeys.ALLOW_COMPAT_MODE)).isEqualTo(ConfigSource.DEFAULT);
@@ -110,16 +110,16 @@ class EnvironmentTest {
     }
 
     @Test
-    void aVariableThatNobodyKnowsIsReported() {
+    void unknownVariableIsReported() {
         CuFileConfig config = load(Map.of("CUFILE_ALOW_COMPAT_MODE", "false", "PATH", "/bin"));
 
         assertThat(config.warnings())
                 .containsExactly(
-                        "environment: without effect, since cuFile does not know them: CUFILE_ALOW_COMPAT_MODE");
+                        "environment: unknown variables have no effect: CUFILE_ALOW_COMPAT_MODE");
     }
 
     @Test
-    void aPathThatIsNoneIsAnError() {
+    void invalidPathIsRefused() {
         assertThat(catchThrowableOfType(
                 CuFileConfigException.class,
                 () -> CuFileConfig.load(Map.of("CUFILE_ENV_PATH_JSON", "a\0b")))
@@ -127,7 +127,7 @@ class EnvironmentTest {
                 .isEqualTo("CUFILE_ENV_PATH_JSON is \"a\\u0000b\", allowed: the path of a JSON file");
     }
 
-    /** Without the machine's own /etc/cufile.json. */
+    /** Loads without the /etc/cufile.json of this machine. */
     private static CuFileConfig load(Map<String, String> variables) {
         return CuFileConfig.builder()
                 .environment(new HashMap<>(variables))

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Program over environment over file over default, and each value knows which. */
+/** Precedence of program, environment, file and default, and the source of each value. */
 class PrecedenceTest {
     @RegisterExtension
     private final Logged logged = Logged.by("io.gds4j.config");
@@ -39,7 +39,7 @@ class PrecedenceTest {
             "-, 1024,  64,  1024, ENVIRONMENT",
             "-, -,     1024, 1024, FILE"
     })
-    void theStrongestSourceThatSetsAValueWins(
+    void strongestSourceWins(
             String program, String environment, String file, long value, ConfigSource source) {
         Map<String, String> variables = new HashMap<>();
         variables.put("CUFILE_ENV_PATH_JSON", write("{\"properties\": {%s}}".formatted(
@@ -80,7 +80,7 @@ class PrecedenceTest {
     }
 
     @Test
-    void theSystemFileIsReadWhenNobodyNamesOne() {
+    void systemFileIsReadIfNoneIsNamed() {
         Path system = write("{\"properties\": {\"io_batchsize\": 9}}");
 
         CuFileConfig config =
@@ -91,7 +91,7 @@ class PrecedenceTest {
     }
 
     @Test
-    void theNamedFileIsReadInsteadOfTheSystemFile() {
+    void namedFileReplacesSystemFile() {
         Path system = write("{\"properties\": {\"io_batchsize\": 9}}");
         Path named = write("named.json", "{\"properties\": {\"max_direct_io_size_kb\": 4096}}");
 
@@ -105,7 +105,7 @@ class PrecedenceTest {
     }
 
     @Test
-    void aMissingSystemFileIsTheNormalCase() {
+    void missingSystemFileGivesDefaultsWithoutWarning() {
         CuFileConfig config = CuFileConfig.builder()
                 .environment(Map.of())
                 .systemFile(folder.resolve("none.json"))
@@ -116,7 +116,7 @@ class PrecedenceTest {
     }
 
     @Test
-    void aMissingNamedFileLeavesTheDefaultsVisibly() {
+    void missingNamedFileGivesDefaultsWithWarning() {
         Path missing = folder.resolve("missing.json");
         Path system = write("{\"properties\": {\"io_batchsize\": 9}}");
 
@@ -126,13 +126,13 @@ class PrecedenceTest {
                 .build();
 
         assertThat(config.source(CuFileKeys.IO_BATCHSIZE)).isEqualTo(ConfigSource.DEFAULT);
-        String warning = "CUFILE_ENV_PATH_JSON names " + missing + ", which does not exist: the defaults hold";
+        String warning = "CUFILE_ENV_PATH_JSON names " + missing + ", which does not exist: the defaults apply";
         assertThat(config.warnings()).containsExactly(warning);
         assertThat(logged.lines()).containsExactly("WARNING " + warning);
     }
 
     @Test
-    void aMissingFileThatTheProgramNamesIsAnError() {
+    void missingFileOfProgramIsRefused() {
         Path missing = folder.resolve("missing.json");
 
         assertThatThrownBy(() -> CuFileConfig.builder().file(missing).build())
@@ -167,7 +167,7 @@ class PrecedenceTest {
                         new UnknownKey("fs.nfs.mount_table./m.colour", "1", file, 8),
                         new UnknownKey("CUFILE_LOGFILE_PATH", "\"/tmp/x\"", file, 9));
         assertThat(logged.lines())
-                .containsExactly("WARNING " + file + ": without effect, since cuFile does not know them:"
+                .containsExactly("WARNING " + file + ": unknown keys have no effect:"
                         + " properties.allow_compat_mod (line 5), cuobject (line 7), fs.zfs (line 8),"
                         + " fs.nfs.mount_table./m.colour (line 8), CUFILE_LOGFILE_PATH (line 9)");
         assertThat(config.source(CuFileKeys.LOGFILE_PATH)).isEqualTo(ConfigSource.DEFAULT);
@@ -214,7 +214,7 @@ class PrecedenceTest {
             "true,  true,  FORCED",
             "true,  false, FORCED"
     })
-    void forcingCompatModeWinsOverForbiddingIt(String force, String allow, CompatMode mode) {
+    void forceCompatModeWinsOverAllowCompatMode(String force, String allow, CompatMode mode) {
         CuFileConfig config = CuFileConfig.load(Map.of(
                 "CUFILE_FORCE_COMPAT_MODE", force,
                 "CUFILE_ALLOW_COMPAT_MODE", allow,
@@ -224,7 +224,7 @@ class PrecedenceTest {
     }
 
     @Test
-    void whatSomebodySetIsShown() {
+    void toStringShowsValuesThatAreSet() {
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
                 .set(CuFileKeys.IO_BATCHSIZE, 64L)
