@@ -22,13 +22,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Batches, streams, asynchronous calls, cancels and closes at random from 8 threads against what the file holds; in the end
- * nothing is left: no thread, descriptor, mapping or CUDA object. {@code -Dgds4j.property.seconds} says how long,
- * {@code -Dgds4j.property.seed} repeats a run.
+ * 8 threads submit batches, use streams, make asynchronous calls, cancel and close at random. The test compares every byte with
+ * the file. At the end no thread, descriptor, mapping or CUDA object is left. {@code -Dgds4j.property.seconds} sets the length of
+ * the class, {@code -Dgds4j.property.seed} repeats a run.
  */
 class SoakTest {
     private static final int THREADS = 8;
-    private static final long SECONDS = Long.getLong("gds4j.property.seconds", 10);
+    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 4));
+    private static final int KINDS = 2;
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 
     @ParameterizedTest
@@ -42,7 +43,7 @@ class SoakTest {
             for (int i = 0; i < THREADS; i++) {
                 workers.add(new SoakWorker(ground(rig), kind, shared, rig.file(SoakWorker.BYTES), SEED + i));
             }
-            run(workers, Duration.ofSeconds(SECONDS));
+            run(workers, LENGTH.dividedBy(KINDS));
             assertThat(rig.driver().statistics().engine().queueDepth()).as("requests left").isZero();
             assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
         }
