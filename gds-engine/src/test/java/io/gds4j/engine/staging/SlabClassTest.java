@@ -22,7 +22,7 @@ class SlabClassTest {
     private static final String REPEAT = "repeat with -Dgds4j.property.seed=" + SEED;
     private static final long SIZE = 4096;
     private static final int THREADS = 6;
-    private static final int ROUNDS = 50_000;
+    private static final int ROUNDS = 100_000;
 
     /** Slabs that a thread holds at most: all threads together want more than there are. */
     private static final int MOST_HELD = 3;
@@ -202,13 +202,13 @@ class SlabClassTest {
 
         private void takeAndGiveBack(SplittableRandom random) {
             List<Slab> held = new ArrayList<>();
-            for (int round = 0; round < ROUNDS || !held.isEmpty(); round++) {
-                boolean wanted = round < ROUNDS && held.size() < MOST_HELD && random.nextBoolean();
-                Slab slab = wanted ? slabs.take() : null;
-                if (slab != null) {
+            for (int round = 0; round < ROUNDS; round++) {
+                int wanted = 1 + random.nextInt(MOST_HELD);
+                for (Slab slab = slabs.take(); slab != null; slab = held.size() < wanted ? slabs.take() : null) {
                     check(slab, holders.incrementAndGet(slab.index()));
                     held.add(slab);
-                } else if (!held.isEmpty()) {
+                }
+                while (!held.isEmpty()) {
                     Slab back = held.remove(random.nextInt(held.size()));
                     check(back, holders.getAndDecrement(back.index()));
                     slabs.give(back);
