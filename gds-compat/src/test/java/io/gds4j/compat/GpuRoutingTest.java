@@ -52,7 +52,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void withoutDirectStorageOurEngineServesBySelfAndTheLibraryByName() throws IOException {
+    void withoutDirectStorageCompatServesUnlessLibcufileIsNamed() throws IOException {
         try (CuFileDriver driver = CuFileDriver.open(config(true, false))) {
             assertThat(driver.backendName()).isEqualTo("compat");
             assertThat(reads(driver, TestFolder.onDisk()).ioPath().path()).isEqualTo(IoPath.COMPAT_BUFFERED);
@@ -68,7 +68,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void fileThatTheLibraryRefusesIsServedByOurEngineAndSaysWhy() throws IOException {
+    void fileThatLibcufileRefusesIsServedByCompatWithAReason() throws IOException {
         try (CuFileDriver driver = CuFileDriver.open(config(true, false), "libcufile")) {
             CuFileHandle handle = reads(driver, Path.of("/dev/shm"));
             assertThat(handle.ioPath().path()).isEqualTo(IoPath.COMPAT_CACHED);
@@ -77,7 +77,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void withoutCompatModeNobodyServesHereUnlessItIsForced() throws IOException {
+    void withoutCompatModeNoBackendServesUnlessForced() throws IOException {
         CuFileException failure = catchThrowableOfType(
                 CuFileException.class, () -> CuFileDriver.open(config(false, false), "libcufile").close());
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);

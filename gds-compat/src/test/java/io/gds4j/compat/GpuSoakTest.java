@@ -89,7 +89,7 @@ class GpuSoakTest {
     }
 
     @Test
-    void anythingAtOnceMovesTheRightBytesAndLeavesNothing(TestReporter reporter) throws Exception {
+    void randomWorkMovesTheRightBytesAndLeavesNothing(TestReporter reporter) throws Exception {
         List<Holdings> after = new ArrayList<>();
         Set<Thread> threads = Set.of();
         for (int round = 0; round < ROUNDS; round++) {

@@ -107,7 +107,7 @@ class KernelErrorsTest {
     }
 
     @Test
-    void hostMemoryThatCannotBeMappedIsNoMemory() {
+    void hostMemoryThatCannotBeMappedIsANomemError() {
         try (Rig rig = Rig.onHost()) {
             rig.posix().on(PosixCall.MMAP).fails(Errno.ENOMEM);
             Failures.expect(
@@ -119,7 +119,7 @@ class KernelErrorsTest {
     }
 
     @Test
-    void hugePagesThatTheKernelRefusesAreOrdinaryPages() {
+    void refusedHugePagesBecomeOrdinaryPages() {
         try (Rig rig = Rig.onHost()) {
             rig.posix().on(PosixCall.MADVISE).always().fails(Errno.EINVAL);
             GuardedFile file = rig.file(Rig.PIECE);

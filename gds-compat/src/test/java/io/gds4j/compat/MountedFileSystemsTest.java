@@ -48,21 +48,21 @@ class MountedFileSystemsTest {
     }
 
     @Test
-    void xfsHoldsWhatAnIndependentCopySays() {
+    void bytesOnXfsEqualAnIndependentCopy() {
         try (Mount xfs = Mount.loop("xfs", XFS_MB)) {
             runRandomly("xfs", xfs.point());
         }
     }
 
     @Test
-    void btrfsHoldsWhatAnIndependentCopySays() {
+    void bytesOnBtrfsEqualAnIndependentCopy() {
         try (Mount btrfs = Mount.loop("btrfs", BTRFS_MB)) {
             runRandomly("btrfs", btrfs.point());
         }
     }
 
     @Test
-    void overlayHoldsWhatAnIndependentCopySays() {
+    void bytesOnAnOverlayEqualAnIndependentCopy() {
         try (Mount overlay = Mount.overlay()) {
             runRandomly("overlay", overlay.point());
         }

@@ -39,28 +39,28 @@ class ProcessEndTest {
 
     @ParameterizedTest
     @CsvSource({"exit-while-main-reads, 9", "exit-with-a-stuck-read, 10"})
-    void statusIsTheProgramsOwn(String scenario, int status) {
+    void exitStatusIsThatOfTheProgram(String scenario, int status) {
         ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
     }
 
     @ParameterizedTest
     @CsvSource({"exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8"})
-    void requestsAreRefusedAtTheExitAndTheStatusIsTheProgramsOwn(String scenario, int status) {
+    void requestsAreRefusedAtExitAndTheStatusIsKept(String scenario, int status) {
         ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
         assertThat(end.output()).as("%s", end).isEqualToIgnoringNewLines("all refused");
     }
 
     @Test
-    void forgottenThingsDoNotKeepTheProcess() {
+    void forgottenObjectsDoNotKeepTheProcessAlive() {
         ChildJvm.End end = child().run("forget-everything", file.toString());
         assertThat(end.status()).as("%s", end).isZero();
         assertThat(end.output()).isEqualToIgnoringNewLines("done");
     }
 
     @Test
-    void fileSizeLimitIsEfbigWithTheCountUpToItAndNoSignalKillsTheJvm() {
+    void fileSizeLimitIsEfbigAndNoSignalKillsTheJvm() {
         ChildJvm child = child();
         ChildJvm.End end = child.runBehind(
                 List.of("bash", "-c", "ulimit -f %d; exec \"$0\" \"$@\"".formatted(LIMIT / 1024)),
@@ -79,7 +79,7 @@ class ProcessEndTest {
 
     /** Needs root to become somebody else; the classes are copied to where anybody may read them. */
     @Test
-    void strangerReadsWhatHeMayNotWrite() throws IOException {
+    void userWithoutWriteAccessReadsFiles() throws IOException {
         assumeTrue(isRoot(), "reading as another user is not tested: needs root");
         assumeTrue(
                 Files.isExecutable(Path.of("/usr/bin/setpriv")),

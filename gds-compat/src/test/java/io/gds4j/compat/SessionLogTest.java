@@ -79,7 +79,7 @@ class SessionLogTest {
     }
 
     @Test
-    void loggerHearsTheSameAtLevelsThatKeepAProgramQuiet() {
+    void loggerGetsTheSameLinesAtLevelsThatAreOffByDefault() {
         useIt(logging("TRACE"));
         assertThat(logged.records()).noneMatch(record -> record.getLevel().intValue() >= Level.INFO.intValue());
         assertThat(logged.records())
@@ -98,7 +98,7 @@ class SessionLogTest {
     }
 
     @Test
-    void fileOfItsOwnNameGoesBeforeTheFolder() throws IOException {
+    void logFileByNameOutranksTheFolder() throws IOException {
         Path named = folder.resolve("other.log");
         CuFileConfig config = CuFileConfig.builder()
                 .environment(Map.of("CUFILE_LOGFILE_PATH", named.toString()))
@@ -111,7 +111,7 @@ class SessionLogTest {
     }
 
     @Test
-    void fileBeginsAnewAtItsLargestSize() throws IOException {
+    void logFileStartsAgainAtItsLargestSize() throws IOException {
         try (Rig rig = Rig.onHost(logging("TRACE").andThen(
                 builder -> builder.set(CuFileKeys.LOGGING_MAX_FILE_SIZE_MB, 1L)));
                 CuFileHandle handle = rig.open(rig.file(SIZE))) {

@@ -34,7 +34,7 @@ class SoakTest {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
-    void anythingAtOnceMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
+    void randomWorkMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
         Set<Thread> before = ours();
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 3L))) {
             rig.posix().rememberNoIo();

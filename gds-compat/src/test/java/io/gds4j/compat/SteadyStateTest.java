@@ -88,7 +88,7 @@ class SteadyStateTest {
     }
 
     @Test
-    void atRestNoThreadOfTheEngineUsesAProcessor() {
+    void threadsAtRestUseNoProcessorTime() {
         handle.read(memory.range(), LARGEST, 0, 0);
         List<Thread> workers = workers();
         for (Thread worker : workers) {

@@ -105,7 +105,7 @@ class SmallBatchesTest {
     }
 
     @Test
-    void readsAnywhereOnADiskWaitForItSideBySide() {
+    void scatteredReadsWaitForTheDiskTogether() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(64L, 64L)))) {
             GuardedFile file = rig.file(COUNT * SMALL);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);

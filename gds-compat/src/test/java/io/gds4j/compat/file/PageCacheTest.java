@@ -64,7 +64,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whatHasJustBeenWrittenIsReadFromTheCache() {
+    void writtenBytesAreReadFromTheCache() {
         try (Rig rig = rig()) {
             readWhole(rig, rig.file(SIZE));
             assertThat(bytes(rig, true)).isZero();
@@ -73,7 +73,7 @@ class PageCacheTest {
     }
 
     @Test
-    void aLongRequestAsksOnceForAllOfIt() {
+    void longRequestAsksTheKernelOnce() {
         try (Rig rig = rig()) {
             readWhole(rig, rig.file(SIZE));
             assertThat(rig.posix().calls(PosixCall.CACHED_PAGES)).isEqualTo(1);
@@ -81,7 +81,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whatIsNotThereIsReadFromTheDiskAndStaysOut() {
+    void uncachedBytesAreReadDirectAndStayUncached() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -95,7 +95,7 @@ class PageCacheTest {
     }
 
     @Test
-    void halfAFileInTheCacheIsHalfReadFromThere() {
+    void halfCachedFileIsHalfReadFromTheCache() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWhole(rig, file);
@@ -106,7 +106,7 @@ class PageCacheTest {
 
     /** The kernel's own page cache, in a round in which the machine neither took pages back nor fetched some ahead. */
     @Test
-    void theKernelsPageCacheIsReadAndNotFilled() {
+    void pageCacheOfTheKernelIsReadAndNotFilled() {
         Posix posix = FfmPosix.instance();
         try (Rig rig = Rig.onHost(builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false))) {
             GuardedFile file = rig.file(SIZE);
@@ -136,7 +136,7 @@ class PageCacheTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.EOPNOTSUPP})
-    void whereTheKernelDoesNotTellItIsAskedOnceAndReadsThatMustNotWaitFindOut(int errno) {
+    void refusedCachestatIsAskedOnceAndReadsWithoutWaitFindOut(int errno) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             PosixFault refused = rig.posix().on(PosixCall.CACHED_PAGES).always().fails(errno);
@@ -174,7 +174,7 @@ class PageCacheTest {
     }
 
     @Test
-    void afterAMissTheNextBytesAreTakenFromTheDiskWithoutAsking() {
+    void readsAfterAMissGoDirectWithoutAnotherTry() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -186,7 +186,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whereNoReadCanDoWithoutWaitingTheDiskServes() {
+    void kernelWithoutReadsThatDoNotWaitIsServedDirect() {
         try (Rig rig = rig()) {
             rig.posix().on(PosixCall.CACHED_PAGES).always().fails(Errno.EPERM);
             rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
@@ -206,7 +206,7 @@ class PageCacheTest {
     }
 
     @Test
-    void theDiskIsToldOfColdPiecesBeforeTheyAreReadThroughTheCache() {
+    void coldPiecesAreAnnouncedBeforeTheyAreReadBuffered() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, StandardOpenOption.READ);
@@ -219,7 +219,7 @@ class PageCacheTest {
 
     @ParameterizedTest
     @EnumSource(CuFileOpenOption.class)
-    void theDiskIsNotToldOfWhatIsReadPastTheCacheOrDoesNotStayThere(CuFileOpenOption option) {
+    void directAndDroppedReadsAreNotAnnounced(CuFileOpenOption option) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -229,7 +229,7 @@ class PageCacheTest {
     }
 
     @Test
-    void withTheHintWhatIsReadDoesNotFillTheCacheAndWhatIsThereStays() {
+    void dropHintLeavesTheCacheAsItWas() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
@@ -242,7 +242,7 @@ class PageCacheTest {
     }
 
     @Test
-    void withTheHintAndWithoutDirectReadsOnlyWhatWasInTheCacheStaysThere() {
+    void dropHintWithoutDirectReadsLeavesTheCacheAsItWas() {
         try (Rig rig = withoutDirect()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
@@ -253,7 +253,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whereNoReadCanLeaveTheCacheAloneAColdFileIsDroppedAndAWarmOneIsLeftAlone() {
+    void dropHintWithoutDontcacheReadsDropsOnlyColdFiles() {
         try (Rig rig = withoutDirect()) {
             GuardedFile file = rig.file(SIZE);
             rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
@@ -285,7 +285,7 @@ class PageCacheTest {
     }
 
     @Test
-    void policyBufferedReadsThroughTheCacheEvenWhatIsOpenForDirectRequests() {
+    void policyBufferedReadsDirectHandlesThroughTheCache() {
         try (Rig rig = withPolicy("buffered")) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);

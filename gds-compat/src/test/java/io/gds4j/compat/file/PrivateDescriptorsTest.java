@@ -148,7 +148,7 @@ class PrivateDescriptorsTest {
     }
 
     @Test
-    void fileSystemThatRefusesDirectAtTheFirstRequestIsServedBufferedFromThereOn() {
+    void fileSystemThatRefusesADirectRequestIsServedBuffered() {
         for (PosixCall call : new PosixCall[]{PosixCall.PREAD, PosixCall.PWRITE}) {
             try (Rig rig = Rig.onHost()) {
                 GuardedFile file = rig.file(SIZE);

@@ -119,7 +119,7 @@ class RangeLocksTest {
     }
 
     @Test
-    void interruptEndsTheWaitAndLetsLaterOnesPass() {
+    void interruptEndsTheWaitAndLetsLaterWritesPass() {
         RangeLocks.Hold held = locks.tryAcquire(0, PAGE, 0, 0);
         Waiter large = new Waiter(0, 100 * PAGE, true);
         Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);

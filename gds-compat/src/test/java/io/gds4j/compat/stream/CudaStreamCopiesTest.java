@@ -164,7 +164,7 @@ class CudaStreamCopiesTest {
     }
 
     @Test
-    void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
+    void earlierCopiesOfStreamsBlockNoOperation() throws Exception {
         streams.inContext(() -> {
             cuda.limitChannels(100);
             int part = 9 * MIB;
@@ -199,7 +199,7 @@ class CudaStreamCopiesTest {
     }
 
     @Test
-    void theStreamCopiesTheBeginningWhileTheEndIsStillRead() throws Exception {
+    void streamCopiesTheBeginningWhileTheEndIsRead() throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             int size = 16 * MIB;
@@ -319,7 +319,7 @@ class CudaStreamCopiesTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
+    void failureInTheMiddleIsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);

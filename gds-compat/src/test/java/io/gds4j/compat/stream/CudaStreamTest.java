@@ -133,7 +133,7 @@ class CudaStreamTest {
     }
 
     @Test
-    void streamsComeAndGoWhileAnotherIsParkedAndNothingIsPinnedOrFreed() throws Exception {
+    void nothingIsPinnedOrFreedForStreamsBesideAParkedOne() throws Exception {
         streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
@@ -292,7 +292,7 @@ class CudaStreamTest {
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void copiesDoNotQueueBehindTheStreamsThatWaitForThem() throws Exception {
+    void copiesDoNotQueueBehindStreamsThatWaitForThem() throws Exception {
         streams.inContext(() -> {
             cuda.limitChannels(5);
             int[] sizes = {1, 2, 3, 100, 4095, 4096, 60_001, 65_535, 65_536, 250_000};
@@ -367,7 +367,7 @@ class CudaStreamTest {
     }
 
     @Test
-    void failedCopyStandsInTheResultAndTheStreamIsReleased() throws Exception {
+    void failedCopyIsInTheResultAndTheStreamIsReleased() throws Exception {
         streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);

@@ -406,7 +406,7 @@ public class GpuStreamTest {
     }
 
     @Test
-    void failureStandsInTheResultAndTheStreamWorksOn() throws IOException {
+    void failureIsInTheResultAndTheStreamGoesOn() throws IOException {
         GuardedFile file = file("failure", SIZE);
         try (Machine machine = new Machine();
                 CuFileHandle handle = machine.open(file);

@@ -41,7 +41,7 @@ class BothEndsTest {
 
     @ParameterizedTest
     @CsvSource({"9, 0, 0", "9, 1, 1", "9, 2, 1", "9, 3, 2", "9, 8, 4", "9, 9, 9", "2, 1, 1", "2, 2, 2"})
-    void whatIsTakenFromTheEndCountsOnceTheGapIsClosed(long pieces, long turns, long taken) {
+    void piecesFromTheEndCountOnceTheGapIsClosed(long pieces, long turns, long taken) {
         assertThat(plan(pieces).takenFromTheFirst(turns)).isEqualTo(taken);
     }
 
@@ -58,7 +58,7 @@ class BothEndsTest {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
-    void eachHalfComesFromWhereItIsAlsoWhenMoreIsAskedThanThereIs(MemoryKind kind) {
+    void eachHalfComesFromItsPlaceAlsoInRequestsBeyondTheEnd(MemoryKind kind) {
         try (Rig rig = rig(3)) {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(kind, SIZE + 4096);

@@ -85,7 +85,7 @@ class DirectCutsTest {
     }
 
     @Test
-    void memoryThatDisagreesWithTheFileWithinItsAlignmentGoesThroughTheCache() {
+    void memoryAlignedUnlikeTheFileGoesThroughTheCache() {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(3 * Rig.PIECE);
             GuardedMemory memory = rig.host(3 * Rig.PIECE);
@@ -283,7 +283,7 @@ class DirectCutsTest {
     }
 
     @Test
-    void writesAboveTwoGibibytesAreServedWholeInCallsThatTheKernelTakes() {
+    void writesAbove2GiBAreSplitIntoCallsThatTheKernelTakes() {
         long size = (1L << 31) + 3 * PAGE + 5;
         Posix swallowing = PosixOverlay.of((call, arguments, kernel) -> {
             if (!call.getName().equals("pwrite")) {

@@ -78,7 +78,7 @@ class TransferResultTest {
     }
 
     @Test
-    void errorAmongThePiecesThatAnInterruptWaitedForIsTheErrorOfTheRequest() {
+    void errorOfAPieceInFlightOutweighsTheInterrupt() {
         try (Rig rig = Rig.onHost()) {
             Transfer transfer = transfer();
             for (int i = 0; i < 4; i++) {

@@ -110,7 +110,7 @@ class WorkerPoolTest {
     }
 
     @Test
-    void aTransferHasNoMoreThreadsThanItMay() {
+    void transferKeepsItsLimitOfThreads() {
         AtomicInteger now = new AtomicInteger();
         AtomicInteger most = new AtomicInteger();
         LongUnaryOperator read = offset -> {
@@ -146,7 +146,7 @@ class WorkerPoolTest {
     }
 
     @Test
-    void aTransferWithoutWorkersGetsOneOfAnothers() throws Exception {
+    void transferWithoutWorkersTakesOneFromAnother() throws Exception {
         long large = 1000;
         CountDownLatch busy = new CountDownLatch(2);
         CountDownLatch offered = new CountDownLatch(1);

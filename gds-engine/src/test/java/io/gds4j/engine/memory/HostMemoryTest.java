@@ -325,7 +325,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void memoryThatTheKernelDoesNotTellOfIsNotTakenForNone(@TempDir Path system) {
+    void unknownAvailableMemoryIsNotZero(@TempDir Path system) {
         assertThat(new AvailableHostMemory(system, system).bytes()).isEqualTo(Long.MAX_VALUE);
     }
 

@@ -165,7 +165,7 @@ class CudaStreamOrderTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void failedMoveStandsInTheResultAndTheStreamGoesOn(boolean staged) {
+    void failedMoveIsInTheResultAndTheStreamGoesOn(boolean staged) {
         CuFileException failure =
                 CuFileException.builder("pread").error(CuFileError.IO_ERROR).errno(Errno.EIO).build();
         mover.failAt(SIZE - 1, failure);
