@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What configuration lets this backend do. */
+/** The configuration keys that allow or forbid this backend. */
 class CompatModeTest {
     private static CuFileConfig config(boolean force, boolean allow) {
         return CuFileConfig.builder()

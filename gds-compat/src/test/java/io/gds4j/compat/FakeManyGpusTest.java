@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Two GPUs that are not there. */
+/** The cases of {@link ManyGpus} over two GPUs of the fake driver. */
 class FakeManyGpusTest extends ManyGpus {
     private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
     private final CudaAvailability.Available available = cuda.available();

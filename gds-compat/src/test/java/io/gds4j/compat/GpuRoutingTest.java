@@ -20,7 +20,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Which backend serves which file where NVIDIA's library is, on a machine without nvidia-fs and p2pdma. */
+/** The choice of a backend for each file on a machine with libcufile and without nvidia-fs and p2pdma. */
 @Tag("gpu")
 class GpuRoutingTest {
     private static final int SIZE = 100_000;
@@ -33,7 +33,7 @@ class GpuRoutingTest {
                 .build();
     }
 
-    /** Reads a file into the GPU and back; what served it. */
+    /** Moves a file into the GPU and back; returns the path that served it. */
     private static CuFileHandle reads(CuFileDriver driver, Path folder) throws IOException {
         byte[] content = new byte[SIZE];
         new Random(7).nextBytes(content);

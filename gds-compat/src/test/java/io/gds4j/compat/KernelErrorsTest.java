@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whatever the kernel says reaches the program as the kernel said it. */
+/** The errno of a system call reaches the program unchanged. */
 class KernelErrorsTest {
     @ParameterizedTest
     @CsvSource({

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The JVM ends with its own status whatever is in flight, open or forgotten; and lives on where the kernel sends a signal. */
+/** The JVM ends with its own status while requests are in flight or objects are open, and survives a signal of the kernel. */
 class ProcessEndTest {
     private static final int SIZE = 3_000_000;
     private static final int LIMIT = 1 << 20;
@@ -77,7 +77,7 @@ class ProcessEndTest {
                 "offset 1048576: EFBIG after 0, size 0");
     }
 
-    /** Needs root to become somebody else; the classes are copied to where anybody may read them. */
+    /** Needs root to become another user. Copies the classes to a folder that this user can read. */
     @Test
     void userWithoutWriteAccessReadsFiles() throws IOException {
         assumeTrue(isRoot(), "reading as another user is not tested: needs root");

@@ -9,7 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** Random operations on the file systems that are there, over host memory and a fake GPU's. */
+/** Random operations on the disk and in memory, with host memory and the memory of a fake GPU. */
 class RandomOperationsTest {
     @Test
     void bytesOnDiskEqualAnIndependentCopy() throws IOException {

@@ -95,7 +95,7 @@ class SoakTest {
         };
     }
 
-    /** All workers at once for so long, then what they moved is compared. */
+    /** Runs all workers at once for a time, then compares what they moved. */
     static void run(List<SoakWorker> workers, Duration length) throws Exception {
         long end = System.nanoTime() + length.toNanos();
         try (ExecutorService threads = Executors.newFixedThreadPool(workers.size())) {
@@ -108,7 +108,7 @@ class SoakTest {
         workers.forEach(SoakWorker::verify);
     }
 
-    /** Threads of the engine that were not there before and do not end: those that are about to have a minute for it. */
+    /** Returns new threads of the engine that do not end within a minute. */
     static Set<Thread> leftSince(Set<Thread> before) throws InterruptedException {
         Set<Thread> left = ours();
         left.removeAll(before);
@@ -119,7 +119,7 @@ class SoakTest {
         return left;
     }
 
-    /** Threads of the engine; those of asynchronous calls end when their driver has closed. */
+    /** Returns the threads of the engine. Threads of asynchronous calls end after their driver has closed. */
     static Set<Thread> ours() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().startsWith("gds4j-") && !thread.getName().contains("exit"))

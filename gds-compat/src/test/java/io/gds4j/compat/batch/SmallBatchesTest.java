@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits; their errors they do not share. */
+/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits, but not their errors. */
 class SmallBatchesTest {
     private static final int COUNT = 128;
     private static final int SMALL = 4096;

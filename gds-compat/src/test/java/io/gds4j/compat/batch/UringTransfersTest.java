@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Batches past the page cache go through io_uring where it is preferred and allowed, and through threads elsewhere. */
+/** Direct batches go through io_uring if it is preferred and allowed, else through threads. */
 class UringTransfersTest {
     private static final int COUNT = 100;
     private static final int SIZE = 8192;

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which writes of one file wait for which, and in which order they get their turn. */
+/** Which writes of one file wait for each other, and in which order they get their turn. */
 @Timeout(60)
 class RangeLocksTest {
     private static final long PAGE = 4096;
@@ -70,7 +70,7 @@ class RangeLocksTest {
         locks.release(end);
     }
 
-    /** Acquires in a thread of its own, which is in the queue when this returns. */
+    /** Acquires a range in a thread of its own. The thread waits in the queue when the constructor returns. */
     private final class Waiter {
         final CompletableFuture<RangeLocks.Hold> hold = new CompletableFuture<>();
         final CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
@@ -95,7 +95,7 @@ class RangeLocksTest {
         assertThat(locks.tryAcquire(50 * PAGE, 51 * PAGE, 0, 0)).as("a later one").isNull();
         Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);
         RangeLocks.Hold beside = locks.tryAcquire(100 * PAGE, 101 * PAGE, 0, 0);
-        assertThat(beside).as("one in nobody's way").isNotNull();
+        assertThat(beside).as("one that conflicts with none").isNotNull();
         locks.release(beside);
 
         locks.release(small);

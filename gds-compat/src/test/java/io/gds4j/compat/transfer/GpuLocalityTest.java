@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** On a machine with several NUMA nodes the threads that feed a GPU run on its own. */
+/** On a machine with several NUMA nodes, the workers of a GPU run on its node. */
 class GpuLocalityTest {
     @TempDir
     private Path system;

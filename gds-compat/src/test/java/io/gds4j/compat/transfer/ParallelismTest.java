@@ -13,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+/** The number of threads that requests use, by machine, configuration and other requests. */
 class ParallelismTest {
     @TempDir
     private Path folder;

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What depends on the machine's memory and on other requests, which no test of the whole engine could arrange. */
+/** Plans that depend on the machine's memory and on other requests, which a test of the whole engine cannot arrange. */
 class TransferPlannerTest {
     private static final long GIB = 1L << 30;
     private static final long MIB = 1L << 20;
@@ -51,7 +51,7 @@ class TransferPlannerTest {
                 });
     }
 
-    /** A file of whose pages so many are said to be in the cache. */
+    /** Returns a file whose cached pages the system calls report. */
     private static CompatFile file(Posix posix) {
         return file(posix, false);
     }

@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+/** Slabs that a pool hands out, waits for, trims and refuses. */
 class BouncePoolTest {
     private static BouncePool pool(long sizeKb, long count) {
         return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config(sizeKb, count));

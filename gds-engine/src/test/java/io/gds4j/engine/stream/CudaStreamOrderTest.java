@@ -77,7 +77,7 @@ class CudaStreamOrderTest {
         assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
     }
 
-    /** Once: an order is not closed twice. */
+    /** Closes the order once. */
     private void closeOrder() {
         if (!closed) {
             closed = true;
