@@ -83,7 +83,7 @@ class GpuSoakTest {
                 .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
                 .sum();
         long heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getCommitted() >> 10;
-        return new Holdings(descriptors, SoakTest.ours().size(), freeAndTotal[1] - freeAndTotal[0],
+        return new Holdings(descriptors, SoakTest.engineThreads().size(), freeAndTotal[1] - freeAndTotal[0],
                 anonymous - heap);
     }
 
@@ -97,7 +97,7 @@ class GpuSoakTest {
             soak(MemoryKind.HOST_PINNED, SECONDS * 250 / ROUNDS);
             after.add(holdings());
             reporter.publishEntry("round " + round, after.getLast().toString());
-            threads = round == 0 ? SoakTest.ours() : threads;
+            threads = round == 0 ? SoakTest.engineThreads() : threads;
         }
         assertThat(SoakTest.leftSince(threads)).as("threads left").isEmpty();
         Holdings first = after.getFirst();

@@ -35,7 +35,7 @@ class SoakTest {
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
     void randomWorkMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
-        Set<Thread> before = ours();
+        Set<Thread> before = engineThreads();
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 3L))) {
             rig.posix().rememberNoIo();
             GuardedFile shared = rig.file(SoakWorker.BYTES);
@@ -110,7 +110,7 @@ class SoakTest {
 
     /** Returns new threads of the engine that do not end within a minute. */
     static Set<Thread> leftSince(Set<Thread> before) throws InterruptedException {
-        Set<Thread> left = ours();
+        Set<Thread> left = engineThreads();
         left.removeAll(before);
         for (Thread thread : left) {
             thread.join(Duration.ofMinutes(1));
@@ -120,7 +120,7 @@ class SoakTest {
     }
 
     /** Returns the threads of the engine. Threads of asynchronous calls end after their driver has closed. */
-    static Set<Thread> ours() {
+    static Set<Thread> engineThreads() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().startsWith("gds4j-") && !thread.getName().contains("exit"))
                 .collect(Collectors.toCollection(HashSet::new));

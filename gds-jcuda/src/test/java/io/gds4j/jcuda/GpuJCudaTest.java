@@ -108,11 +108,11 @@ class GpuJCudaTest {
             allocator.copyFromHost(MemorySegment.ofArray(bytes), memory.range());
             CUdeviceptr pointer = JCudaInterop.pointer(memory.range().slice(3, SIZE - 3));
             byte[] seen = new byte[SIZE - 3];
-            CUcontext ours = new CUcontext();
+            CUcontext primary = new CUcontext();
             CUdevice device = new CUdevice();
             check(JCudaDriver.cuDeviceGet(device, 0));
-            check(JCudaDriver.cuDevicePrimaryCtxRetain(ours, device));
-            check(JCudaDriver.cuCtxPushCurrent(ours));
+            check(JCudaDriver.cuDevicePrimaryCtxRetain(primary, device));
+            check(JCudaDriver.cuCtxPushCurrent(primary));
             check(JCudaDriver.cuMemcpyDtoH(Pointer.to(seen), pointer, seen.length));
             check(JCudaDriver.cuCtxPopCurrent(new CUcontext()));
             check(JCudaDriver.cuDevicePrimaryCtxRelease(device));

@@ -31,7 +31,7 @@ class CuFileCountersTest {
 
     private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
             BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (file, method, arguments) -> {
-                throw new AssertionError("nobody asks the file");
+                throw new AssertionError("statistics do not use the file");
             });
 
     private final CuFileCounters counters = new CuFileCounters(new CudaAvailability.Unavailable("none", "none"));
