@@ -95,7 +95,7 @@ one() { # name of the job's file
     while read -r line; do ids+=(--select-unique-id "$line"); done <"$REPORTS/jobs/$1"
     # Else what of the heap is resident comes and goes with what such a test measures.
     [ "${1:0:1}" = 2 ] && heap=(-Xms2g -Xmx2g -XX:+AlwaysPreTouch)
-    [ "$name" != "${name#* seed=}" ] && own+=("-Dgds4j.misuse.seed=${name#* seed=}")
+    [ "$name" != "${name#* seed=}" ] && own+=("-Dgds4j.property.seed=${name#* seed=}")
     local class=${name%% *} module first=
     class=${class%%$*}
     for module in $modules; do

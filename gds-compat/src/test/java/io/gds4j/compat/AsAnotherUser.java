@@ -10,7 +10,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
-/** One thread without any rights of the user that runs the tests. libc's setresuid would change all threads, the system call does not. */
+/** Runs code on a thread of another user. libc's setresuid would change the user of all threads, the system call changes one. */
 public final class AsAnotherUser {
     private static final long SETRESUID = System.getProperty("os.arch").equals("aarch64") ? 147 : 117;
     private static final long NOBODY = 65534;
@@ -18,7 +18,7 @@ public final class AsAnotherUser {
     private AsAnotherUser() {
     }
 
-    /** Runs it in a thread of its own as user nobody; skips the test where this process may not become another user. */
+    /** Runs code in a new thread as the user nobody. Skips the test if this process must not change its user. */
     public static void run(Runnable action) throws InterruptedException {
         Linker linker = Linker.nativeLinker();
         MethodHandle syscall = linker.downcallHandle(
@@ -40,7 +40,7 @@ public final class AsAnotherUser {
         try {
             assumeTrue(done.get(), "only root may become another user");
         } catch (ExecutionException e) {
-            assertThat(e.getCause()).as("what the other user met").isNull();
+            assertThat(e.getCause()).as("failure as the other user").isNull();
         }
     }
 }

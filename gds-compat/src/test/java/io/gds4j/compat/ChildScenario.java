@@ -27,7 +27,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** What child JVMs do: the first argument says which, the second names a file. */
+/** Programs for child JVMs. The first argument selects one, the second names a file. */
 final class ChildScenario {
     private static final int SIZE = 3_000_000;
     private static final int THREADS = 4;
@@ -64,7 +64,7 @@ final class ChildScenario {
         JvmEnd.run(new JvmEnd.Program(() -> driver(gpu), file, () -> Traffic.streamOf(gpu)), how);
     }
 
-    /** At the exit all readers are refused and end: a hook of the program waits for that. */
+    /** A hook of the program waits until all readers are refused at the exit. */
     private static void exitWithReadsInFlight(Path file, MemoryKind kind, int status) throws InterruptedException {
         CuFileDriver driver = driver();
         CountDownLatch running = new CountDownLatch(THREADS);
@@ -142,7 +142,7 @@ final class ChildScenario {
         System.out.println("done");
     }
 
-    /** The kernel sends SIGXFSZ, too; the JVM must live on. */
+    /** The kernel sends SIGXFSZ, too, which the JVM must survive. */
     private static void writePastTheLimit(Path file) {
         for (boolean direct : new boolean[]{false, true}) {
             try (CuFileDriver driver = driver();
@@ -169,7 +169,7 @@ final class ChildScenario {
         }
     }
 
-    /** To one who may not write a file the kernel does not tell what of it is in the page cache. */
+    /** The kernel refuses cachestat to a user without write access to the file. */
     private static void readAsAStranger(Path file) throws IOException {
         CudaAvailability none = new CudaAvailability.Unavailable("no driver here", "none");
         try (CuFileDriver driver = CuFileDriver.open(
@@ -191,8 +191,8 @@ final class ChildScenario {
     }
 
     /**
-     * cachestat is refused to a stranger, yet what is in the cache is not read from the disk. The machine may take it back before
-     * it is read: then it is fetched once more.
+     * Reads a cached file as a user to whom the kernel refuses cachestat: the bytes come from the cache. The kernel may evict them
+     * before the read, so the test fetches them again.
      */
     private static boolean readsFromMemory(
             CuFileDriver driver, CuFileHandle handle, MemoryAllocation memory, Path file) throws IOException {

@@ -4,7 +4,7 @@ import io.gds4j.engine.lifecycle.JvmEndTest;
 import io.gds4j.ffi.ChildJvm;
 import java.nio.file.Path;
 
-/** The compat backend with host memory and that of a GPU that is not there. */
+/** Exits of a program that uses compat, with host memory and the memory of a fake GPU. */
 class CompatEndTest extends JvmEndTest {
     @Override
     protected ChildJvm.End run(Path folder, Path file, String how) {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What configuration lets this backend do. */
+/** The configuration keys that allow or forbid this backend. */
 class CompatModeTest {
     private static CuFileConfig config(boolean force, boolean allow) {
         return CuFileConfig.builder()
@@ -31,7 +31,7 @@ class CompatModeTest {
 
     @ParameterizedTest
     @CsvSource({"false, true", "true, true", "true, false"})
-    void forcedOrAllowedItServes(boolean force, boolean allow) {
+    void forcedOrAllowedCompatModeServes(boolean force, boolean allow) {
         CuFileConfig config = config(force, allow);
         assertThat(new CompatBackendProvider().probe(config)).isInstanceOf(Availability.Available.class);
         try (CuFileDriver driver = CuFileDriver.open(config, "compat")) {
@@ -40,7 +40,7 @@ class CompatModeTest {
     }
 
     @Test
-    void neitherForcedNorAllowedItRefusesAndSaysWhatToSet() {
+    void refusalNamesTheSettingThatAllowsCompatMode() {
         CuFileConfig config = config(false, false);
         CuFileException failure = Failures.expect(
                 CuFileError.DRIVER_NOT_INITIALIZED, () -> CuFileDriver.open(config, "compat"));

@@ -8,7 +8,7 @@ import io.gds4j.testkit.contract.BackendContractSuite;
 import java.nio.file.Path;
 import java.util.Set;
 
-/** What all bindings of the contract to this backend share. */
+/** The settings that all bindings of the contract to this backend share. */
 abstract class CompatUnderTest extends BackendContractSuite {
     private final RawDescriptors descriptors = new NativeDescriptors();
 

@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A driver that says what was made and not freed through it: streams, events and memory, by the call that made them. */
+/** A driver that counts streams, events and memory that were made through it and not freed, by the call that made them. */
 final class CountedCuda {
     private final Cuda driver;
     private final Map<Long, Made> alive = new ConcurrentHashMap<>();
@@ -21,7 +21,7 @@ final class CountedCuda {
         this.driver = driver;
     }
 
-    /** The driver as a backend finds it. */
+    /** Returns the driver as a backend finds it. */
     CudaAvailability over(CudaAvailability.Available found) {
         Cuda counted = (Cuda) Proxy.newProxyInstance(
                 Cuda.class.getClassLoader(), new Class<?>[]{Cuda.class},
@@ -56,7 +56,7 @@ final class CountedCuda {
         }
     }
 
-    /** How many are alive, and their bytes, by the call that made them. */
+    /** Returns the number of objects alive and their bytes, by the call that made them. */
     Map<String, String> alive() {
         Map<String, long[]> sums = new TreeMap<>();
         alive.values().forEach(made -> {

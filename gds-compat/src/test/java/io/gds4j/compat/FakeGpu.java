@@ -10,9 +10,9 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
 import java.util.List;
 
-/** Backends with real system calls and a GPU that is not there. */
+/** Backends with real system calls and the fake driver of a GPU. */
 final class FakeGpu implements AutoCloseable {
-    /** Host memory twice: it has more ways to be served. */
+    /** Host memory is listed twice because it has more code paths. */
     static final List<MemoryKind> KINDS = List.of(
             MemoryKind.HOST,
             MemoryKind.HOST,

@@ -13,8 +13,8 @@ import java.util.List;
 import org.junit.jupiter.api.AfterAll;
 
 /**
- * The contract over GPU memory without a GPU: copies of the fake driver happen late, so that whoever does not wait for them,
- * or uses a slab again too early, moves wrong bytes.
+ * The contract over GPU memory without a GPU. The fake driver copies late: code that does not wait for a copy, or uses a slab
+ * again too early, moves wrong bytes.
  */
 class FakeGpuContractTest extends CompatUnderTest {
     private static final int PIECE_KB = 128;

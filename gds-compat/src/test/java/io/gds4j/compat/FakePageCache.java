@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What of a test's file is in the page cache: what the test put there and what was read through it. The kernel's own takes pages
- * back whenever the machine wants memory, and fetches others ahead. All files of a test share it.
+ * A page cache that holds what the test put there and what was read through it. The kernel's own page cache evicts pages when
+ * memory is short, and reads ahead. All files of a test share one.
  */
 public final class FakePageCache implements PosixOverlay.Answer {
     private final Posix real = FfmPosix.instance();
@@ -26,27 +26,27 @@ public final class FakePageCache implements PosixOverlay.Answer {
         return cache;
     }
 
-    /** The kernel's system calls over this page cache. */
+    /** Returns the kernel's system calls over this page cache. */
     public Posix posix() {
         return PosixOverlay.of(this);
     }
 
-    /** Puts so many bytes there. */
+    /** Puts bytes of the file into the cache. */
     synchronized void fill(long offset, long length) {
         pages.set(page(offset), page(offset + length - 1) + 1);
     }
 
-    /** Takes back so many bytes, or all from {@code offset} on for length 0. */
+    /** Evicts bytes of the file, or all from {@code offset} on for length 0. */
     public synchronized void drop(long offset, long length) {
         pages.clear(page(offset), length == 0 ? Math.max(page(offset), pages.length()) : page(offset + length));
     }
 
-    /** Bytes of whole pages that the disk was told of before they were read. */
+    /** Returns the bytes of whole pages that were announced before they were read. */
     public synchronized long wantedBytes() {
         return (long) wanted.cardinality() * Rig.PAGE;
     }
 
-    /** Bytes of whole pages. */
+    /** Returns the bytes of whole pages. */
     public synchronized long bytes() {
         return (long) pages.cardinality() * Rig.PAGE;
     }
@@ -78,7 +78,7 @@ public final class FakePageCache implements PosixOverlay.Answer {
         return fd;
     }
 
-    /** Who may not know is refused by the kernel itself. */
+    /** Asks the kernel first, which refuses users without write access. */
     private synchronized long cached(long offset, long length, long kernels) {
         return kernels == -Errno.EPERM
                 ? kernels : pages.get(page(offset), page(offset + length - 1) + 1).cardinality();
@@ -93,14 +93,14 @@ public final class FakePageCache implements PosixOverlay.Answer {
 
     private long read(int fd, long address, long count, long offset, int flags) {
         if (flags != PosixConstants.RWF_NOWAIT) {
-            // RWF_DONTCACHE leaves there what was there, and nothing else.
+            // RWF_DONTCACHE leaves the cache as it was.
             return real.pread(fd, address, count, offset);
         }
         long end = end(offset);
         return end <= offset ? -Errno.EAGAIN : real.pread(fd, address, Math.min(count, end - offset), offset);
     }
 
-    /** Where what is there from {@code offset} on ends. */
+    /** Returns the end of the cached bytes that begin at {@code offset}. */
     private synchronized long end(long offset) {
         return (long) pages.nextClearBit(page(offset)) * Rig.PAGE;
     }

@@ -13,7 +13,7 @@ import java.util.List;
 
 /** Streams on the fake driver and the cells of operations on them, for one test. */
 public final class FakeStreams implements AutoCloseable {
-    /** The result of an operation that is not over. */
+    /** The result of an operation that has not ended. */
     public static final long UNTOUCHED = -77;
 
     private final FakeCuda cuda;
@@ -24,14 +24,14 @@ public final class FakeStreams implements AutoCloseable {
         this.cuda = cuda;
     }
 
-    /** What a test does. */
+    /** The body of a test. */
     public interface Body {
         void run() throws Exception;
     }
 
     /**
-     * Has a context current on the thread of the test, which is not that of the methods around it, and destroys the streams in
-     * the end.
+     * Runs a test with a context current on its thread, and destroys the streams afterwards. The thread of a test with a time
+     * limit is not the thread of the methods around it.
      */
     public void inContext(Body body) throws Exception {
         long[] context = new long[1];
@@ -46,7 +46,7 @@ public final class FakeStreams implements AutoCloseable {
         }
     }
 
-    /** A new stream. */
+    /** Makes a stream. */
     public long make() {
         long[] stream = new long[1];
         assertThat(cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING)).isZero();
@@ -54,7 +54,7 @@ public final class FakeStreams implements AutoCloseable {
         return stream[0];
     }
 
-    /** The stream that was made as the i-th, from 0 on. */
+    /** Returns the stream that was made as number {@code i}, from 0 on. */
     public long get(int i) {
         return made.get(i);
     }
@@ -64,7 +64,7 @@ public final class FakeStreams implements AutoCloseable {
         made.forEach(cuda::streamSynchronize);
     }
 
-    /** The cells of an operation. */
+    /** Allocates the cells of an operation. */
     public CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
         return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(UNTOUCHED));
     }
@@ -79,7 +79,7 @@ public final class FakeStreams implements AutoCloseable {
         return cells.bytesDone().get(ValueLayout.JAVA_LONG, 0);
     }
 
-    /** Host memory that streams may read and wait for. */
+    /** Allocates host memory that streams may read and wait for. */
     public MemorySegment bytes(long count) {
         return arena.allocate(count, Long.BYTES);
     }

@@ -15,7 +15,7 @@ import jdk.jfr.consumer.RecordingFile;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What Java Flight Recorder shows of reads, writes and batches, with its default settings. */
+/** The events of reads, writes and batches in Java Flight Recorder, with its default settings. */
 class FlightRecordingTest {
     private static final int SIZE = 3 * Rig.PAGE;
 

@@ -4,7 +4,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.spi.CuFileBackend;
 
-/** The contract with everything past the page cache that can go there, also what is in it. */
+/** The contract with all aligned I/O past the page cache, also of cached bytes. */
 class ForcedDirectContractTest extends CompatUnderTest {
     @Override
     public CuFileBackend createBackend(CuFileConfig config) {

@@ -7,7 +7,7 @@ import io.gds4j.spi.CuFileBackend;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 
-/** The same past the page cache, in small pieces. */
+/** The contract over a fake GPU with all I/O past the page cache, in small pieces. */
 @Tag("gpu")
 class ForcedDirectGpuContractTest extends CompatUnderTest {
     private static final int PIECE_KB = 1024;

@@ -58,7 +58,7 @@ class GpuContextsTest {
                 file.verify();
             }
             freeIn(cuda, context, pointer);
-            // Before the driver closes: it must not touch what it made there.
+            // Before the driver closes, which must not touch the objects that it made in this context.
             cuda.destroyContext(context);
         }
     }

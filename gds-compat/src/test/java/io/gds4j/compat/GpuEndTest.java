@@ -14,7 +14,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 
-/** Ends with a GPU, and with NVIDIA's library. */
+/** Exits of a program on a GPU, over compat and over libcufile. */
 @Tag("gpu")
 class GpuEndTest {
     @Nested
@@ -36,7 +36,7 @@ class GpuEndTest {
     abstract static class OnThisMachine extends JvmEndTest {
         abstract String backend();
 
-        /** Not a temporary folder: libcufile asks udev for the disk. */
+        /** Makes the file in a folder on a disk, because libcufile asks udev for the disk of a file. */
         @Override
         protected Path makeFile(Path folder) throws IOException {
             Path file = Files.createTempFile(GpuMachine.directory(), "end", ".bin");
@@ -50,7 +50,7 @@ class GpuEndTest {
         }
     }
 
-    /** What ends. */
+    /** The program that ends. */
     static final class Child {
         public static void main(String[] args) throws InterruptedException {
             JvmEnd.run(

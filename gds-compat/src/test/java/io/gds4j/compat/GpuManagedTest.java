@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What reading into managed memory costs, by where its pages are. Rates go to standard output. */
+/** The cost of reads into managed memory, by the place of its pages. Prints rates to standard output. */
 @Tag("gpu")
 class GpuManagedTest {
     private static final int SIZE = 256 << 20;
@@ -30,7 +30,7 @@ class GpuManagedTest {
     @TempDir
     private Path folder;
 
-    /** Median of the GB/s of some rounds, each of which begins with something that is not measured. */
+    /** Returns the median of the GB/s of some rounds. The measurement leaves out the preparation of each round. */
     private static double rate(Runnable before, Runnable measured) {
         double[] rates = new double[ROUNDS];
         for (int round = -1; round < ROUNDS; round++) {

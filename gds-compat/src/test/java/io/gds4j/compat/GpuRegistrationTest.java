@@ -33,12 +33,12 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Registrations of memory that a program allocates by itself, on a GPU: what is freed is noticed. */
+/** Registrations of memory that a program allocates itself, on a GPU. The backend notices when the memory is freed. */
 @Tag("gpu")
 class GpuRegistrationTest {
     private static final int SIZE = 64 << 20;
     private static final int TRIES = 50;
-    /** Rounds until the ways are compiled, that of a hit included. */
+    /** Rounds until the code is compiled, also the code of a cache hit. */
     private static final int WARM_UP = 1000;
 
     private final CudaAvailability.Available available = (CudaAvailability.Available) CudaDriver.detect();
@@ -132,7 +132,7 @@ class GpuRegistrationTest {
         }
     }
 
-    /** Ways to use memory for many reads, in turns; answers the median of each, in microseconds. */
+    /** Measures several ways to use memory for many reads, in turns; returns the median of each in microseconds. */
     private static double[] micros(Runnable... ways) {
         int rounds = 150;
         double[][] taken = new double[ways.length][rounds];
@@ -176,7 +176,7 @@ class GpuRegistrationTest {
                             },
                             () -> cachedHandle.read(cached.range(), size, 0, 0),
                             () -> handle.read(once, size, 0, 0),
-                            // In the cache's session, whose threads have as much rest as for the cache.
+                            // In the cache's session, so that its threads rest as long as in the cache's rounds.
                             () -> cachedHandle.read(onceBeside, size, 0, 0));
                     System.out.printf(
                             Locale.ROOT,

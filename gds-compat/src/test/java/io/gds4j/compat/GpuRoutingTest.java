@@ -20,7 +20,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Which backend serves which file where NVIDIA's library is, on a machine without nvidia-fs and p2pdma. */
+/** The choice of a backend for each file on a machine with libcufile and without nvidia-fs and p2pdma. */
 @Tag("gpu")
 class GpuRoutingTest {
     private static final int SIZE = 100_000;
@@ -33,7 +33,7 @@ class GpuRoutingTest {
                 .build();
     }
 
-    /** Reads a file into the GPU and back; what served it. */
+    /** Moves a file into the GPU and back; returns the path that served it. */
     private static CuFileHandle reads(CuFileDriver driver, Path folder) throws IOException {
         byte[] content = new byte[SIZE];
         new Random(7).nextBytes(content);
@@ -52,7 +52,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void withoutDirectStorageOurEngineServesBySelfAndTheLibraryByName() throws IOException {
+    void withoutDirectStorageCompatServesUnlessLibcufileIsNamed() throws IOException {
         try (CuFileDriver driver = CuFileDriver.open(config(true, false))) {
             assertThat(driver.backendName()).isEqualTo("compat");
             assertThat(reads(driver, TestFolder.onDisk()).ioPath().path()).isEqualTo(IoPath.COMPAT_BUFFERED);
@@ -68,7 +68,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void fileThatTheLibraryRefusesIsServedByOurEngineAndSaysWhy() throws IOException {
+    void fileThatLibcufileRefusesIsServedByCompatWithAReason() throws IOException {
         try (CuFileDriver driver = CuFileDriver.open(config(true, false), "libcufile")) {
             CuFileHandle handle = reads(driver, Path.of("/dev/shm"));
             assertThat(handle.ioPath().path()).isEqualTo(IoPath.COMPAT_CACHED);
@@ -77,7 +77,7 @@ class GpuRoutingTest {
     }
 
     @Test
-    void withoutCompatModeNobodyServesHereUnlessItIsForced() throws IOException {
+    void withoutCompatModeNoBackendServesUnlessForced() throws IOException {
         CuFileException failure = catchThrowableOfType(
                 CuFileException.class, () -> CuFileDriver.open(config(false, false), "libcufile").close());
         assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);

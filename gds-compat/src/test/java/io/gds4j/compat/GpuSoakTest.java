@@ -39,10 +39,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * {@link SoakTest} on a GPU, with CUDA's streams. All objects of CUDA are freed when a driver closes. What CUDA itself takes
- * of the GPU for streams and channels it keeps, up to as many as there ever were at a time: so a first round makes that much,
- * and the rounds after it tell a leak, which grows with each. {@code -Xms2g -Xmx2g -XX:+AlwaysPreTouch} makes what is measured of
- * native memory exact.
+ * {@link SoakTest} on a GPU, with CUDA's streams. A driver frees all its CUDA objects when it closes. CUDA itself keeps GPU memory
+ * for the largest number of streams and channels that existed at a time. So a first round makes CUDA allocate it, and a leak grows
+ * with each later round. {@code -Xms2g -Xmx2g -XX:+AlwaysPreTouch} makes the figures of native memory exact.
  */
 @Tag("gpu")
 @Tag("alone")
@@ -63,7 +62,7 @@ class GpuSoakTest {
     private final CudaContexts contexts = found.contexts();
 
     /**
-     * What a process holds.
+     * The resources that a process holds.
      *
      * @param nativeKb resident memory of its own that is not the heap's
      */
@@ -71,7 +70,7 @@ class GpuSoakTest {
     }
 
     private Holdings holdings() throws IOException {
-        // What is automatic goes with its owner: memory for the calls of a thread that has ended, for instance.
+        // Memory of automatic arenas goes with its owner, for example memory for the calls of a thread that has ended.
         System.gc();
         long[] freeAndTotal = new long[2];
         contexts.in(contexts.primary(0), () -> contexts.cuda().memGetInfo(freeAndTotal));
@@ -84,12 +83,12 @@ class GpuSoakTest {
                 .mapToLong(line -> Long.parseLong(line.replaceAll("\\D", "")))
                 .sum();
         long heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getCommitted() >> 10;
-        return new Holdings(descriptors, SoakTest.ours().size(), freeAndTotal[1] - freeAndTotal[0],
+        return new Holdings(descriptors, SoakTest.engineThreads().size(), freeAndTotal[1] - freeAndTotal[0],
                 anonymous - heap);
     }
 
     @Test
-    void anythingAtOnceMovesTheRightBytesAndLeavesNothing(TestReporter reporter) throws Exception {
+    void randomWorkMovesTheRightBytesAndLeavesNothing(TestReporter reporter) throws Exception {
         List<Holdings> after = new ArrayList<>();
         Set<Thread> threads = Set.of();
         for (int round = 0; round < ROUNDS; round++) {
@@ -98,7 +97,7 @@ class GpuSoakTest {
             soak(MemoryKind.HOST_PINNED, SECONDS * 250 / ROUNDS);
             after.add(holdings());
             reporter.publishEntry("round " + round, after.getLast().toString());
-            threads = round == 0 ? SoakTest.ours() : threads;
+            threads = round == 0 ? SoakTest.engineThreads() : threads;
         }
         assertThat(SoakTest.leftSince(threads)).as("threads left").isEmpty();
         Holdings first = after.getFirst();
@@ -114,7 +113,7 @@ class GpuSoakTest {
                 .as("KiB of native memory that each round added, %s", after)
                 .isLessThanOrEqualTo(4 << 10);
         MemoryUsage heap = ManagementFactory.getMemoryMXBean().getHeapMemoryUsage();
-        // Else what of the heap's memory is resident comes and goes. The slabs of one session alone are more than this.
+        // Without a fixed heap its resident part varies. The slabs of one session alone are larger than this limit.
         if (heap.getInit() == heap.getMax()) {
             assertThat(after.getLast().nativeKb() - after.get(1).nativeKb())
                     .as("KiB of native memory that all rounds but the first two added, %s", after)
@@ -129,14 +128,14 @@ class GpuSoakTest {
                 .orElseThrow();
     }
 
-    /** While the streams of all threads wait, single bytes and small parts come and go. */
+    /** Operations move single bytes and small parts while the streams of all threads wait. */
     @Test
     @Timeout(value = 4, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void smallTransfersOfStreamsAloneMoveTheRightBytes() throws Exception {
         soak(MemoryKind.CUDA_DEVICE, SECONDS * 1000, SoakWorker::onlyStreams);
     }
 
-    /** Such calls wait for all streams, and meanwhile most others for them. */
+    /** Calls that pin and free wait for all streams, and most other calls wait for them. */
     @Test
     @Timeout(value = 4, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void streamsGetOnBesideAProgramThatPinsAndFreesMemory() throws Exception {
@@ -185,7 +184,7 @@ class GpuSoakTest {
             assertThat(driver.statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
             memories.forEach(GuardedMemory::close);
         }
-        assertThat(counted.alive()).as("objects of CUDA that the driver made and has not freed").isEmpty();
+        assertThat(counted.alive()).as("CUDA objects that the driver did not free").isEmpty();
     }
 
     private GuardedFile file(MemoryKind kind, String name) throws IOException {

@@ -9,6 +9,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
@@ -24,7 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Bytes between files and GPU memory: slabs, copies in flight and what may go wrong with them. */
+/** Transfers between files and GPU memory: slabs, copies in flight and their failures. */
 class GpuTransfersTest {
     private static final int SIZE = 6 * Rig.PIECE + 1234;
     private static final int CODE = 999;
@@ -337,5 +339,23 @@ class GpuTransfersTest {
         memory.close();
         assertThat(rig.driver().isOpen()).isFalse();
         assertThat(rig.cuda().calls(CudaFunction.DEVICE_PRIMARY_CTX_RETAIN)).isEqualTo(1);
+    }
+
+    @Test
+    void threadOfTheProgramKeepsItsTimerSlack() {
+        Posix real = FfmPosix.instance();
+        int before = real.timerSlack();
+        try (Rig rig = Rig.onGpu()) {
+            assertThat(real.setTimerSlack(123_456)).isZero();
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            try (CuFileHandle handle = rig.open(file)) {
+                readWhole(handle, file, memory);
+                assertThat(rig.posix().calls(PosixCall.SET_TIMER_SLACK)).isEqualTo(2);
+                assertThat(real.timerSlack()).isEqualTo(123_456);
+            }
+        } finally {
+            real.setTimerSlack(before);
+        }
     }
 }

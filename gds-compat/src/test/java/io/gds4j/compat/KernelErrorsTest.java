@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whatever the kernel says reaches the program as the kernel said it. */
+/** The errno of a system call reaches the program unchanged. */
 class KernelErrorsTest {
     @ParameterizedTest
     @CsvSource({
@@ -107,7 +107,7 @@ class KernelErrorsTest {
     }
 
     @Test
-    void hostMemoryThatCannotBeMappedIsNoMemory() {
+    void hostMemoryThatCannotBeMappedIsANomemError() {
         try (Rig rig = Rig.onHost()) {
             rig.posix().on(PosixCall.MMAP).fails(Errno.ENOMEM);
             Failures.expect(
@@ -119,7 +119,7 @@ class KernelErrorsTest {
     }
 
     @Test
-    void hugePagesThatTheKernelRefusesAreOrdinaryPages() {
+    void refusedHugePagesBecomeOrdinaryPages() {
         try (Rig rig = Rig.onHost()) {
             rig.posix().on(PosixCall.MADVISE).always().fails(Errno.EINVAL);
             GuardedFile file = rig.file(Rig.PIECE);

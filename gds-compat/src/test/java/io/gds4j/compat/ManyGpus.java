@@ -38,10 +38,10 @@ abstract class ManyGpus {
     private Path file;
     private CuFileDriver driver;
 
-    /** Two GPUs at least. */
+    /** A driver with two GPUs or more. */
     abstract CudaAvailability.Available available();
 
-    /** Where files are. */
+    /** The folder of the files. */
     abstract Path directory();
 
     @BeforeEach

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import org.opentest4j.TestAbortedException;
 
 /**
- * A file system that a test mounts for itself, in a directory of its own, and that is gone when the test, or at the latest
- * the JVM, ends. Where root, a tool or the kernel does not allow it, the test is skipped with a line that says what is missing.
+ * A file system that a test mounts in a directory of its own. It is unmounted when the test ends, at the latest when the JVM
+ * ends. The test is skipped, with a line that says what is missing, if root, a tool or support in the kernel is missing.
  */
 final class Mount implements AutoCloseable {
     private static final long TOOL_SECONDS = 60;
@@ -37,7 +37,7 @@ final class Mount implements AutoCloseable {
         undo.add(() -> deleteTree(base));
     }
 
-    /** A file system of {@code megabytes} MiB in a file. */
+    /** Mounts a file system of {@code megabytes} MiB that lies in a file. */
     static Mount loop(String type, int megabytes) {
         Mount mount = new Mount(type);
         try {
@@ -50,7 +50,7 @@ final class Mount implements AutoCloseable {
         }
     }
 
-    /** An overlay; {@link #lower} is what it lies upon. */
+    /** Mounts an overlay over the layer {@link #lower}. */
     static Mount overlay() {
         Mount mount = new Mount("overlay");
         try {
@@ -68,7 +68,7 @@ final class Mount implements AutoCloseable {
         }
     }
 
-    /** A block device of {@code megabytes} MiB; nothing is mounted. */
+    /** Makes a block device of {@code megabytes} MiB and mounts nothing. */
     static Mount blockDevice(int megabytes) {
         Mount mount = new Mount("block");
         try {
@@ -83,17 +83,17 @@ final class Mount implements AutoCloseable {
         }
     }
 
-    /** The device of {@link #blockDevice}. */
+    /** Returns the device of {@link #blockDevice}. */
     Path device() {
         return device;
     }
 
-    /** Where files go. */
+    /** Returns the folder of the mounted file system. */
     Path point() {
         return point;
     }
 
-    /** What an overlay lies upon. */
+    /** Returns the lower layer of an overlay. */
     Path lower() {
         return base.resolve("lower");
     }
@@ -112,7 +112,7 @@ final class Mount implements AutoCloseable {
         undo.add(() -> quietly("umount", "--lazy", point.toString()));
     }
 
-    /** Runs a tool that must succeed, else the test is skipped. */
+    /** Runs a tool; skips the test if it fails. */
     String tool(List<String> command) {
         try {
             Process process = new ProcessBuilder(command).redirectErrorStream(true).start();

@@ -28,7 +28,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** File systems that are not there until somebody mounts them. */
+/** Random operations and edge cases on file systems that the test mounts. */
 @Tag("mounts")
 class MountedFileSystemsTest {
     private static final int PAGE = Rig.PAGE;
@@ -48,21 +48,21 @@ class MountedFileSystemsTest {
     }
 
     @Test
-    void xfsHoldsWhatAnIndependentCopySays() {
+    void bytesOnXfsEqualAnIndependentCopy() {
         try (Mount xfs = Mount.loop("xfs", XFS_MB)) {
             runRandomly("xfs", xfs.point());
         }
     }
 
     @Test
-    void btrfsHoldsWhatAnIndependentCopySays() {
+    void bytesOnBtrfsEqualAnIndependentCopy() {
         try (Mount btrfs = Mount.loop("btrfs", BTRFS_MB)) {
             runRandomly("btrfs", btrfs.point());
         }
     }
 
     @Test
-    void overlayHoldsWhatAnIndependentCopySays() {
+    void bytesOnAnOverlayEqualAnIndependentCopy() {
         try (Mount overlay = Mount.overlay()) {
             runRandomly("overlay", overlay.point());
         }
@@ -88,7 +88,7 @@ class MountedFileSystemsTest {
         }
     }
 
-    /** A request that does not fit the disk, in one piece and in many, by every way. */
+    /** Writes a request that does not fit the disk, in one piece and in many, on every path. */
     @ParameterizedTest
     @CsvSource({
             "HOST, true, 0", "HOST, true, 77", "HOST, false, 0", "HOST, false, 77", "CUDA_DEVICE, true, 0",
@@ -109,7 +109,7 @@ class MountedFileSystemsTest {
                             Errno.ENOSPC,
                             () -> handle.write(memory.range(), size, offset, 0));
                     int count = (int) failure.bytesTransferred();
-                    // Of parallel pieces an early one may find that later ones have taken the last block.
+                    // Later pieces that run in parallel may take the last block before an earlier one.
                     assertThat(count).isBetween(workers ? 0 : 1 << 20, SMALL_MB << 20);
                     file.expectWrite(offset, memory.expected(0, count));
                     file.accept(offset + count, size - count);

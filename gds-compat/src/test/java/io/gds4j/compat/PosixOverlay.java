@@ -6,12 +6,12 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
-/** System calls of which a test answers some itself. */
+/** System calls, some of which a test answers itself. */
 public final class PosixOverlay {
     private PosixOverlay() {
     }
 
-    /** Answers a call, or lets the kernel. */
+    /** Answers a call, or forwards it to the kernel. */
     public interface Answer {
         Object answer(Method call, Object[] arguments, Kernel kernel) throws Exception;
     }

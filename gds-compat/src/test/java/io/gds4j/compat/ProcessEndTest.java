@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The JVM ends with its own status whatever is in flight, open or forgotten; and lives on where the kernel sends a signal. */
+/** The JVM ends with its own status while requests are in flight or objects are open, and survives a signal of the kernel. */
 class ProcessEndTest {
     private static final int SIZE = 3_000_000;
     private static final int LIMIT = 1 << 20;
@@ -39,28 +39,28 @@ class ProcessEndTest {
 
     @ParameterizedTest
     @CsvSource({"exit-while-main-reads, 9", "exit-with-a-stuck-read, 10"})
-    void statusIsTheProgramsOwn(String scenario, int status) {
+    void exitStatusIsThatOfTheProgram(String scenario, int status) {
         ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
     }
 
     @ParameterizedTest
     @CsvSource({"exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8"})
-    void requestsAreRefusedAtTheExitAndTheStatusIsTheProgramsOwn(String scenario, int status) {
+    void requestsAreRefusedAtExitAndTheStatusIsKept(String scenario, int status) {
         ChildJvm.End end = child().run(scenario, file.toString());
         assertThat(end.status()).as("%s", end).isEqualTo(status);
         assertThat(end.output()).as("%s", end).isEqualToIgnoringNewLines("all refused");
     }
 
     @Test
-    void forgottenThingsDoNotKeepTheProcess() {
+    void forgottenObjectsDoNotKeepTheProcessAlive() {
         ChildJvm.End end = child().run("forget-everything", file.toString());
         assertThat(end.status()).as("%s", end).isZero();
         assertThat(end.output()).isEqualToIgnoringNewLines("done");
     }
 
     @Test
-    void fileSizeLimitIsEfbigWithTheCountUpToItAndNoSignalKillsTheJvm() {
+    void fileSizeLimitIsEfbigAndNoSignalKillsTheJvm() {
         ChildJvm child = child();
         ChildJvm.End end = child.runBehind(
                 List.of("bash", "-c", "ulimit -f %d; exec \"$0\" \"$@\"".formatted(LIMIT / 1024)),
@@ -77,9 +77,9 @@ class ProcessEndTest {
                 "offset 1048576: EFBIG after 0, size 0");
     }
 
-    /** Needs root to become somebody else; the classes are copied to where anybody may read them. */
+    /** Needs root to become another user. Copies the classes to a folder that this user can read. */
     @Test
-    void strangerReadsWhatHeMayNotWrite() throws IOException {
+    void userWithoutWriteAccessReadsFiles() throws IOException {
         assumeTrue(isRoot(), "reading as another user is not tested: needs root");
         assumeTrue(
                 Files.isExecutable(Path.of("/usr/bin/setpriv")),

@@ -23,7 +23,7 @@ class RandomOperationsGpuTest {
             MemoryKind.HOST);
 
     @Test
-    void whatIsReadAndWrittenIsWhatAnIndependentCopySays() throws IOException {
+    void bytesEqualAnIndependentCopy() throws IOException {
         for (Path parent : List.of(TestFolder.onDisk(), Path.of("/dev/shm"))) {
             Path directory = Files.createTempDirectory(parent, "gds4j-random");
             int sequences = new RandomRuns(

@@ -9,17 +9,17 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** Random operations on the file systems that are there, over host memory and a fake GPU's. */
+/** Random operations on the disk and in memory, with host memory and the memory of a fake GPU. */
 class RandomOperationsTest {
     @Test
-    void whatIsReadAndWrittenOnDiskIsWhatAnIndependentCopySays() throws IOException {
+    void bytesOnDiskEqualAnIndependentCopy() throws IOException {
         Path directory = Files.createTempDirectory(TestFolder.onDisk(), "random");
         run("disk", directory);
         Files.delete(directory);
     }
 
     @Test
-    void whatIsReadAndWrittenInMemoryIsWhatAnIndependentCopySays() throws IOException {
+    void bytesInMemoryEqualAnIndependentCopy() throws IOException {
         Path shm = Path.of("/dev/shm");
         assumeTrue(Files.isWritable(shm), "tmpfs is not tested: no /dev/shm");
         Path directory = Files.createTempDirectory(shm, "gds4j-random");

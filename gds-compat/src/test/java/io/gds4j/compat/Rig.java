@@ -61,13 +61,13 @@ public final class Rig implements AutoCloseable {
                 .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, (long) PIECE >> 10)
                 .set(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB, (long) PIECE >> 10)
                 .set(CuFileKeys.MAX_IO_THREADS, 0L)
-                // Files that a test has just written are in the page cache, and would be read from there.
+                // Without direct I/O the backend would read new files from the page cache.
                 .set(CuFileKeys.FORCE_ODIRECT_MODE, true);
         more.accept(builder);
         return builder.build();
     }
 
-    /** One thread, small pieces, everything past the page cache that can go there; host memory. */
+    /** Opens a driver with one thread, small pieces and all aligned I/O past the page cache, without a GPU. */
     public static Rig onHost() {
         return onHost(builder -> {
         });
@@ -77,19 +77,19 @@ public final class Rig implements AutoCloseable {
         return new Rig(config(more), FfmPosix.instance(), false);
     }
 
-    /** The same with faults from the beginning. */
+    /** Opens the same driver with faults from the beginning. */
     public static Rig onHostWith(Consumer<FaultyPosix> faults, Consumer<CuFileConfig.Builder> more) {
         FaultyPosix faulty = new FaultyPosix(FfmPosix.instance());
         faults.accept(faulty);
         return new Rig(config(more), faulty, false);
     }
 
-    /** The same with several threads. */
+    /** Opens the same driver with several threads. */
     public static Rig withWorkers() {
         return onHost(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
     }
 
-    /** The same over system calls that a test answers itself. */
+    /** Opens the same driver over system calls that a test answers itself. */
     public static Rig over(Posix real) {
         return over(real, builder -> {
         });
@@ -103,13 +103,13 @@ public final class Rig implements AutoCloseable {
         return new Rig(config(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L)), real, false);
     }
 
-    /** The same with a fake GPU. */
+    /** Opens the same driver with a fake GPU. */
     public static Rig onGpu() {
         return onGpu(builder -> {
         });
     }
 
-    /** The same with several threads. */
+    /** Opens the same driver with a fake GPU and several threads. */
     static Rig onGpuWithWorkers() {
         return onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L));
     }
@@ -122,7 +122,7 @@ public final class Rig implements AutoCloseable {
         return new Rig(config(more), real, true);
     }
 
-    /** Another session over the same machine; to be closed by the test. */
+    /** Opens another session over the same machine, which the test closes. */
     public CuFileDriver another() {
         return CuFileDriver.open(new CompatBackend(config, posix, availability));
     }
@@ -164,7 +164,7 @@ public final class Rig implements AutoCloseable {
         return memory(MemoryKind.HOST, length);
     }
 
-    /** Reads so far that went past the page cache, or did not. */
+    /** Returns the reads so far that went past the page cache, or the others. */
     public List<PosixRequest> reads(boolean direct) {
         return io(PosixCall.PREAD, direct);
     }

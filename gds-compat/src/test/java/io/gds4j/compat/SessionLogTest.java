@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a session tells, through the program's logging and in cufile.log. */
+/** The log of a session, through the program's logging and in cufile.log. */
 class SessionLogTest {
     private static final int SIZE = 4096;
     private static final String LINE =
@@ -40,7 +40,7 @@ class SessionLogTest {
         return builder -> builder.set(CuFileKeys.LOGGING_DIR, folder.toString()).set(CuFileKeys.LOGGING_LEVEL, level);
     }
 
-    /** One read that works and one that fails. */
+    /** Makes one read that succeeds and one that fails. */
     private static void useIt(Consumer<CuFileConfig.Builder> config) {
         try (Rig rig = Rig.onHost(config);
                 CuFileHandle handle = rig.open(rig.file(SIZE))) {
@@ -79,7 +79,7 @@ class SessionLogTest {
     }
 
     @Test
-    void loggerHearsTheSameAtLevelsThatKeepAProgramQuiet() {
+    void loggerGetsTheSameLinesAtLevelsThatAreOffByDefault() {
         useIt(logging("TRACE"));
         assertThat(logged.records()).noneMatch(record -> record.getLevel().intValue() >= Level.INFO.intValue());
         assertThat(logged.records())
@@ -98,7 +98,7 @@ class SessionLogTest {
     }
 
     @Test
-    void fileOfItsOwnNameGoesBeforeTheFolder() throws IOException {
+    void logFileByNameOutranksTheFolder() throws IOException {
         Path named = folder.resolve("other.log");
         CuFileConfig config = CuFileConfig.builder()
                 .environment(Map.of("CUFILE_LOGFILE_PATH", named.toString()))
@@ -111,7 +111,7 @@ class SessionLogTest {
     }
 
     @Test
-    void fileBeginsAnewAtItsLargestSize() throws IOException {
+    void logFileStartsAgainAtItsLargestSize() throws IOException {
         try (Rig rig = Rig.onHost(logging("TRACE").andThen(
                 builder -> builder.set(CuFileKeys.LOGGING_MAX_FILE_SIZE_MB, 1L)));
                 CuFileHandle handle = rig.open(rig.file(SIZE))) {

@@ -22,19 +22,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Batches, streams, asynchronous calls, cancels and closes at random from 8 threads against what the file holds; in the end
- * nothing is left: no thread, descriptor, mapping or CUDA object. {@code -Dgds4j.property.seconds} says how long,
- * {@code -Dgds4j.property.seed} repeats a run.
+ * 8 threads submit batches, use streams, make asynchronous calls, cancel and close at random. The test compares every byte with
+ * the file. At the end no thread, descriptor, mapping or CUDA object is left. {@code -Dgds4j.property.seconds} sets the length of
+ * the class, {@code -Dgds4j.property.seed} repeats a run.
  */
 class SoakTest {
     private static final int THREADS = 8;
-    private static final long SECONDS = Long.getLong("gds4j.property.seconds", 10);
+    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 4));
+    private static final int KINDS = 2;
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
-    void anythingAtOnceMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
-        Set<Thread> before = ours();
+    void randomWorkMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
+        Set<Thread> before = engineThreads();
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 3L))) {
             rig.posix().rememberNoIo();
             GuardedFile shared = rig.file(SoakWorker.BYTES);
@@ -42,7 +43,7 @@ class SoakTest {
             for (int i = 0; i < THREADS; i++) {
                 workers.add(new SoakWorker(ground(rig), kind, shared, rig.file(SoakWorker.BYTES), SEED + i));
             }
-            run(workers, Duration.ofSeconds(SECONDS));
+            run(workers, LENGTH.dividedBy(KINDS));
             assertThat(rig.driver().statistics().engine().queueDepth()).as("requests left").isZero();
             assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
         }
@@ -94,7 +95,7 @@ class SoakTest {
         };
     }
 
-    /** All workers at once for so long, then what they moved is compared. */
+    /** Runs all workers at once for a time, then compares what they moved. */
     static void run(List<SoakWorker> workers, Duration length) throws Exception {
         long end = System.nanoTime() + length.toNanos();
         try (ExecutorService threads = Executors.newFixedThreadPool(workers.size())) {
@@ -107,9 +108,9 @@ class SoakTest {
         workers.forEach(SoakWorker::verify);
     }
 
-    /** Threads of the engine that were not there before and do not end: those that are about to have a minute for it. */
+    /** Returns new threads of the engine that do not end within a minute. */
     static Set<Thread> leftSince(Set<Thread> before) throws InterruptedException {
-        Set<Thread> left = ours();
+        Set<Thread> left = engineThreads();
         left.removeAll(before);
         for (Thread thread : left) {
             thread.join(Duration.ofMinutes(1));
@@ -118,8 +119,8 @@ class SoakTest {
         return left;
     }
 
-    /** Threads of the engine; those of asynchronous calls end when their driver has closed. */
-    static Set<Thread> ours() {
+    /** Returns the threads of the engine. Threads of asynchronous calls end after their driver has closed. */
+    static Set<Thread> engineThreads() {
         return Thread.getAllStackTraces().keySet().stream()
                 .filter(thread -> thread.getName().startsWith("gds4j-") && !thread.getName().contains("exit"))
                 .collect(Collectors.toCollection(HashSet::new));

@@ -22,11 +22,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
 
-/** One thread: reads of a file that all share, writes to one of its own. */
+/** The work of one thread: reads of a file that all threads share, and writes to a file of its own. */
 final class SoakWorker {
     static final int BYTES = 512 << 10;
 
-    /** Where it runs. */
+    /** The driver, files and memory that a worker uses. */
     interface Ground {
         CuFileDriver driver();
 
@@ -67,7 +67,7 @@ final class SoakWorker {
         this.out = ground.memory(kind, BYTES);
     }
 
-    /** No batches and no calls. */
+    /** Leaves out batches and calls. */
     SoakWorker onlyStreams() {
         onlyStreams = true;
         return this;
@@ -94,12 +94,12 @@ final class SoakWorker {
         }
     }
 
-    /** Parts that do not overlap, so that each has one right content. */
+    /** Returns random parts that do not overlap: each has one correct content. */
     private List<long[]> parts() {
         List<long[]> parts = new ArrayList<>();
         long at = random.nextInt(9000);
         while (at < BYTES && parts.size() < 24) {
-            // Single bytes are none of the rare ones: CUDA has copied them otherwise than two.
+            // Single bytes are frequent, because CUDA copies one byte another way than two.
             int most = random.nextInt(8) == 0 ? 1 : random.nextBoolean() ? 5000 : 60_000;
             long size = Math.min(BYTES - at, 1 + random.nextInt(most));
             parts.add(new long[]{at, size});

@@ -24,11 +24,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** An engine that has been at work for a while leaves nothing for the garbage collector, and one at rest does nothing. */
+/** A warm engine allocates nothing on the heap, and an engine at rest uses no processor time. */
 class SteadyStateTest {
     private static final int LARGEST = 16 << 20;
 
-    /** The JIT compiler may take its time on a busy machine, and a thread on its way to rest, too. */
+    /** On a busy machine the JIT compiler, and a thread that comes to rest, may need several rounds. */
     private static final int ROUNDS = 50;
 
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -88,7 +88,7 @@ class SteadyStateTest {
     }
 
     @Test
-    void atRestNoThreadOfTheEngineUsesAProcessor() {
+    void threadsAtRestUseNoProcessorTime() {
         handle.read(memory.range(), LARGEST, 0, 0);
         List<Thread> workers = workers();
         for (Thread worker : workers) {
@@ -99,7 +99,7 @@ class SteadyStateTest {
         long least = Long.MAX_VALUE;
         for (int round = 0; round < ROUNDS && least >= 1_000_000; round++) {
             long before = used(workers);
-            // Time must pass here: that nothing happens in it is what is to be shown.
+            // The test has to let time pass, because it measures that nothing runs meanwhile.
             LockSupport.parkNanos(300_000_000);
             least = Math.min(least, used(workers) - before);
         }

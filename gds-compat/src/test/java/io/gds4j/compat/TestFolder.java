@@ -5,12 +5,12 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Where tests put their files. */
+/** Folders for the files of tests. */
 public final class TestFolder {
     private TestFolder() {
     }
 
-    /** On the disk of the working directory. */
+    /** Returns a folder on the disk of the working directory. */
     public static Path onDisk() {
         return made(Path.of("target", "files").toAbsolutePath());
     }

@@ -15,7 +15,7 @@ import java.util.function.ToLongFunction;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Reads of virtual threads that stand in a system call leave the carriers to other virtual threads. */
+/** Virtual threads whose read blocks in a system call leave their carriers to other virtual threads. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class VirtualThreadsTest {
     private static final int SIZE = 4096;
@@ -37,7 +37,7 @@ class VirtualThreadsTest {
         }
     }
 
-    /** All reads wait for a virtual thread that comes last. */
+    /** All reads wait for a virtual thread that starts after them. */
     private static void readsHoldNoCarrier(Rig rig, GuardedMemory memory, ToLongFunction<CuFileHandle> read)
             throws InterruptedException {
         CountDownLatch go = new CountDownLatch(1);

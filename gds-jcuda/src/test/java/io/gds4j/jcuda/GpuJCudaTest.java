@@ -83,7 +83,7 @@ class GpuJCudaTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void memoryOfJCudaIsFilledByUsAndReadByJCuda(boolean exceptions) {
+    void memoryOfJCudaIsFilledByGds4jAndReadByJCuda(boolean exceptions) {
         JCudaDriver.setExceptionsEnabled(exceptions);
         CUdeviceptr pointer = new CUdeviceptr();
         check(JCudaDriver.cuMemAlloc(pointer, SIZE + 256));
@@ -103,16 +103,16 @@ class GpuJCudaTest {
 
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM"})
-    void memoryOfOursIsReadByJCuda(MemoryKind kind) {
+    void memoryOfGds4jIsReadByJCuda(MemoryKind kind) {
         try (MemoryAllocation memory = allocator.allocate(kind, SIZE)) {
             allocator.copyFromHost(MemorySegment.ofArray(bytes), memory.range());
             CUdeviceptr pointer = JCudaInterop.pointer(memory.range().slice(3, SIZE - 3));
             byte[] seen = new byte[SIZE - 3];
-            CUcontext ours = new CUcontext();
+            CUcontext primary = new CUcontext();
             CUdevice device = new CUdevice();
             check(JCudaDriver.cuDeviceGet(device, 0));
-            check(JCudaDriver.cuDevicePrimaryCtxRetain(ours, device));
-            check(JCudaDriver.cuCtxPushCurrent(ours));
+            check(JCudaDriver.cuDevicePrimaryCtxRetain(primary, device));
+            check(JCudaDriver.cuCtxPushCurrent(primary));
             check(JCudaDriver.cuMemcpyDtoH(Pointer.to(seen), pointer, seen.length));
             check(JCudaDriver.cuCtxPopCurrent(new CUcontext()));
             check(JCudaDriver.cuDevicePrimaryCtxRelease(device));
@@ -154,7 +154,7 @@ class GpuJCudaTest {
     }
 
     @Test
-    void hostMemoryOfOursIsTakenByJCuda() {
+    void hostMemoryOfGds4jIsTakenByJCuda() {
         CUdeviceptr pointer = new CUdeviceptr();
         check(JCudaDriver.cuMemAlloc(pointer, SIZE));
         try (MemoryAllocation host = allocator.allocate(MemoryKind.HOST, SIZE)) {
@@ -177,7 +177,7 @@ class GpuJCudaTest {
     }
 
     @Test
-    void exceptionsOfJCudaChangeNothingForUs() {
+    void exceptionModeOfJCudaChangesNothingInGds4j() {
         JCudaDriver.setExceptionsEnabled(true);
         assertThat(cuda.memFree(0x1000)).isNotZero();
         CuFileException failure = catchThrowableOfType(

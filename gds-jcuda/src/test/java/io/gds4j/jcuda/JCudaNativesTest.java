@@ -22,7 +22,7 @@ import jcuda.LibUtils;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** JCuda's library is unpacked to a private folder, and loaded from there or refused with one clear line. */
+/** gds4j unpacks JCuda's library to a private folder, and loads it from there or refuses it with one line. */
 class JCudaNativesTest {
     private static final ClassLoader CLASSES = JCudaNativesTest.class.getClassLoader();
 

@@ -22,8 +22,8 @@ class GpuMisuseTest {
                     () -> new LibCuFileBackendProvider().create(CuFileConfig.defaults()),
                     List.of(MemoryKind.CUDA_DEVICE, MemoryKind.HOST, MemoryKind.HOST_PINNED, MemoryKind.CUDA_MANAGED),
                     folder,
-                    Long.getLong("gds4j.misuse.seed", System.nanoTime()))
-                    .run(Duration.ofSeconds(15));
+                    Long.getLong("gds4j.property.seed", System.nanoTime()))
+                    .run(Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 15)));
         } finally {
             GpuMachine.deleteTree(folder);
         }

@@ -104,7 +104,7 @@ final class MisuseStorm {
         for (int round = 0; System.nanoTime() < end && wrong.isEmpty(); round++) {
             round(round, file);
         }
-        assertThat(wrong).as("seed %d", seed).isEmpty();
+        assertThat(wrong).as("-Dgds4j.property.seed=%d", seed).isEmpty();
     }
 
     private void round(int round, Path file) throws InterruptedException {

@@ -11,8 +11,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Random calls with random arguments, from several threads and after close; {@code gds4j.misuse.seed} is the seed. */
+/**
+ * Several threads make random calls with random arguments, also after close. {@code -Dgds4j.property.seconds} sets the length of
+ * the class, {@code -Dgds4j.property.seed} repeats a run.
+ */
 class MisuseStormTest {
+    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 5));
+    private static final int MACHINES = 2;
+
     @TempDir
     private Path folder;
 
@@ -24,8 +30,8 @@ class MisuseStormTest {
                 machine::backend,
                 List.of(MemoryKind.CUDA_DEVICE, MemoryKind.HOST),
                 folder,
-                Long.getLong("gds4j.misuse.seed", System.nanoTime()))
-                .run(Duration.ofSeconds(3));
+                Long.getLong("gds4j.property.seed", System.nanoTime()))
+                .run(LENGTH.dividedBy(MACHINES));
         assertThat(machine.fake.violations()).isEmpty();
         assertThat(machine.fake.transfers().openFiles()).isZero();
         assertThat(machine.cuda.violations()).isEmpty();

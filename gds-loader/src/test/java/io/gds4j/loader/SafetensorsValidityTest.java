@@ -524,7 +524,7 @@ class SafetensorsValidityTest {
 
     @Test
     void damagedFileIsRefusedOrConsistent() {
-        long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         RandomGenerator random =
                 RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
         int refused = 0;
@@ -534,7 +534,7 @@ class SafetensorsValidityTest {
                 damaged[random.nextInt(damaged.length - 28)] = (byte) random.nextInt(256);
             }
             Path file = file(damaged);
-            String what = "-Dgds4j.test.seed=" + seed + ", round " + round;
+            String what = "-Dgds4j.property.seed=" + seed + ", round " + round;
             try {
                 Checkpoint checkpoint = Checkpoint.open(file);
                 long end = checkpoint.files().getFirst().dataOffset();

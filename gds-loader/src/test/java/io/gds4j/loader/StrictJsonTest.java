@@ -55,13 +55,13 @@ class StrictJsonTest {
 
     @Test
     void agreesWithJacksonOnMutatedTexts() {
-        long seed = Long.getLong("gds4j.test.seed", System.nanoTime());
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
         int accepted = 0;
         int rounds = 40_000;
         for (int round = 0; round < rounds; round++) {
             String text = mutate(random, SEEDS.get(random.nextInt(SEEDS.size())));
-            String what = "-Dgds4j.test.seed=" + seed + ", round " + round + ": " + text;
+            String what = "-Dgds4j.property.seed=" + seed + ", round " + round + ": " + text;
             boolean jackson = jacksonAccepts(text);
             try {
                 assertThat(accepts(text)).isTrue();

@@ -1,5 +1,7 @@
 package io.gds4j.testkit;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.SplittableRandom;
 
 /**
@@ -14,7 +16,15 @@ public final class RandomBytes {
     /** Returns {@code length} bytes, the same ones for the same seed. */
     public static byte[] of(long seed, int length) {
         byte[] bytes = new byte[length];
-        new SplittableRandom(seed).nextBytes(bytes);
+        SplittableRandom random = new SplittableRandom(seed);
+        // The bytes of nextBytes, which shifts them out one by one and takes three times as long.
+        ByteBuffer target = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        while (target.remaining() >= Long.BYTES) {
+            target.putLong(random.nextLong());
+        }
+        for (long rest = target.hasRemaining() ? random.nextLong() : 0; target.hasRemaining(); rest >>>= Byte.SIZE) {
+            target.put((byte) rest);
+        }
         return bytes;
     }
 }

@@ -18,12 +18,12 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.junit.jupiter.api.Test;
 
 /**
- * Tests the cache against a model and with several threads. {@code -Dgds4j.cache.seconds} sets the duration,
- * {@code -Dgds4j.cache.seed} repeats a run.
+ * Compares the cache with a model and uses it from several threads. {@code -Dgds4j.property.seconds} sets the length of the class,
+ * {@code -Dgds4j.property.seed} repeats a run.
  */
 class RegistrationCachePropertyTest {
-    private static final long SEED = Long.getLong("gds4j.cache.seed", System.nanoTime());
-    private static final Duration TIME = Duration.ofSeconds(Integer.getInteger("gds4j.cache.seconds", 20));
+    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
+    private static final Duration TIME = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 5));
     private static final int SLOTS = 12;
     private static final long PAGE = 64 << 10;
     private static final long BUDGET = 40 * PAGE;
@@ -35,9 +35,9 @@ class RegistrationCachePropertyTest {
             CacheModel model = new CacheModel(new SplittableRandom(seed), SLOTS, PAGE, BUDGET);
             for (int step = 0; step < 500; step++) {
                 String done = model.step();
-                assertThat(model.difference()).as("-Dgds4j.cache.seed=%d step %d: %s", seed, step, done).isEmpty();
+                assertThat(model.difference()).as("-Dgds4j.property.seed=%d step %d: %s", seed, step, done).isEmpty();
             }
-            assertThat(model.differenceAfterClose()).as("-Dgds4j.cache.seed=%d after close", seed).isEmpty();
+            assertThat(model.differenceAfterClose()).as("-Dgds4j.property.seed=%d after close", seed).isEmpty();
         }
     }
 
@@ -86,7 +86,7 @@ class RegistrationCachePropertyTest {
         for (Thread thread : threads) {
             thread.join();
         }
-        String seed = "-Dgds4j.cache.seed=" + SEED;
+        String seed = "-Dgds4j.property.seed=" + SEED;
         assertThat(thrown).as(seed).isEmpty();
         CacheStatistics before = cache.statistics();
         assertThat(before.hits()).as(seed).isPositive();

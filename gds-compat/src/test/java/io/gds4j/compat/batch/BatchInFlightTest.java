@@ -20,7 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a batch answers while the kernel holds some of its entries up. */
+/** Answers of a batch while the kernel holds up some of its entries. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class BatchInFlightTest {
     /** Entries that are claimed one at a time. */

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of a batch's submission when the system has no threads left, as in a container with a limit on them. */
+/** Submissions of a batch when the system has no threads left, as in a container that limits them. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RequestRunnersTest {
     private static final int LARGE = 1 << 20;
@@ -50,7 +50,7 @@ class RequestRunnersTest {
     private volatile Runnable failure = () -> {
     };
 
-    /** A thread that the system can start only as long as there are some left. */
+    /** A thread that starts only while the system has threads left. */
     private final class LimitedThread extends Thread {
         LimitedThread(Runnable task) {
             super(task);
@@ -98,7 +98,7 @@ class RequestRunnersTest {
         return batch.enter(ENTRIES, into -> new Submission(into, entries, false));
     }
 
-    /** Completes entries without any I/O; fails as soon as {@link #failure} tells. */
+    /** Completes entries without any I/O; throws {@link #failure} once it is set. */
     private final class TestRunner implements EntryRunner {
         @Override
         public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {

@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits; their errors they do not share. */
+/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits, but not their errors. */
 class SmallBatchesTest {
     private static final int COUNT = 128;
     private static final int SMALL = 4096;
@@ -105,7 +105,7 @@ class SmallBatchesTest {
     }
 
     @Test
-    void readsAnywhereOnADiskWaitForItSideBySide() {
+    void scatteredReadsWaitForTheDiskTogether() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(64L, 64L)))) {
             GuardedFile file = rig.file(COUNT * SMALL);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Batches past the page cache go through io_uring where it is preferred and allowed, and through threads elsewhere. */
+/** Direct batches go through io_uring if it is preferred and allowed, else through threads. */
 class UringTransfersTest {
     private static final int COUNT = 100;
     private static final int SIZE = 8192;
@@ -54,7 +54,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void entriesShareSystemCallsAndTheEndOfTheFileIsFoundByThemselves() {
+    void entriesShareSystemCallsUpToTheEndOfTheFile() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"),
                     "io_uring is not tested: " + rig.driver().statistics().engine().ioUring());
@@ -67,7 +67,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void writesShareSystemCallsAndThoseOfPartsOfPagesGoByThemselves() {
+    void writesOfWholePagesShareSystemCalls() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -90,7 +90,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void aRingThatFailsUnderWritesIsGivenUpAndNothingIsLost() {
+    void uringThatFailsUnderWritesIsGivenUpWithoutLoss() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -112,7 +112,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void readsIntoGpuMemoryAnywhereInAFileAreAtWorkTogether() {
+    void scatteredReadsIntoGpuMemoryAreInFlightTogether() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"),
                     "io_uring is not tested: " + rig.driver().statistics().engine().ioUring());
@@ -139,7 +139,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void aRingThatFailsUnderAGroupOfReadsIntoGpuMemoryIsGivenUpAndNothingIsLost() {
+    void uringThatFailsUnderGpuReadsIsGivenUpWithoutLoss() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -160,7 +160,7 @@ class UringTransfersTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS})
-    void whereItIsForbiddenThreadsServeAndTheStatisticsSayWhy(int errno) {
+    void forbiddenUringIsReplacedByThreadsAndReported(int errno) {
         try (Rig rig = Rig.onHostWith(
                 posix -> posix.on(PosixCall.IO_URING_SETUP).always().fails(errno),
                 builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
@@ -171,7 +171,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void aRingThatFailsLaterIsGivenUpAndNothingIsLost() {
+    void uringThatFailsLaterIsGivenUpWithoutLoss() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -183,7 +183,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void nobodyWhoDoesNotAskGetsOne() {
+    void uringIsUsedOnlyIfPreferred() {
         try (Rig rig = Rig.onHost()) {
             readInABatch(rig, rig.file(COUNT * SIZE));
             assertThat(rig.posix().calls(PosixCall.IO_URING_SETUP)).isZero();

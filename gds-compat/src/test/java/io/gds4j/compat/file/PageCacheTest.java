@@ -28,14 +28,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What of a file is in the page cache is read from there, also by a handle open for direct I/O, and the rest from the disk. */
+/** Cached bytes of a file are read from the page cache, also through a handle open for direct I/O, the others from the disk. */
 class PageCacheTest {
     private static final int SIZE = 64 * Rig.PIECE;
     private static final int ROUNDS = 20;
 
     private final FakePageCache cache = FakePageCache.ofFirst(SIZE);
 
-    /** Its page cache holds the whole file. */
+    /** A rig whose page cache holds the whole file. */
     private Rig rig() {
         return Rig.over(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false));
     }
@@ -64,7 +64,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whatHasJustBeenWrittenIsReadFromTheCache() {
+    void writtenBytesAreReadFromTheCache() {
         try (Rig rig = rig()) {
             readWhole(rig, rig.file(SIZE));
             assertThat(bytes(rig, true)).isZero();
@@ -73,7 +73,7 @@ class PageCacheTest {
     }
 
     @Test
-    void aLongRequestAsksOnceForAllOfIt() {
+    void longRequestAsksTheKernelOnce() {
         try (Rig rig = rig()) {
             readWhole(rig, rig.file(SIZE));
             assertThat(rig.posix().calls(PosixCall.CACHED_PAGES)).isEqualTo(1);
@@ -81,7 +81,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whatIsNotThereIsReadFromTheDiskAndStaysOut() {
+    void uncachedBytesAreReadDirectAndStayUncached() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -90,12 +90,12 @@ class PageCacheTest {
             assertThat(rig.driver().bytesByPath()).containsEntry(IoPath.COMPAT_DIRECT, (long) SIZE);
             rig.posix().forgetIo();
             readWhole(rig, file);
-            assertThat(bytes(rig, true)).as("direct again: reading has not filled the cache").isEqualTo(SIZE);
+            assertThat(bytes(rig, true)).as("direct again: the read did not fill the cache").isEqualTo(SIZE);
         }
     }
 
     @Test
-    void halfAFileInTheCacheIsHalfReadFromThere() {
+    void halfCachedFileIsHalfReadFromTheCache() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWhole(rig, file);
@@ -104,9 +104,9 @@ class PageCacheTest {
         }
     }
 
-    /** The kernel's own page cache, in a round in which the machine neither took pages back nor fetched some ahead. */
+    /** Repeats until a round in which the kernel neither evicts pages nor reads ahead. */
     @Test
-    void theKernelsPageCacheIsReadAndNotFilled() {
+    void pageCacheOfTheKernelIsReadAndNotFilled() {
         Posix posix = FfmPosix.instance();
         try (Rig rig = Rig.onHost(builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false))) {
             GuardedFile file = rig.file(SIZE);
@@ -114,7 +114,7 @@ class PageCacheTest {
             int fd = posix.open(file.path().toString(), PosixConstants.O_RDWR, 0);
             boolean asPlanned = false;
             for (int round = 0; round < ROUNDS && !asPlanned; round++) {
-                file.verify(); // by which all of it is there
+                file.verify(); // reads the whole file into the cache
                 assertThat(posix.fsync(fd)).isZero();
                 posix.fadvise(fd, SIZE / 2, 0, PosixConstants.POSIX_FADV_DONTNEED);
                 asPlanned = isHalfCached(posix, fd);
@@ -123,7 +123,7 @@ class PageCacheTest {
                 asPlanned &= isHalfCached(posix, fd);
             }
             posix.close(fd);
-            assumeTrue(asPlanned, "this machine keeps no page as long as it is read, or keeps all, or does not tell");
+            assumeTrue(asPlanned, "this machine evicts pages during a read, keeps all of them, or refuses to tell");
             assertThat(bytes(rig, true)).isEqualTo(SIZE / 2);
             assertThat(bytes(rig, false)).isEqualTo(SIZE / 2);
         }
@@ -136,7 +136,7 @@ class PageCacheTest {
 
     @ParameterizedTest
     @ValueSource(ints = {Errno.EPERM, Errno.ENOSYS, Errno.EOPNOTSUPP})
-    void whereTheKernelDoesNotTellItIsAskedOnceAndReadsThatMustNotWaitFindOut(int errno) {
+    void refusedCachestatIsAskedOnceAndReadsWithoutWaitFindOut(int errno) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             PosixFault refused = rig.posix().on(PosixCall.CACHED_PAGES).always().fails(errno);
@@ -152,7 +152,7 @@ class PageCacheTest {
         }
     }
 
-    /** Neither owner nor allowed to write: the kernel tells such a user nothing, and the bytes come from memory all the same. */
+    /** The kernel refuses cachestat to a user without write access; the bytes still come from the cache. */
     @Test
     void anotherUsersHotFileIsReadFromTheCache() throws Exception {
         try (Rig rig = rig()) {
@@ -174,7 +174,7 @@ class PageCacheTest {
     }
 
     @Test
-    void afterAMissTheNextBytesAreTakenFromTheDiskWithoutAsking() {
+    void readsAfterAMissGoDirectWithoutAnotherTry() {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -186,7 +186,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whereNoReadCanDoWithoutWaitingTheDiskServes() {
+    void kernelWithoutReadsThatDoNotWaitIsServedDirect() {
         try (Rig rig = rig()) {
             rig.posix().on(PosixCall.CACHED_PAGES).always().fails(Errno.EPERM);
             rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
@@ -206,7 +206,7 @@ class PageCacheTest {
     }
 
     @Test
-    void theDiskIsToldOfColdPiecesBeforeTheyAreReadThroughTheCache() {
+    void coldPiecesAreAnnouncedBeforeTheyAreReadBuffered() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, StandardOpenOption.READ);
@@ -219,7 +219,7 @@ class PageCacheTest {
 
     @ParameterizedTest
     @EnumSource(CuFileOpenOption.class)
-    void theDiskIsNotToldOfWhatIsReadPastTheCacheOrDoesNotStayThere(CuFileOpenOption option) {
+    void directAndDroppedReadsAreNotAnnounced(CuFileOpenOption option) {
         try (Rig rig = rig()) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);
@@ -229,7 +229,7 @@ class PageCacheTest {
     }
 
     @Test
-    void withTheHintWhatIsReadDoesNotFillTheCacheAndWhatIsThereStays() {
+    void dropHintLeavesTheCacheAsItWas() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
@@ -242,7 +242,7 @@ class PageCacheTest {
     }
 
     @Test
-    void withTheHintAndWithoutDirectReadsOnlyWhatWasInTheCacheStaysThere() {
+    void dropHintWithoutDirectReadsLeavesTheCacheAsItWas() {
         try (Rig rig = withoutDirect()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, CuFileOpenOption.DROP);
@@ -253,7 +253,7 @@ class PageCacheTest {
     }
 
     @Test
-    void whereNoReadCanLeaveTheCacheAloneAColdFileIsDroppedAndAWarmOneIsLeftAlone() {
+    void dropHintWithoutDontcacheReadsDropsOnlyColdFiles() {
         try (Rig rig = withoutDirect()) {
             GuardedFile file = rig.file(SIZE);
             rig.posix().on(PosixCall.PREADV2).always().fails(Errno.EOPNOTSUPP);
@@ -285,7 +285,7 @@ class PageCacheTest {
     }
 
     @Test
-    void policyBufferedReadsThroughTheCacheEvenWhatIsOpenForDirectRequests() {
+    void policyBufferedReadsDirectHandlesThroughTheCache() {
         try (Rig rig = withPolicy("buffered")) {
             GuardedFile file = rig.file(SIZE);
             cache.drop(0, SIZE);

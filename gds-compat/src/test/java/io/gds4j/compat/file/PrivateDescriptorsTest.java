@@ -47,7 +47,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A file is a buffered and a direct descriptor of the backend's own, open until the last handle of the file is closed. */
+/** The backend opens its own buffered and direct descriptor of each file, and closes them with the last handle of the file. */
 class PrivateDescriptorsTest {
     /** The common pool may have one thread only. */
     private static final Executor NEW_THREADS = task -> new Thread(task).start();
@@ -148,7 +148,7 @@ class PrivateDescriptorsTest {
     }
 
     @Test
-    void fileSystemThatRefusesDirectAtTheFirstRequestIsServedBufferedFromThereOn() {
+    void fileSystemThatRefusesADirectRequestIsServedBuffered() {
         for (PosixCall call : new PosixCall[]{PosixCall.PREAD, PosixCall.PWRITE}) {
             try (Rig rig = Rig.onHost()) {
                 GuardedFile file = rig.file(SIZE);
@@ -261,7 +261,7 @@ class PrivateDescriptorsTest {
                 for (int round = 0; round < 3; round++) {
                     try (CuFileHandle byPath = rig.open(file);
                             CuFileHandle byDescriptor = rig.driver().registerDescriptor(fd)) {
-                        // No look at the file by a channel here: closing that would drop the lock, too.
+                        // Opens no channel to check the file: closing it would drop the lock, too.
                         readWhole(byPath, file, memory);
                         assertThat(byDescriptor.write(memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
                     }

@@ -14,49 +14,57 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which writes of one file wait for which, and in which order they get their turn. */
+/** Which writes of one file wait for each other, and in which order they get their turn. */
 @Timeout(60)
 class RangeLocksTest {
     private static final long PAGE = 4096;
-    private static final int SEED = 20261123;
+    private static final long UNIT = PAGE / 2;
+    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 
     private final RangeLocks locks = new RangeLocks(PAGE);
 
-    /** A write of bytes {@code [from, to)} in units of half a page, of which {@code [sharedFrom, sharedTo)} go direct. */
-    private RangeLocks.Hold tryAcquire(int from, int to, int sharedFrom, int sharedTo) {
-        long unit = PAGE / 2;
-        return locks.tryAcquire(from * unit, to * unit, sharedFrom * unit, sharedTo * unit);
+    /** Acquires the range of a write that is drawn as in the table below. */
+    private RangeLocks.Hold tryAcquire(String drawn) {
+        int from = drawn.lastIndexOf('.') + 1;
+        boolean direct = drawn.indexOf('s') >= 0;
+        int sharedFrom = direct ? drawn.indexOf('s') : from;
+        int sharedTo = direct ? drawn.lastIndexOf('s') + 1 : from;
+        return locks.tryAcquire(from * UNIT, drawn.length() * UNIT, sharedFrom * UNIT, sharedTo * UNIT);
     }
 
+    /** The ranges of two writes, in units of half a page: {@code s} shared, {@code x} exclusive, {@code .} before the write. */
     @ParameterizedTest(name = "{0}")
-    @CsvSource({
-            "both shared and equal,               2, 6, 2, 6,  2, 6, 2, 6,   false",
-            "both shared and overlapping,         0, 4, 0, 4,  2, 6, 2, 6,   false",
-            "both exclusive and equal,            2, 6, 2, 2,  2, 6, 2, 2,   true",
-            "both exclusive and overlapping,      0, 4, 0, 0,  2, 6, 2, 2,   true",
-            "both exclusive in one page,          0, 1, 0, 0,  1, 2, 1, 1,   true",
-            "both exclusive in adjacent pages,    0, 2, 0, 0,  2, 4, 2, 2,   false",
-            "both exclusive and disjoint,         0, 2, 0, 0,  8, 9, 8, 8,   false",
-            "shared inside exclusive,             0, 8, 0, 0,  2, 4, 2, 4,   true",
-            "shared beside exclusive,             0, 2, 0, 0,  2, 4, 2, 4,   false",
-            "shared far from exclusive,           0, 2, 0, 0,  8, 10, 8, 10, false",
-            "an exclusive edge in a shared range, 1, 8, 2, 8,  0, 4, 0, 4,   true",
-            "an exclusive edge before one,        1, 8, 2, 8,  2, 4, 2, 4,   false",
-            "two exclusive edges in one page,     0, 5, 0, 4,  5, 8, 6, 8,   true",
-            "edges in adjacent pages,             0, 3, 0, 2,  5, 8, 6, 8,   false",
-            "direct parts across an edge,         0, 9, 0, 8,  7, 16, 8, 16, true"
+    @CsvSource(delimiter = '|', value = {
+            "both shared and equal               | ..ssss    | ..ssss           | false",
+            "both shared and overlapping         | ssss      | ..ssss           | false",
+            "both shared and adjacent            | ss        | ..ss             | false",
+            "both shared and disjoint            | ss        | ......ss         | false",
+            "both exclusive and equal            | ..xxxx    | ..xxxx           | true",
+            "both exclusive and overlapping      | xxxx      | ..xxxx           | true",
+            "both exclusive in one page          | x         | .x               | true",
+            "both exclusive and adjacent         | xx        | ..xx             | false",
+            "both exclusive and disjoint         | xx        | ........x        | false",
+            "shared equal to exclusive           | ..ssss    | ..xxxx           | true",
+            "shared overlapping exclusive        | ssss      | ..xxxx           | true",
+            "shared inside exclusive             | xxxxxxxx  | ..ss             | true",
+            "exclusive inside shared             | ssssssss  | ..xx             | true",
+            "shared adjacent to exclusive        | xx        | ..ss             | false",
+            "shared disjoint from exclusive      | xx        | ........ss       | false",
+            "an exclusive edge in a shared range | .xssssss  | ssss             | true",
+            "an exclusive edge before one        | .xssssss  | ..ss             | false",
+            "two exclusive edges in one page     | ssssx     | .....xss         | true",
+            "edges in adjacent pages             | ssx       | .....xss         | false",
+            "direct parts across an edge         | ssssssssx | .......xssssssss | true"
     })
-    void conflictDependsOnRangesAndNotOnTheirOrder(
-            String name, int from, int to, int sharedFrom, int sharedTo, int otherFrom, int otherTo,
-            int otherSharedFrom, int otherSharedTo, boolean conflict) {
-        RangeLocks.Hold first = tryAcquire(from, to, sharedFrom, sharedTo);
-        RangeLocks.Hold second = tryAcquire(otherFrom, otherTo, otherSharedFrom, otherSharedTo);
+    void conflictDependsOnRangesAndNotOnTheirOrder(String name, String one, String other, boolean conflict) {
+        RangeLocks.Hold first = tryAcquire(one);
+        RangeLocks.Hold second = tryAcquire(other);
         assertThat(second == null).as("the second waits").isEqualTo(conflict);
         locks.release(first);
         if (second == null) {
-            second = tryAcquire(otherFrom, otherTo, otherSharedFrom, otherSharedTo);
+            second = tryAcquire(other);
         }
-        first = tryAcquire(from, to, sharedFrom, sharedTo);
+        first = tryAcquire(one);
         assertThat(first == null).as("the first waits").isEqualTo(conflict);
         locks.release(second);
     }
@@ -70,7 +78,7 @@ class RangeLocksTest {
         locks.release(end);
     }
 
-    /** Acquires in a thread of its own, which is in the queue when this returns. */
+    /** Acquires a range in a thread of its own. The thread waits in the queue when the constructor returns. */
     private final class Waiter {
         final CompletableFuture<RangeLocks.Hold> hold = new CompletableFuture<>();
         final CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
@@ -95,7 +103,7 @@ class RangeLocksTest {
         assertThat(locks.tryAcquire(50 * PAGE, 51 * PAGE, 0, 0)).as("a later one").isNull();
         Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);
         RangeLocks.Hold beside = locks.tryAcquire(100 * PAGE, 101 * PAGE, 0, 0);
-        assertThat(beside).as("one in nobody's way").isNotNull();
+        assertThat(beside).as("one that conflicts with none").isNotNull();
         locks.release(beside);
 
         locks.release(small);
@@ -103,7 +111,7 @@ class RangeLocksTest {
         assertThat(later.hold).isNotDone();
         locks.release(whole);
         locks.release(later.hold.join());
-        assertThat(tryAcquire(0, 1000, 0, 0)).as("everything is free again").isNotNull();
+        assertThat(locks.tryAcquire(0, 500 * PAGE, 0, 0)).as("everything is free again").isNotNull();
     }
 
     @Test
@@ -119,7 +127,7 @@ class RangeLocksTest {
     }
 
     @Test
-    void interruptEndsTheWaitAndLetsLaterOnesPass() {
+    void interruptEndsTheWaitAndLetsLaterWritesPass() {
         RangeLocks.Hold held = locks.tryAcquire(0, PAGE, 0, 0);
         Waiter large = new Waiter(0, 100 * PAGE, true);
         Waiter later = new Waiter(50 * PAGE, 51 * PAGE, false);
@@ -128,7 +136,7 @@ class RangeLocksTest {
         assertThat(large.interrupted.join()).as("flag").isTrue();
         locks.release(later.hold.join());
         locks.release(held);
-        assertThat(tryAcquire(0, 1000, 0, 0)).isNotNull();
+        assertThat(locks.tryAcquire(0, 500 * PAGE, 0, 0)).isNotNull();
     }
 
     @Test
@@ -173,7 +181,7 @@ class RangeLocksTest {
                         int to = from + 1 + random.nextInt(pages - from);
                         RangeLocks.Hold hold = locks.acquire(from * PAGE, to * PAGE, 0, 0, false);
                         for (int page = from; page < to; page++) {
-                            assertThat(holders.incrementAndGet(page)).as("seed " + SEED).isEqualTo(1);
+                            assertThat(holders.incrementAndGet(page)).as("-Dgds4j.property.seed=" + SEED).isEqualTo(1);
                         }
                         for (int page = from; page < to; page++) {
                             holders.decrementAndGet(page);

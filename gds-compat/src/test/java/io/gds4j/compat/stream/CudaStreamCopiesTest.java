@@ -48,7 +48,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Streams that copy themselves what threads of ours move between slabs and files, over the fake driver. */
+/** Operations whose stream copies between slabs and GPU memory while threads of gds4j move bytes between slabs and files. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CudaStreamCopiesTest {
     private static final int MIB = 1 << 20;
@@ -135,7 +135,7 @@ class CudaStreamCopiesTest {
                 .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
     }
 
-    /** CUDA copies a single byte through the channels that streams wait in, however it is asked to. */
+    /** CUDA copies single bytes through the channels in which streams wait. */
     @Test
     void singleBytesDoNotWaitForTheStreamsThatWaitForThem() throws Exception {
         streams.inContext(() -> {
@@ -164,7 +164,7 @@ class CudaStreamCopiesTest {
     }
 
     @Test
-    void whatTheStreamsCopyEnginesDidBeforeStandsInNobodysWay() throws Exception {
+    void earlierCopiesOfStreamsBlockNoOperation() throws Exception {
         streams.inContext(() -> {
             cuda.limitChannels(100);
             int part = 9 * MIB;
@@ -193,13 +193,13 @@ class CudaStreamCopiesTest {
         });
     }
 
-    /** The fake GPU's memory is this process's. */
+    /** Memory of the fake GPU is memory of this process. */
     private byte rawByte(long at) {
         return MemorySegment.ofAddress(memory.range().address() + at).reinterpret(1).get(ValueLayout.JAVA_BYTE, 0);
     }
 
     @Test
-    void theStreamCopiesTheBeginningWhileTheEndIsStillRead() throws Exception {
+    void streamCopiesTheBeginningWhileTheEndIsRead() throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             int size = 16 * MIB;
@@ -213,7 +213,7 @@ class CudaStreamCopiesTest {
             CuFileStream.Cells read = streams.cells(size, 0, 0);
             MemorySegment gate = streams.bytes(Integer.BYTES);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
-                // All parts stand in the stream before it comes to the first.
+                // The stream has queued all parts before it reaches the first.
                 cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
                 stream.read(handle, memory.range(), read);
                 gate.set(ValueLayout.JAVA_INT, 0, 1);
@@ -225,7 +225,7 @@ class CudaStreamCopiesTest {
         });
     }
 
-    /** Each stream has a range of the file and of the memory of its own, in which its operations follow each other at random. */
+    /** Each stream runs random operations in its own range of the file and of the memory. */
     @Test
     void randomOperationsOfSeveralStreamsMoveTheRightBytes() throws Exception {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
@@ -319,7 +319,7 @@ class CudaStreamCopiesTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void failureInTheMiddleStandsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
+    void failureInTheMiddleIsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);

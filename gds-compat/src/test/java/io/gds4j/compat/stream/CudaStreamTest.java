@@ -62,7 +62,7 @@ class CudaStreamTest {
             try (CuFileHandle handle = rig.open(file);
                     CuFileHandle written = rig.open(target);
                     CuFileStream stream = rig.driver().stream(raw, Set.of())) {
-                // What is set before is overwritten by the read, what is copied after is what was read.
+                // The read overwrites the earlier memset, and the later copy sees the bytes of the read.
                 cuda.memsetD8Async(memory.range().address(), (byte) 5, SIZE, raw);
                 CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
                 stream.read(handle, memory.range(), read);
@@ -133,7 +133,7 @@ class CudaStreamTest {
     }
 
     @Test
-    void streamsComeAndGoWhileAnotherIsParkedAndNothingIsPinnedOrFreed() throws Exception {
+    void nothingIsPinnedOrFreedForStreamsBesideAParkedOne() throws Exception {
         streams.inContext(() -> {
             GuardedFile file = rig.file(Rig.PAGE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, Rig.PAGE);
@@ -232,7 +232,7 @@ class CudaStreamTest {
         });
     }
 
-    /** A read for which the stream waits and that waits itself, for a word of the program's. */
+    /** Lets the stream wait for a word of the program, and queues a read behind it. */
     private void park(
             long raw, MemorySegment gate, int value, CuFileStream stream, CuFileHandle handle, GuardedMemory memory) {
         cuda.streamWaitValue32(raw, gate.address(), value, Cuda.STREAM_WAIT_VALUE_GEQ);
@@ -292,7 +292,7 @@ class CudaStreamTest {
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void copiesDoNotQueueBehindTheStreamsThatWaitForThem() throws Exception {
+    void copiesDoNotQueueBehindStreamsThatWaitForThem() throws Exception {
         streams.inContext(() -> {
             cuda.limitChannels(5);
             int[] sizes = {1, 2, 3, 100, 4095, 4096, 60_001, 65_535, 65_536, 250_000};
@@ -358,7 +358,7 @@ class CudaStreamTest {
         }
     }
 
-    /** Calls that wait for all streams of a real driver. */
+    /** Returns the number of calls that would wait for all streams of a real driver. */
     private long pinnings() {
         return cuda.calls(CudaFunction.MEM_HOST_ALLOC)
                 + cuda.calls(CudaFunction.MEM_FREE_HOST)
@@ -367,7 +367,7 @@ class CudaStreamTest {
     }
 
     @Test
-    void failedCopyStandsInTheResultAndTheStreamIsReleased() throws Exception {
+    void failedCopyIsInTheResultAndTheStreamIsReleased() throws Exception {
         streams.inContext(() -> {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 
-/** The same where libcufile moves the bytes, which asks udev for the disk of each file. */
+/** The cases of {@link GpuStreamTest} over libcufile, which asks udev for the disk of each file. */
 @Tag("gpu")
 class GpuLibCuFileStreamTest extends GpuStreamTest {
     private Path folder;

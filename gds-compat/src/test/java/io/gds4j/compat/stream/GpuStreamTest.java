@@ -56,7 +56,7 @@ public class GpuStreamTest {
     private static final long SECOND = 1_000_000_000L;
     private static final long UNTOUCHED = -77;
 
-    /** {@code increment} adds 1 to each byte; {@code keep_busy} keeps its stream busy for so many nanoseconds. */
+    /** {@code increment} adds 1 to each byte; {@code keep_busy} keeps its stream busy for a number of nanoseconds. */
     private static final String PTX =
             """
             .version 6.3
@@ -105,12 +105,12 @@ public class GpuStreamTest {
 
     private final Arena arena = Arena.ofAuto();
 
-    /** What serves the files. */
+    /** Returns the backend under test. */
     String backend() {
         return CompatBackend.NAME;
     }
 
-    /** Where they are. */
+    /** Returns the folder of the files. */
     Path folder() {
         return folder;
     }
@@ -135,7 +135,7 @@ public class GpuStreamTest {
             check(JCudaDriver.cuModuleGetFunction(add, module, "increment"));
             check(JCudaDriver.cuModuleGetFunction(spin, module, "keep_busy"));
             driver = CuFileDriver.open(CuFileConfig.defaults(), backend());
-            // A kernel is loaded at its first launch, which may wait for streams that wait for us: load them now.
+            // The first launch loads a kernel and may wait for streams that wait for gds4j: load the kernels now.
             CUstream stream = stream();
             spin(0, stream);
             try (GuardedMemory memory = memory(BLOCK)) {
@@ -154,7 +154,7 @@ public class GpuStreamTest {
         void add(GuardedMemory memory, int size, CUstream stream) {
             Pointer arguments = Pointer.to(
                     Pointer.to(new long[]{memory.range().address()}), Pointer.to(new int[]{size}));
-            // A grid of no blocks is an invalid value to the driver; one block of threads that find nothing is not.
+            // The driver refuses a grid without blocks, so size 0 gets one block whose threads do nothing.
             int blocks = Math.max(1, (size + BLOCK - 1) / BLOCK);
             check(JCudaDriver.cuLaunchKernel(add, blocks, 1, 1, BLOCK, 1, 1, 0, stream, arguments, null));
         }
@@ -406,7 +406,7 @@ public class GpuStreamTest {
     }
 
     @Test
-    void failureStandsInTheResultAndTheStreamWorksOn() throws IOException {
+    void failureIsInTheResultAndTheStreamGoesOn() throws IOException {
         GuardedFile file = file("failure", SIZE);
         try (Machine machine = new Machine();
                 CuFileHandle handle = machine.open(file);

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A file whose beginning alone is in the page cache is read from both ends, and what came of it is told as of any other. */
+/** A file whose beginning is in the page cache is read from both ends; results are those of any other read. */
 class BothEndsTest {
     private static final int SIZE = 72 << 20;
     private static final int HOT = 40 << 20;
@@ -41,7 +41,7 @@ class BothEndsTest {
 
     @ParameterizedTest
     @CsvSource({"9, 0, 0", "9, 1, 1", "9, 2, 1", "9, 3, 2", "9, 8, 4", "9, 9, 9", "2, 1, 1", "2, 2, 2"})
-    void whatIsTakenFromTheEndCountsOnceTheGapIsClosed(long pieces, long turns, long taken) {
+    void piecesFromTheEndCountOnceTheGapIsClosed(long pieces, long turns, long taken) {
         assertThat(plan(pieces).takenFromTheFirst(turns)).isEqualTo(taken);
     }
 
@@ -58,7 +58,7 @@ class BothEndsTest {
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
-    void eachHalfComesFromWhereItIsAlsoWhenMoreIsAskedThanThereIs(MemoryKind kind) {
+    void eachHalfComesFromItsPlaceAlsoInRequestsBeyondTheEnd(MemoryKind kind) {
         try (Rig rig = rig(3)) {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(kind, SIZE + 4096);
@@ -68,7 +68,7 @@ class BothEndsTest {
             memory.expect(0, file.expected(0, SIZE));
             memory.verify();
             assertThat(rig.reads(true).stream().mapToLong(read -> read.count()).sum()).isEqualTo(SIZE - HOT);
-            assertThat(rig.reads(true)).as("the disk is at work from the beginning").first()
+            assertThat(rig.reads(true)).as("a read of the disk is among the first").first()
                     .satisfies(read -> assertThat(rig.posix().io().indexOf(read)).isLessThan(8));
         }
     }

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Which bytes go past the page cache, and that those beside them do not. */
+/** The split of requests into direct I/O of whole pages and buffered I/O of their edges. */
 class DirectCutsTest {
     private static final int PAGE = Rig.PAGE;
 
@@ -50,7 +50,7 @@ class DirectCutsTest {
     void writesSendWholePagesPastTheCacheAndTheEdgesThroughIt(int offset, int size) {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(10);
-            // Memory agrees with the file within the page, as direct requests need it.
+            // Direct I/O needs the same offset within a page in memory and file.
             GuardedMemory memory = rig.host(size + PAGE);
             int at = offset % PAGE;
             try (CuFileHandle handle = rig.open(file)) {
@@ -85,7 +85,7 @@ class DirectCutsTest {
     }
 
     @Test
-    void memoryThatDisagreesWithTheFileWithinItsAlignmentGoesThroughTheCache() {
+    void memoryAlignedUnlikeTheFileGoesThroughTheCache() {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(3 * Rig.PIECE);
             GuardedMemory memory = rig.host(3 * Rig.PIECE);
@@ -274,7 +274,7 @@ class DirectCutsTest {
                     handle.write(second.range(), 2 * PAGE, PAGE, 0);
                     handle.read(second.range(), PAGE, 4 * PAGE, 0);
                 });
-                assertThat(others.join(Duration.ofMinutes(1))).as("those that do not share a page in part").isTrue();
+                assertThat(others.join(Duration.ofMinutes(1))).as("writes that share no page in part").isTrue();
                 gate.open();
                 holder.join();
             }
@@ -283,7 +283,7 @@ class DirectCutsTest {
     }
 
     @Test
-    void writesAboveTwoGibibytesAreServedWholeInCallsThatTheKernelTakes() {
+    void writesAbove2GiBAreSplitIntoCallsThatTheKernelTakes() {
         long size = (1L << 31) + 3 * PAGE + 5;
         Posix swallowing = PosixOverlay.of((call, arguments, kernel) -> {
             if (!call.getName().equals("pwrite")) {

@@ -34,7 +34,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** On a machine with several NUMA nodes the threads that feed a GPU run on its own. */
+/** On a machine with several NUMA nodes, the workers of a GPU run on its node. */
 class GpuLocalityTest {
     @TempDir
     private Path system;
@@ -72,7 +72,7 @@ class GpuLocalityTest {
 
     @ParameterizedTest
     @CsvSource({"'0-15,64-79', 0-127, 32", "'0-15,64-79', 0-63, 16", "'3', 0-3, 1"})
-    void threadsMoveToTheProcessorsNearTheGpuThatTheyMayRunOn(String near, String allowed, int processors)
+    void threadsMoveToAllowedProcessorsNearTheGpu(String near, String allowed, int processors)
             throws IOException {
         device(near + "\n");
         GpuLocality locality = locality(allowed, 1);
@@ -87,7 +87,7 @@ class GpuLocalityTest {
     @ParameterizedTest
     @CsvSource({"0-15, 0-15, 12", "0-31, 0-15, 12", "16-31, 0-15, 1", "0-15, 8-127, 12", "'', 0-15, 1",
             "rubbish, 0-15, 1"})
-    void whereAllAreAsNearOrTooFewRemainOrNobodyTellsThreadsStay(String near, String allowed, int least)
+    void threadsStayWhereNoMoveWouldHelp(String near, String allowed, int least)
             throws IOException {
         device(near);
         locality(allowed, least).moveNear(0);
@@ -95,7 +95,7 @@ class GpuLocalityTest {
     }
 
     @Test
-    void withoutAnEntryOfTheGpuThreadsStay() {
+    void threadsStayIfTheGpuHasNoEntry() {
         locality("0-15", 1).moveNear(0);
         cuda.fail(CudaFunction.DEVICE_GET_PCI_BUS_ID, 1, Cuda.ERROR_INVALID_VALUE);
         locality("0-15", 1).moveNear(0);
@@ -103,7 +103,7 @@ class GpuLocalityTest {
     }
 
     @Test
-    void theFirstWorkersMoveOnceAGpuIsMetAndEachFurtherGpuHasItsOwn() {
+    void eachGpuHasWorkersNearIt() {
         Queue<String> moved = new ConcurrentLinkedQueue<>();
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 2L).build();
         Posix posix = FfmPosix.instance();

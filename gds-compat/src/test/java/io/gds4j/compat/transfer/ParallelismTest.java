@@ -13,19 +13,20 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+/** The number of threads that requests use, by machine, configuration and other requests. */
 class ParallelismTest {
     @TempDir
     private Path folder;
 
     @Test
-    void theMachineDecidesWhereNobodyChose() {
+    void machineDecidesWithoutASetting() {
         assertThat(Parallelism.of(CuFileConfig.defaults(), 8)).isEqualTo(new Parallelism(7, 8, 0, 8));
         assertThat(Parallelism.of(CuFileConfig.defaults(), 1)).isEqualTo(new Parallelism(1, 2, 0, 1));
         assertThat(Parallelism.of(CuFileConfig.defaults(), 64)).isEqualTo(new Parallelism(11, 12, 0, 64));
     }
 
     @Test
-    void aFileThatSpellsTheDefaultsOutIsNobodysChoice() throws IOException {
+    void fileWithTheDefaultValuesIsNoSetting() throws IOException {
         CuFileConfig stock = file(
                 "{\"execution\": {\"max_io_threads\": 4, \"max_request_parallelism\": 4, \"min_io_threshold_size_kb\": 8192}}");
 
@@ -33,7 +34,7 @@ class ParallelismTest {
     }
 
     @Test
-    void aFileThatDiffersFromTheDefaultsIsObeyed() throws IOException {
+    void fileWithOtherValuesIsObeyed() throws IOException {
         CuFileConfig chosen = file(
                 "{\"execution\": {\"max_io_threads\": 6, \"max_request_parallelism\": 3, \"min_io_threshold_size_kb\": 64}}");
 
@@ -41,7 +42,7 @@ class ParallelismTest {
     }
 
     @Test
-    void theProgramsChoiceIsObeyedEvenIfItIsTheDefault() {
+    void settingOfTheProgramIsObeyedEvenIfItIsTheDefault() {
         CuFileConfig chosen = CuFileConfig.builder()
                 .set(CuFileKeys.MAX_IO_THREADS, 4L)
                 .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 4L)
@@ -67,13 +68,13 @@ class ParallelismTest {
     @CsvSource({"16, 1, 12", "16, 2, 4", "16, 3, 3", "16, 4, 2", "16, 5, 2", "16, 7, 1", "16, 16, 1", "16, 100, 1",
             "2, 1, 2", "2, 2, 1",
             "16, 0, 12"})
-    void requestsAtWorkTogetherHaveNoMoreThreadsThanThereAre(int processors, int requests, int threads) {
+    void concurrentRequestsShareTheThreads(int processors, int requests, int threads) {
         assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests)).isEqualTo(threads);
     }
 
     @ParameterizedTest
     @CsvSource({"32, 1, 1, 12", "32, 1, 2, 8", "32, 2, 2, 4", "32, 1, 4, 8", "16, 1, 4, 4", "2, 1, 4, 1"})
-    void requestsOfSeveralGpusHaveAsManyThreadsAsTheirLinksNeedAndNoMoreThanProcessors(
+    void requestsOfSeveralGpusHaveTheThreadsThatTheirLinksNeed(
             int processors, int requests, int gpus, int threads) {
         assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests, gpus)).isEqualTo(threads);
     }

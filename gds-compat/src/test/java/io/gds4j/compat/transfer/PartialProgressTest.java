@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The kernel moves less than asked, is interrupted, or fails half-way. */
+/** System calls that move less than asked, are interrupted, or fail halfway. */
 class PartialProgressTest {
     private static final int SIZE = 5 * Rig.PIECE + 1234;
 
@@ -220,7 +220,7 @@ class PartialProgressTest {
                 assertThat(Thread.interrupted()).as("flag").isTrue();
                 assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
                 int count = (int) failure.bytesTransferred();
-                // One more where the next piece was on its way from the GPU already.
+                // One piece more if the GPU already copied the next one.
                 assertThat(count).isBetween(3 * Rig.PIECE, 4 * Rig.PIECE);
                 checkPrefix(call, file, memory, count);
             }
@@ -273,7 +273,7 @@ class PartialProgressTest {
                 GuardedMemory memory = rig.host(SIZE);
                 assertThat(handle.read(memory.range(), SIZE, 0, 0)).isEqualTo(left);
                 memory.expect(0, file.expected(0, left));
-                // A direct read that the end has moved under may clear the rest of its blocks.
+                // A direct read across the new end of the file may clear the rest of its blocks.
                 memory.accept(left, Rig.PIECE);
                 memory.verify();
             }

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What depends on the machine's memory and on other requests, which no test of the whole engine could arrange. */
+/** Plans that depend on the machine's memory and on other requests, which a test of the whole engine cannot arrange. */
 class TransferPlannerTest {
     private static final long GIB = 1L << 30;
     private static final long MIB = 1L << 20;
@@ -51,7 +51,7 @@ class TransferPlannerTest {
                 });
     }
 
-    /** A file of whose pages so many are said to be in the cache. */
+    /** Returns a file whose cached pages the system calls report. */
     private static CompatFile file(Posix posix) {
         return file(posix, false);
     }
@@ -94,7 +94,7 @@ class TransferPlannerTest {
     }
 
     @Test
-    void cachedRequestsBesideOthersAreTheirCallersAloneAndColdOnesAreNot() {
+    void concurrentReadsHaveWorkersOnlyIfTheyAreCold() {
         Posix hot = caching(64 * MIB);
         Posix cold = caching(0);
         TransferEngine engine = engine(3);
@@ -112,7 +112,7 @@ class TransferPlannerTest {
     }
 
     @Test
-    void ofALongRequestSomePartsTellForAllAndOfAShortOneOfADirectFileAllIsLookedAt() {
+    void longRequestsAreSampledAndShortDirectOnesCheckedWhole() {
         List<Long> asked = new ArrayList<>();
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
             case "cachedPages" -> {
@@ -146,7 +146,7 @@ class TransferPlannerTest {
 
     @ParameterizedTest
     @CsvSource({"true, 8", "false, 32"})
-    void aCallerAloneReadsHostMemoryInLongPiecesLongerOnesFromMemoryThanFromADisk(boolean cached, long pieces) {
+    void piecesOfALoneCallerAreLongerFromMemoryThanFromADisk(boolean cached, long pieces) {
         long size = 512 * MIB;
         Posix posix = caching(cached ? size : 0);
         TransferEngine engine = engine(0);
@@ -159,7 +159,7 @@ class TransferPlannerTest {
 
     @ParameterizedTest
     @CsvSource({"1, 1, 1", "1, 3, 1", "1, 4, 2", "1, 64, 2", "3, 1, 2", "3, 4, 4"})
-    void aSecondThreadReadsFromMemoryWhereItGainsMoreThanWakingItCosts(int workers, long mib, int threads) {
+    void secondThreadReadsWhereItGainsMoreThanItsWakeUpCosts(int workers, long mib, int threads) {
         long size = mib * MIB;
         Posix posix = caching(size);
         TransferEngine engine = engine(workers);
@@ -171,7 +171,7 @@ class TransferPlannerTest {
 
     @ParameterizedTest
     @CsvSource({"CUDA_DEVICE, false, 1", "HOST, false, 2", "CUDA_DEVICE, true, 4", "HOST, true, 4"})
-    void writesThroughThePageCacheHaveNoThreadsThatWouldOnlyWaitForEachOther(
+    void bufferedWritesHaveNoThreadsThatWouldOnlyWait(
             MemoryKind kind, boolean direct, int threads) {
         Posix posix = caching(0);
         TransferEngine engine = engine(3);
@@ -187,7 +187,7 @@ class TransferPlannerTest {
     }
 
     @Test
-    void whereOneThreadServesNobodyAsksThePageCache() {
+    void oneThreadServesWithoutALookAtThePageCache() {
         List<String> asked = new ArrayList<>();
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> {
             asked.add(call.getName());
@@ -206,7 +206,7 @@ class TransferPlannerTest {
     @CsvSource({
             "16, HOST, 1, 1", "64, HOST, 4, 4", "512, HOST, 32, 32", "16, CUDA_DEVICE, 8, 32",
             "512, CUDA_DEVICE, 128, 1024"})
-    void whatADiskMovesStraightGoesInLongPiecesAndWhatIsStagedOnTheWayToItInShortOnes(
+    void diskPiecesAreLongAndStagedOnesShort(
             long mib, MemoryKind kind, long read, long written) {
         long size = mib * MIB;
         Posix posix = caching(0);

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Of several pieces that moved less than asked, the first in the file decides, whenever it ended. */
+/** The first incomplete piece in the file decides the result, whatever the order in which pieces end. */
 class TransferResultTest {
     private static final long PIECE = 4096;
     private static final long SIZE = 10 * PIECE;
@@ -78,7 +78,7 @@ class TransferResultTest {
     }
 
     @Test
-    void errorAmongThePiecesThatAnInterruptWaitedForIsTheErrorOfTheRequest() {
+    void errorOfAPieceInFlightOutweighsTheInterrupt() {
         try (Rig rig = Rig.onHost()) {
             Transfer transfer = transfer();
             for (int i = 0; i < 4; i++) {

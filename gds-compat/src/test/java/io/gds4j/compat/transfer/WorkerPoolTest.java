@@ -33,7 +33,7 @@ import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Transfers on offer to a pool of workers, with reads that say when they end. */
+/** Transfers that a pool of workers serves; the tests control when each read ends. */
 class WorkerPoolTest {
     private static final long PIECE = 4096;
     private static final int SECONDS = 60;
@@ -45,7 +45,7 @@ class WorkerPoolTest {
         void take() throws Exception;
     }
 
-    /** What a thread is given for its pieces: {@code read} gets the offset of each and returns its result. */
+    /** The I/O of a thread: {@code read} gets the offset of each piece and returns its result. */
     private static ThreadContext thread(LongUnaryOperator read) {
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> call.getName().equals("pread")
                 ? (Object) read.applyAsLong((Long) arguments[3])
@@ -88,7 +88,7 @@ class WorkerPoolTest {
         }
     }
 
-    /** Moves a transfer as its caller does; the result. */
+    /** Moves a transfer as its caller does; returns the result. */
     private long run(HostTransfer transfer, int threads, LongUnaryOperator read) {
         WorkerPool.Offer offer = new WorkerPool.Offer();
         pool.offer(offer, transfer, threads);
@@ -120,7 +120,7 @@ class WorkerPoolTest {
     }
 
     @Test
-    void aTransferHasNoMoreThreadsThanItMay() {
+    void transferKeepsItsLimitOfThreads() {
         AtomicInteger now = new AtomicInteger();
         AtomicInteger most = new AtomicInteger();
         LongUnaryOperator read = offset -> {
@@ -156,13 +156,13 @@ class WorkerPoolTest {
     }
 
     @Test
-    void aTransferWithoutWorkersGetsOneOfAnothers() throws Exception {
+    void transferWithoutWorkersTakesOneFromAnother() throws Exception {
         long large = 1000;
         CountDownLatch busy = new CountDownLatch(2);
         CountDownLatch offered = new CountDownLatch(1);
         CountDownLatch over = new CountDownLatch(1);
         CyclicBarrier both = new CyclicBarrier(2);
-        // Pieces of the second transfer are told by the offset: its workers and its caller meet there.
+        // The offset tells pieces of the second transfer, where its workers and its caller meet.
         HostTransfer second = transfer(2);
         second.plan().buffered(large * PIECE, 2 * PIECE, PIECE);
         second.begin();

@@ -9,6 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+/** Tasks at the exit of the JVM: time limit and cancellation. */
 class ExitTaskTest {
     @TempDir
     private Path folder;

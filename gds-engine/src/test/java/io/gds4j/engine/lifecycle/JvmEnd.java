@@ -5,7 +5,7 @@ import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.function.Supplier;
 
-/** Ways in which a program ends, or its driver, under {@link Traffic}. */
+/** Ways in which a program ends, or closes its driver, during {@link Traffic}. */
 public enum JvmEnd {
     /** Nothing is closed. */
     EXIT(41) {

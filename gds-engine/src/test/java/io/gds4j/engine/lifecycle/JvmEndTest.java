@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * A program ends, or closes its driver, with I/O in flight: the JVM ends in time with the program's own status, and threads that move
- * bytes see nothing but refusals.
+ * A program ends, or closes its driver, with I/O in flight. The JVM ends in time with the status of the program, and its I/O only
+ * succeeds or is refused.
  */
 public abstract class JvmEndTest {
     /** Bytes of the child's file. */
@@ -30,15 +30,15 @@ public abstract class JvmEndTest {
     protected JvmEndTest() {
     }
 
-    /** Ends a child by {@link JvmEnd#run}. */
+    /** Runs {@link JvmEnd#run} in a child JVM. */
     protected abstract ChildJvm.End run(Path folder, Path file, String how);
 
-    /** Memory of the child's I/O. */
+    /** Makes the file of the child. */
     protected Path makeFile(Path folder) throws IOException {
         return Files.write(folder.resolve("file"), new byte[FILE_BYTES]);
     }
 
-    /** Output of the child after its driver was closed, if it can print. */
+    /** Returns the output of the child after its driver closed, if it can print. */
     protected List<String> saidAtClose() {
         return List.of();
     }

@@ -25,8 +25,8 @@ import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 
 /**
- * Everything at once on one driver, from and to host and GPU memory: reads, writes, batches, operations of streams, futures, and
- * calls by virtual threads, one after the other until they are refused.
+ * I/O of every sort at once on one driver, with host and GPU memory: reads, writes, batches, stream operations, futures, and calls
+ * by virtual threads. Each thread repeats its I/O until the driver refuses it.
  */
 public final class Traffic {
     private static final int SIZE = 1 << 20;
@@ -48,11 +48,11 @@ public final class Traffic {
         /** The argument of {@link CuFileDriver#stream}. */
         long address();
 
-        /** Waits until it has passed all operations. */
+        /** Waits until the stream has passed all operations. */
         void synchronize();
     }
 
-    /** A new stream of the first GPU. */
+    /** Makes a stream of the first GPU. */
     public static Stream streamOf(CudaAvailability gpu) {
         CudaContexts contexts = gpu.cudaContexts().orElseThrow();
         long[] stream = new long[1];
@@ -74,13 +74,13 @@ public final class Traffic {
         CudaErrors.check(contexts.cuda(), function, contexts.in(contexts.primary(0), call));
     }
 
-    /** One I/O, or a few that belong together. */
+    /** One I/O, or a group of them. */
     private interface Step {
         void run();
     }
 
     /**
-     * Starts it; returns when every thread has been served once.
+     * Starts the threads; returns when each has completed its first I/O.
      *
      * @param file of 1 MiB, whose bytes may change
      * @param streams new ones

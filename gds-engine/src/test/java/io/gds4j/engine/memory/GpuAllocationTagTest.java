@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * What the driver's number of an allocation (CU_POINTER_ATTRIBUTE_BUFFER_ID) proves, kind by kind: prints a table, and holds
- * those kinds to it whose number gds4j trusts.
+ * Checks whether the driver's number of an allocation (CU_POINTER_ATTRIBUTE_BUFFER_ID) changes with the allocation. Prints a table
+ * of all kinds. Fails if a number that gds4j trusts does not change.
  */
 @Tag("gpu")
 class GpuAllocationTagTest {

@@ -193,11 +193,11 @@ abstract class GpuMemoryContract {
         allocator.copyFromHost(MemorySegment.ofArray(bytes), range);
         assertThat(read(range)).isEqualTo(bytes);
         for (MemoryKind kind : MemoryKind.values()) {
-            try (MemoryAllocation ours = allocator.allocate(kind, SIZE, lastDevice())) {
-                allocator.copy(range, ours.range());
-                assertThat(read(ours.range())).as("from another context to " + kind).isEqualTo(bytes);
+            try (MemoryAllocation allocated = allocator.allocate(kind, SIZE, lastDevice())) {
+                allocator.copy(range, allocated.range());
+                assertThat(read(allocated.range())).as("from another context to " + kind).isEqualTo(bytes);
                 allocator.fill(range, (byte) 0);
-                allocator.copy(ours.range(), range);
+                allocator.copy(allocated.range(), range);
                 assertThat(read(range)).as("to another context from " + kind).isEqualTo(bytes);
             }
         }

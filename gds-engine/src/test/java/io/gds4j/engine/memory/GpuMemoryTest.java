@@ -43,7 +43,7 @@ class GpuMemoryTest extends GpuMemoryContract {
 
     @Override
     long createContext(int device) {
-        // Of the old signature, which every driver has.
+        // The old signature, which every driver has.
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
             int result = (int) Linker.nativeLinker()

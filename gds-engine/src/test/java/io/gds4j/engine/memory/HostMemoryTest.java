@@ -119,7 +119,7 @@ class HostMemoryTest {
         }
     }
 
-    /** A cgroup may allow the reservation and refuse the pages: touching them would then end the process. */
+    /** A cgroup may allow the reservation and refuse the pages. Touching a page would then end the process. */
     @Test
     void reservedHugePagesThatCannotBeFilledAreNotUsed() {
         Posix withReservations = (Posix) Proxy.newProxyInstance(
@@ -325,7 +325,7 @@ class HostMemoryTest {
     }
 
     @Test
-    void memoryThatTheKernelDoesNotTellOfIsNotTakenForNone(@TempDir Path system) {
+    void unknownAvailableMemoryIsNotZero(@TempDir Path system) {
         assertThat(new AvailableHostMemory(system).bytes()).isEqualTo(Long.MAX_VALUE);
     }
 

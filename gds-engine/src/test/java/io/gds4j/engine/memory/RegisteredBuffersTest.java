@@ -10,6 +10,7 @@ import io.gds4j.memory.MemoryRange;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
+/** The table of registered memory and its limit. */
 class RegisteredBuffersTest {
     private final long[] limitKb = {2};
     private final RegisteredBuffers<String> buffers = new RegisteredBuffers<>(() -> limitKb[0]);

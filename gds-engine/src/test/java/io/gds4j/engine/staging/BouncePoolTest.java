@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+/** Slabs that a pool hands out, waits for, trims and refuses. */
 class BouncePoolTest {
     private static BouncePool pool(long sizeKb, long count) {
         return new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, config(sizeKb, count));
@@ -37,7 +38,7 @@ class BouncePoolTest {
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void threadsThatFindAllSlabsOutWaitAndNeverHearOfMissingMemory() throws Exception {
+    void threadsWaitForSlabsInUseWithoutAnError() throws Exception {
         BouncePool pool = pool(4, 1);
         try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
             List<Callable<Long>> work = new ArrayList<>();
@@ -74,7 +75,7 @@ class BouncePoolTest {
     }
 
     @Test
-    void whatLayIdleIsGivenBackAndMadeAgainWhenItIsWanted() {
+    void idleBlocksAreUnmappedAndMappedAgainOnDemand() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         Set<Long> pinned = ConcurrentHashMap.newKeySet();
         BouncePool.Pinning pinning = new BouncePool.Pinning() {
@@ -110,7 +111,7 @@ class BouncePoolTest {
     }
 
     @Test
-    void whatIsUsedNowAndThenStays() {
+    void blockInOccasionalUseStays() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
         for (int round = 0; round < 5; round++) {
@@ -122,7 +123,7 @@ class BouncePoolTest {
     }
 
     @Test
-    void whatWasMadeForStreamsThatWaitStays() {
+    void blocksForWaitingStreamsStay() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
         pool.fillForParking();
@@ -134,7 +135,7 @@ class BouncePoolTest {
 
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void givingBackUnderManyTakersLosesNoSlabAndHandsNoneOutTwice() throws Exception {
+    void trimmingUnderManyTakersKeepsEverySlabOnce() throws Exception {
         BouncePool pool = pool(1024, 8);
         AtomicBoolean over = new AtomicBoolean();
         Set<Long> out = ConcurrentHashMap.newKeySet();
@@ -167,7 +168,7 @@ class BouncePoolTest {
     }
 
     @Test
-    void withoutAnySlabTheRefusalComesAtOnceAlsoAfterTheLastWasAbandoned() {
+    void poolWithoutSlabsRefusesAtOnce() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4, 1));
         posix.on(PosixCall.MMAP).fails(Errno.ENOMEM);

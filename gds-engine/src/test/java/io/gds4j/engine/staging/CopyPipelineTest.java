@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Copies of pieces between slabs and a GPU that copies as late as it may. */
+/** Copies of pieces between slabs and a fake GPU that copies as late as CUDA allows. */
 class CopyPipelineTest {
     private static final long BYTES = 128 << 10;
 

@@ -25,13 +25,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The counters of both backends. The contract covers what is counted; this covers the calls of a backend. */
+/** The counters of both backends. The contract tests which requests count; this class tests the calls of a backend. */
 class CuFileCountersTest {
     private static final MemoryRange HOST = MemoryRange.ofAddress(4096, 8192, MemoryKind.HOST);
 
     private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
             BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (file, method, arguments) -> {
-                throw new AssertionError("nobody asks the file");
+                throw new AssertionError("statistics do not use the file");
             });
 
     private final CuFileCounters counters = new CuFileCounters(new CudaAvailability.Unavailable("none", "none"));
@@ -133,7 +133,7 @@ class CuFileCountersTest {
         assertThat(counted.batchPosixProcessedOps()).isEqualTo(new OperationCount(0, 1));
         assertThat(counted.batchReadBytes()).isEqualTo(100);
         assertThat(counted.batchSubmitOps()).isEqualTo(new OperationCount(3, 1));
-        assertThat(counted.lastBatchReadBytes()).as("of the last that was not refused").isEqualTo(4 * 10);
+        assertThat(counted.lastBatchReadBytes()).as("of the last accepted batch").isEqualTo(4 * 10);
     }
 
     private void submitted(boolean well, IoPath path, int entries) {

@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Moves bytes between memory and an array, which stands for a file. Lends itself to all streams. */
+/** Moves bytes between memory and an array that stands for a file. All streams share one. */
 final class ArrayMover implements StreamMover, StreamMovers {
     private final byte[] file;
     private final boolean stages;
@@ -22,25 +22,25 @@ final class ArrayMover implements StreamMover, StreamMovers {
         this.stages = stages;
     }
 
-    /** From now on, what touches this byte of the file fails. */
+    /** Lets moves fail from now on that touch this byte of the file. */
     void failAt(long offset, RuntimeException cause) {
         failsAt = offset;
         failure = cause;
     }
 
-    /** Runs before each move, on the thread that moves. */
+    /** Sets an action that runs before each move, on the thread that moves. */
     void runsFirst(Runnable action) {
         first = action;
     }
 
-    /** Movers that are not given back. */
+    /** Returns the number of movers that are not given back. */
     synchronized int borrowed() {
         return borrowed;
     }
 
     @Override
     public void prepareForWaits() {
-        // it needs nothing
+        // the mover holds no resources
     }
 
     @Override

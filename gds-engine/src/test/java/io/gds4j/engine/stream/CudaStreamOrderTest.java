@@ -92,7 +92,7 @@ class CudaStreamOrderTest {
         assertThat(cuda.violations()).as("rules of CUDA broken").isEmpty();
     }
 
-    /** Once: an order is not closed twice. */
+    /** Closes the order once. */
     private void closeOrder() {
         if (!closed) {
             closed = true;
@@ -196,7 +196,7 @@ class CudaStreamOrderTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void failedMoveStandsInTheResultAndTheStreamGoesOn(boolean staged) {
+    void failedMoveIsInTheResultAndTheStreamGoesOn(boolean staged) {
         CuFileException failure =
                 CuFileException.builder("pread").error(CuFileError.IO_ERROR).errno(Errno.EIO).build();
         mover.failAt(SIZE - 1, failure);

@@ -69,7 +69,7 @@ class GpuCopyKernelTest {
             int size = random.nextInt(switch (i % 12) {
                 case 0, 3, 6, 9 -> 20;
                 case 1, 4, 7, 10 -> 5000;
-                // Some of which a thread copies more than it has under way.
+                // Some sizes are more than a thread copies in one pass.
                 case 2 -> ROOM - AROUND_BYTES;
                 default -> 300_000;
             });

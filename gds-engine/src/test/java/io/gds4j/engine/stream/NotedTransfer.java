@@ -10,9 +10,9 @@ import java.lang.reflect.Proxy;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** Counts uses of its file and keeps what is logged. */
+/** A transfer that counts uses of its file and keeps log lines. */
 final class NotedTransfer implements StreamTransfer {
-    /** The result of an operation that is not over. */
+    /** The result of an operation that has not ended. */
     static final long UNTOUCHED = -77;
 
     private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
@@ -28,7 +28,7 @@ final class NotedTransfer implements StreamTransfer {
         this.staged = staged;
     }
 
-    /** A request whose cells are in the arena. */
+    /** Makes a request whose cells are in the arena. */
     static StreamRequest request(Arena arena, MemoryRange memory, long size, long fileOffset, long stream) {
         return new StreamRequest(
                 FILE, memory, cell(arena, size), cell(arena, fileOffset), cell(arena, 0), cell(arena, UNTOUCHED),
@@ -43,7 +43,7 @@ final class NotedTransfer implements StreamTransfer {
         return request.bytesDone().get(ValueLayout.JAVA_LONG, 0);
     }
 
-    /** Uses of the file that are not over. */
+    /** Returns the uses of the file that have not ended. */
     synchronized int uses() {
         return uses;
     }

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The words of streams when their session or the process ends. */
+/** Release words of streams at the end of their session or of the process. */
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReleaseWordsTest {
     private static final int NON_BLOCKING = 1;
@@ -37,7 +37,7 @@ class ReleaseWordsTest {
     private final Handlers handlers = new Handlers();
     private final ReleaseWords words = new ReleaseWords(contexts, handlers);
 
-    /** Records the words, and writes all bytes that a handler may write. */
+    /** Records the words, and writes every byte that a handler of libc may write. */
     private static final class Handlers implements ExitHandlers {
         final List<Long> added = new ArrayList<>();
         final Set<Long> groups = new TreeSet<>();
@@ -167,8 +167,8 @@ class ReleaseWordsTest {
     }
 
     /**
-     * Has an exit handler that waits until a word is not 0, as one of libcufile's waits for a stream that waits for the word:
-     * {@code sem_wait}, with the word as its semaphore.
+     * A program whose exit handler waits until a word is not 0, like the handler of libcufile that waits for a stream. The handler
+     * is {@code sem_wait}, with the word as its semaphore.
      */
     static final class LateWaiter {
         static Optional<MemorySegment> semWait() {

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * One staged operation whose file is an array, and whose stream is the test: it copies what a step's cell says as soon as it may
+ * One staged operation over an array as the file. The test plays the stream: it makes the copy in a step's cell as soon as it may
  * pass the step.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -63,7 +63,7 @@ class StagedStreamCopyTest {
         arena.close();
     }
 
-    /** Steps are numbered by their turn, events by their step. */
+    /** The stream of the test: it numbers steps by their turn and events by their step. */
     private static final class Stream implements StagedStreamCopy.Turns {
         final List<Step> steps = new CopyOnWriteArrayList<>();
         final List<Step> left = new ArrayList<>();

@@ -19,7 +19,7 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Memory regions of RDMA devices, played by C functions. */
+/** Memory regions of RDMA devices over a double of libibverbs. */
 class RdmaDevicesTest {
     private static final Set<RdmaAccess> WRITE = Set.of(RdmaAccess.LOCAL_WRITE);
 

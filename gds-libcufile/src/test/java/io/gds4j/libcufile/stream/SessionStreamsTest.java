@@ -1,6 +1,5 @@
 package io.gds4j.libcufile.stream;
 
-import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -16,6 +15,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -201,10 +201,7 @@ class SessionStreamsTest extends StreamRig {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, size + 3);
         MemoryAllocation back = allocate(MemoryKind.CUDA_DEVICE, size + 3);
         BackendFile file = file();
-        MemorySegment content = arena.allocate(size);
-        for (int i = 0; i < size; i++) {
-            content.set(JAVA_BYTE, i, content(i * 7L));
-        }
+        MemorySegment content = MemorySegment.ofArray(RandomBytes.of(size, size));
         backend.allocator().copyFromHost(content, memory.range().slice(3, size));
         long stream = stream();
         Operation write = new Operation(size, 5, 3);

@@ -1,21 +1,17 @@
-package io.gds4j.compat;
+package io.gds4j.engine.staging;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.CuFileHandle;
-import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
-import io.gds4j.memory.MemoryKind;
-import io.gds4j.testkit.GuardedFile;
-import io.gds4j.testkit.GuardedMemory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
+/** The timer slack of a thread before, during and after a wait. */
 class PreciseSleepTest {
     private static final int CHOSEN = 123_456;
 
@@ -35,7 +31,7 @@ class PreciseSleepTest {
     }
 
     @Test
-    void aThreadHasItsOwnSlackBackWhenItNoLongerWaits() {
+    void threadHasItsTimerSlackBackAfterTheWait() {
         sleep.sleep(1);
         assertThat(real.timerSlack()).isOne();
         sleep.sleep(1);
@@ -46,33 +42,18 @@ class PreciseSleepTest {
     }
 
     @Test
-    void whoNeverSleepsAsksNothing() {
+    void waitWithoutSleepAsksNothing() {
         sleep.over();
         assertThat(posix.calls(PosixCall.TIMER_SLACK) + posix.calls(PosixCall.SET_TIMER_SLACK)).isZero();
     }
 
     @Test
-    void aRefusalIsTakenOncePerWait() {
+    void refusalIsMetOncePerWait() {
         posix.on(PosixCall.TIMER_SLACK).fails(Errno.EINVAL);
         sleep.sleep(1);
         sleep.sleep(1);
         sleep.over();
         assertThat(posix.calls(PosixCall.TIMER_SLACK)).isOne();
         assertThat(posix.calls(PosixCall.SET_TIMER_SLACK)).isZero();
-    }
-
-    @Test
-    void theThreadOfAProgramKeepsItsSlack() {
-        try (Rig rig = Rig.onGpu()) {
-            GuardedFile file = rig.file(4 * Rig.PIECE);
-            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, 4 * Rig.PIECE);
-            try (CuFileHandle handle = rig.open(file)) {
-                assertThat(handle.read(memory.range(), 4 * Rig.PIECE, 0, 0)).isEqualTo(4 * Rig.PIECE);
-                assertThat(rig.posix().calls(PosixCall.SET_TIMER_SLACK)).isEqualTo(2);
-                assertThat(real.timerSlack()).isEqualTo(CHOSEN);
-            }
-            memory.expect(0, file.expected(0, 4 * Rig.PIECE));
-            memory.verify();
-        }
     }
 }
