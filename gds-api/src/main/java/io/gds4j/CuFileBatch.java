@@ -248,6 +248,7 @@ public final class CuFileBatch implements AutoCloseable {
      * @param result bytes moved, or a negative errno or a negative cuFile code
      */
     public record Completion(Request request, BatchStatus status, long result) {
+
         /** Linux reserves the return values -4095 to -1 for errno; cuFile codes are larger. */
         private static final int LARGEST_ERRNO = 4095;
 

@@ -78,7 +78,8 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         int bits = nonEmpty(rights);
         if (BufferRight.READ_INTO.isIn(bits) && !range.isWritable()) {
             throw CuFileException.of(
-                    CuFileError.PERMISSION_DENIED, REGISTER, "READ_INTO needs a writable segment, this one is read-only");
+                    CuFileError.PERMISSION_DENIED, REGISTER,
+                    "READ_INTO needs a writable segment, this one is read-only");
         }
         Session session = use.session();
         session.enter(REGISTER);

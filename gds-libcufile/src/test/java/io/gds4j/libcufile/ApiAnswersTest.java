@@ -78,7 +78,8 @@ class ApiAnswersTest {
         String answer = documented.answer();
         String meant = meaning(library);
         boolean same = answer.equals(meant) || answer.startsWith(meant + " E");
-        assertThat(documented.why().isEmpty()).as("%s means %s, documented is %s", library, meant, documented).isEqualTo(same);
+        assertThat(documented.why().isEmpty()).as("%s means %s, documented is %s", library, meant, documented)
+                .isEqualTo(same);
     }
 
     /** The Java form of an answer of the library. */

@@ -9,7 +9,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.libcufile.FakeMachine;
-import io.gds4j.libcufile.guard.Transfers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BackendFile;
