@@ -17,7 +17,7 @@ import io.gds4j.compat.transfer.RegisteredFiles;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.compat.transfer.TransferPlanner;
 import io.gds4j.config.CuFileConfig;
@@ -91,17 +91,17 @@ public final class CompatSession {
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
-                files.descriptors(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
-        Function<TransferContext, EntryRunner> makeRunner = lane -> {
-            UringTransfers ringTransfers = new UringTransfers(executor, ioUring, counters);
-            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(lane.thread(), executor, ringTransfers);
-            return new CompatEntryRunner(lane, executor, deviceReads, ringTransfers, statistics, log);
+                files.descriptorTable(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
+        Function<RequestContext, EntryRunner> makeRunner = context -> {
+            UringTransfers uringTransfers = new UringTransfers(executor, ioUring, counters);
+            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), executor, uringTransfers);
+            return new CompatEntryRunner(context, executor, deviceReads, uringTransfers, statistics, log);
         };
         this.batches = new CompatBatches(
                 executor,
                 config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
                 ioUring.isOn()
-                        ? RequestRunners.withRings(engine, makeRunner)
+                        ? RequestRunners.withIoUring(engine, makeRunner)
                         : new RequestRunners(engine, makeRunner),
                 statistics,
                 log);

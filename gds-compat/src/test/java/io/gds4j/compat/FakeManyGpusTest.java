@@ -57,7 +57,7 @@ class FakeManyGpusTest extends ManyGpus {
         });
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 2L)
                 .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 3L).set(CuFileKeys.FORCE_ODIRECT_MODE, true).build();
-        Path file = Files.write(Files.createTempFile(directory(), "crews", null), RandomBytes.of(2, 2 * (int) half));
+        Path file = Files.write(Files.createTempFile(directory(), "workers", null), RandomBytes.of(2, 2 * (int) half));
         try (CuFileDriver driver = CuFileDriver.open(new CompatBackend(config, posix, available));
                 CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ);
                 MemoryAllocation first = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, half, 0);

@@ -31,7 +31,7 @@ public final class CoalescedDeviceReads {
     private final ThreadContext thread;
     private final RequestExecutor executor;
     private final TransferPlanner planner;
-    private final UringTransfers ringTransfers;
+    private final UringTransfers uringTransfers;
     private final TransferRequest request = new TransferRequest();
     private final TransferPlan plan = new TransferPlan();
     private final List<Stretch> queued = new ArrayList<>();
@@ -52,15 +52,15 @@ public final class CoalescedDeviceReads {
         }
     }
 
-    public CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers ringTransfers) {
+    public CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers uringTransfers) {
         this.thread = thread;
         this.executor = executor;
         this.planner = executor.planner();
-        this.ringTransfers = ringTransfers;
+        this.uringTransfers = uringTransfers;
     }
 
     /**
-     * Does what can be done together.
+     * Does what can be done uring.
      *
      * @param results for each entry {@link EntryRunner#UNDONE}, replaced by the bytes it read
      */
@@ -107,14 +107,14 @@ public final class CoalescedDeviceReads {
 
     private void together(
             GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
-        CopyPipeline ring = thread.ring(context);
+        CopyPipeline pipeline = thread.pipeline(context);
         Slab slab;
         try {
-            slab = ring.beginGroup(bytes);
+            slab = pipeline.beginGroup(bytes);
         } catch (CuFileException e) {
             return;
         }
-        IoUring together = ringTransfers.ring();
+        IoUring uring = uringTransfers.uring();
         boolean succeeded = false;
         try {
             long place = slab.address();
@@ -124,10 +124,10 @@ public final class CoalescedDeviceReads {
                 List<BatchRequest> some = entries.subList(from, to);
                 Stretch stretch =
                         new Stretch(some, place + CopyPipeline.skew(some.getFirst().fileOffset()), offset + from);
-                if (together == null || !queue(together, stretch)) {
-                    read(ring, stretch, results);
-                } else if (queued.size() == together.capacity()) {
-                    run(together, ring, results);
+                if (uring == null || !queue(uring, stretch)) {
+                    read(pipeline, stretch, results);
+                } else if (queued.size() == uring.capacity()) {
+                    run(uring, pipeline, results);
                 }
                 place = TransferPlan.roundUp(stretch.host() + stretch.size(), PAGE);
                 from = to;
@@ -136,10 +136,10 @@ public final class CoalescedDeviceReads {
         } catch (CuFileException e) {
             // A file that was closed, for instance: each entry meets that again by itself.
         } finally {
-            if (together != null) {
-                run(together, ring, results);
+            if (uring != null) {
+                run(uring, pipeline, results);
             }
-            succeeded &= ring.endGroup(slab) == Cuda.SUCCESS;
+            succeeded &= pipeline.endGroup(slab) == Cuda.SUCCESS;
             if (!succeeded) {
                 Arrays.fill(results, offset, offset + entries.size(), EntryRunner.UNDONE);
             }
@@ -147,31 +147,31 @@ public final class CoalescedDeviceReads {
     }
 
     /** Reads through io_uring what goes past the page cache as a whole; false for what does not. */
-    private boolean queue(IoUring together, Stretch stretch) {
+    private boolean queue(IoUring uring, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long size = stretch.size();
         plan(file, stretch);
         boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-        if (!together.works() || !past || planner.isCached(plan, file.pair())) {
+        if (!uring.works() || !past || planner.isCached(plan, file.descriptors())) {
             return false;
         }
-        together.read(
-                file.pair().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
+        uring.read(
+                file.descriptors().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
         queued.add(stretch);
         return true;
     }
 
     /** Waits for what is queued, and begins to copy each stretch that came whole; the others stay undone. */
-    private void run(IoUring together, CopyPipeline ring, long[] results) {
+    private void run(IoUring uring, CopyPipeline pipeline, long[] results) {
         if (queued.isEmpty()) {
             return;
         }
-        together.run((index, bytes) -> {
+        uring.run((index, bytes) -> {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
-                ringTransfers.count(bytes);
-                copy(ring, stretch, bytes, false, results);
+                uringTransfers.count(bytes);
+                copy(pipeline, stretch, bytes, false, results);
             }
         });
         queued.clear();
@@ -200,18 +200,18 @@ public final class CoalescedDeviceReads {
     }
 
     /** Reads a stretch and begins to copy it. */
-    private void read(CopyPipeline ring, Stretch stretch, long[] results) {
+    private void read(CopyPipeline pipeline, Stretch stretch, long[] results) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long start = stretch.start();
         long size = stretch.size();
         plan(file, stretch);
-        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host());
-        copy(ring, stretch, read, thread.io().errno() != 0, results);
+        long read = thread.io().move(file.descriptors(), plan, start, start + size, stretch.host());
+        copy(pipeline, stretch, read, thread.io().errno() != 0, results);
     }
 
     /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */
-    private void copy(CopyPipeline ring, Stretch stretch, long read, boolean failed, long[] results) {
+    private void copy(CopyPipeline pipeline, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
         int from = 0;
         while (from < entries.size()) {
@@ -219,8 +219,8 @@ public final class CoalescedDeviceReads {
             while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
                 to++;
             }
-            ring.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
-            copy(ring, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
+            pipeline.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
+            copy(pipeline, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
             from = to;
         }
     }
@@ -232,7 +232,7 @@ public final class CoalescedDeviceReads {
 
     /** Begins to copy entries that follow each other in file and memory. */
     private static void copy(
-            CopyPipeline ring,
+            CopyPipeline pipeline,
             List<BatchRequest> entries,
             Stretch stretch,
             long read,
@@ -253,7 +253,7 @@ public final class CoalescedDeviceReads {
         }
         long from = stretch.host() + (first.fileOffset() - stretch.start());
         long to = first.memory().address() + first.bufferOffset();
-        if (bytes > 0 && ring.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
+        if (bytes > 0 && pipeline.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
             Arrays.fill(results, offset, offset + done, EntryRunner.UNDONE);
         }
     }

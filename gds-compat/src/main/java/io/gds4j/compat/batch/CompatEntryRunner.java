@@ -3,7 +3,7 @@ package io.gds4j.compat.batch;
 import io.gds4j.compat.transfer.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog;
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -18,24 +18,24 @@ import java.util.List;
 public final class CompatEntryRunner implements EntryRunner {
     private static final long[] ALONE = {UNDONE};
 
-    private final TransferContext lane;
+    private final RequestContext context;
     private final RequestExecutor executor;
     private final CoalescedDeviceReads deviceReads;
-    private final UringTransfers ringTransfers;
+    private final UringTransfers uringTransfers;
     private final CuFileCounters statistics;
     private final RequestLog log;
 
     public CompatEntryRunner(
-            TransferContext lane,
+            RequestContext context,
             RequestExecutor executor,
             CoalescedDeviceReads deviceReads,
-            UringTransfers ringTransfers,
+            UringTransfers uringTransfers,
             CuFileCounters statistics,
             RequestLog log) {
-        this.lane = lane;
+        this.context = context;
         this.executor = executor;
         this.deviceReads = deviceReads;
-        this.ringTransfers = ringTransfers;
+        this.uringTransfers = uringTransfers;
         this.statistics = statistics;
         this.log = log;
     }
@@ -62,7 +62,7 @@ public final class CompatEntryRunner implements EntryRunner {
         Arrays.fill(results, UNDONE);
         try {
             deviceReads.read(entries, results);
-            ringTransfers.move(entries, results);
+            uringTransfers.move(entries, results);
             return results;
         } finally {
             Reference.reachabilityFence(entries);
@@ -72,7 +72,7 @@ public final class CompatEntryRunner implements EntryRunner {
     /** Bytes moved, or a negative errno or code. */
     private long alone(BatchRequest entry) {
         try {
-            return executor.execute(lane, Operation.of(entry.write()), entry);
+            return executor.execute(context, Operation.of(entry.write()), entry);
         } catch (CuFileException e) {
             int errno = e.errno().orElse(0);
             return -(long) (errno == 0 ? e.error().code() : errno);
@@ -84,6 +84,6 @@ public final class CompatEntryRunner implements EntryRunner {
 
     @Override
     public void close() {
-        ringTransfers.close();
+        uringTransfers.close();
     }
 }

@@ -21,13 +21,13 @@ public final class IoUringUse {
         this.posix = posix;
         this.wanted = preferred;
         this.state = preferred ? "on" : "off";
-        IoUring ring = open();
-        if (ring != null) {
-            ring.close();
+        IoUring uring = open();
+        if (uring != null) {
+            uring.close();
         }
     }
 
-    /** A ring, or null where the thread pool serves. */
+    /** An io_uring, or null where the thread pool serves. */
     @Nullable
     IoUring open() {
         if (!wanted) {
@@ -41,7 +41,7 @@ public final class IoUringUse {
         }
     }
 
-    /** A ring has failed: from now on the thread pool serves. */
+    /** An io_uring has failed: from now on the thread pool serves. */
     void failed() {
         refused("failed: the kernel took no more requests");
     }

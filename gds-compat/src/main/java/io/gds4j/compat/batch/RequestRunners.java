@@ -1,6 +1,6 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -39,23 +39,23 @@ public final class RequestRunners {
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
-    private final Function<TransferContext, EntryRunner> makeRunner;
+    private final Function<RequestContext, EntryRunner> makeRunner;
     private final ThreadFactory factory;
     private final int most;
     private final int perRunner;
     private int idle;
     private boolean stopping;
 
-    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
+    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
         this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
-    public static RequestRunners withRings(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
+    public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
         return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
     }
 
-    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner, int most,
+    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
             int perRunner) {
         this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
@@ -68,7 +68,7 @@ public final class RequestRunners {
      */
     public RequestRunners(
             TransferEngine engine,
-            Function<TransferContext, EntryRunner> makeRunner,
+            Function<RequestContext, EntryRunner> makeRunner,
             int most,
             int perRunner,
             ThreadFactory factory) {
@@ -129,15 +129,15 @@ public final class RequestRunners {
 
     private void serve() {
         try {
-            TransferContext lane = engine.borrowUnattendedLane();
-            try (EntryRunner runner = makeRunner.apply(lane)) {
+            RequestContext context = engine.borrowUnattended();
+            try (EntryRunner runner = makeRunner.apply(context)) {
                 Submission submission = take();
                 while (submission != null) {
                     submission.runSome(runner, atOnce(submission));
                     submission = take();
                 }
             } finally {
-                engine.giveBackUnattended(lane);
+                engine.giveBackUnattended(context);
             }
         } finally {
             end();

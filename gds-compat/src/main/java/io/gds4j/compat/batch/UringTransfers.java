@@ -31,10 +31,10 @@ public final class UringTransfers {
     private final TransferRequest request = new TransferRequest();
     private final TransferPlan plan = new TransferPlan();
     private final List<Held> held = new ArrayList<>();
-    private @Nullable IoUring ring;
+    private @Nullable IoUring uring;
 
     /** Pages that a write at work holds. */
-    private record Held(FileDescriptors pair, RangeLocks.Hold hold) {
+    private record Held(FileDescriptors descriptors, RangeLocks.Hold hold) {
     }
 
     public UringTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
@@ -50,7 +50,7 @@ public final class UringTransfers {
      * @param results for each entry {@link CoalescedDeviceReads#UNDONE}, replaced by the bytes it moved
      */
     void move(List<BatchRequest> entries, long[] results) {
-        IoUring open = ring();
+        IoUring open = uring();
         if (open == null) {
             return;
         }
@@ -72,11 +72,11 @@ public final class UringTransfers {
 
     /** The thread's io_uring, or null where io_uring does not serve. */
     @Nullable
-    IoUring ring() {
-        IoUring open = ring;
+    IoUring uring() {
+        IoUring open = uring;
         if (open == null && use.isOn()) {
             open = use.open();
-            ring = open;
+            uring = open;
         }
         return open;
     }
@@ -91,16 +91,16 @@ public final class UringTransfers {
             CompatFile file = executor.check(entry, Operation.of(write).function());
             planner.plan(plan, request.set(file, entry));
             boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-            if (!past || planner.isCached(plan, file.pair())) {
+            if (!past || planner.isCached(plan, file.descriptors())) {
                 return false;
             }
-            int fd = file.pair().directDescriptor();
+            int fd = file.descriptors().directDescriptor();
             long address = entry.memory().address() + entry.bufferOffset();
             if (!write) {
                 open.read(fd, address, (int) size, entry.fileOffset(), index);
                 return true;
             }
-            if (!hold(file.pair())) {
+            if (!hold(file.descriptors())) {
                 return false;
             }
             open.write(fd, address, (int) size, entry.fileOffset(), index);
@@ -114,11 +114,11 @@ public final class UringTransfers {
     }
 
     /** Takes the planned write's pages if they are free: a thread that holds pages must not wait for others. */
-    private boolean hold(FileDescriptors pair) {
+    private boolean hold(FileDescriptors descriptors) {
         RangeLocks.Hold hold =
-                pair.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());
+                descriptors.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());
         if (hold != null) {
-            held.add(new Held(pair, hold));
+            held.add(new Held(descriptors, hold));
         }
         return hold != null;
     }
@@ -132,7 +132,7 @@ public final class UringTransfers {
                 }
             });
         } finally {
-            held.forEach(one -> one.pair().locks().release(one.hold()));
+            held.forEach(one -> one.descriptors().locks().release(one.hold()));
             held.clear();
         }
     }
@@ -143,9 +143,9 @@ public final class UringTransfers {
     }
 
     void close() {
-        IoUring open = ring;
+        IoUring open = uring;
         if (open != null) {
-            ring = null;
+            uring = null;
             open.close();
         }
     }

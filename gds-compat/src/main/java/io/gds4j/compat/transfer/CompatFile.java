@@ -17,11 +17,11 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A registered file: a pair of private descriptors and what the caller asked of it. */
+/** A registered file: its private descriptors and how the caller opened it. */
 public final class CompatFile implements BackendFile {
     private final DescriptorTable table;
     private final Posix posix;
-    private final FileDescriptors pair;
+    private final FileDescriptors descriptors;
     private final Optional<Path> path;
     private final boolean direct;
     private final boolean drop;
@@ -38,14 +38,14 @@ public final class CompatFile implements BackendFile {
     CompatFile(
             DescriptorTable table,
             Posix posix,
-            FileDescriptors pair,
+            FileDescriptors descriptors,
             Optional<Path> path,
             boolean direct,
             boolean drop,
             @Nullable CallerDescriptor callerDescriptor) {
         this.table = table;
         this.posix = posix;
-        this.pair = pair;
+        this.descriptors = descriptors;
         this.path = path;
         this.direct = direct;
         this.drop = drop;
@@ -110,8 +110,8 @@ public final class CompatFile implements BackendFile {
         });
     }
 
-    public FileDescriptors pair() {
-        return pair;
+    public FileDescriptors descriptors() {
+        return descriptors;
     }
 
     /** True if requests go past the page cache where they can. */
@@ -140,24 +140,24 @@ public final class CompatFile implements BackendFile {
 
     @Override
     public boolean isReadable() {
-        return pair.key().accessMode() != PosixConstants.O_WRONLY;
+        return descriptors.key().accessMode() != PosixConstants.O_WRONLY;
     }
 
     @Override
     public boolean isWritable() {
-        return pair.key().accessMode() != PosixConstants.O_RDONLY;
+        return descriptors.key().accessMode() != PosixConstants.O_RDONLY;
     }
 
     @Override
     public long size() {
         checkRegistered("fstat");
-        return PosixErrors.check("fstat", "statx", pair.size(), path);
+        return PosixErrors.check("fstat", "statx", descriptors.size(), path);
     }
 
     @Override
     public IoPathReport ioPath() {
         checkRegistered("ioPath");
-        FileTraits traits = pair.traits();
+        FileTraits traits = descriptors.traits();
         if (traits.inMemory()) {
             return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
         }
@@ -167,7 +167,7 @@ public final class CompatFile implements BackendFile {
         if (!traits.allowsDirect()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system says that it has no direct I/O");
         }
-        if (!pair.directWorks()) {
+        if (!descriptors.directWorks()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
         }
         return new IoPathReport(
@@ -180,14 +180,14 @@ public final class CompatFile implements BackendFile {
     public void force(boolean metadata) {
         String function = metadata ? "fsync" : "fdatasync";
         checkRegistered(function);
-        int fd = pair.bufferedDescriptor();
+        int fd = descriptors.bufferedDescriptor();
         PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
     }
 
     @Override
     public void truncate(long size) {
         checkRegistered("ftruncate");
-        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size), path);
+        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), size), path);
     }
 
     /** Before the system call: the kernel may have given the number of a closed descriptor to another file. */

@@ -35,38 +35,38 @@ final class DeviceRead extends Transfer implements CopyPipeline.PieceFailures {
         if (!hasUnclaimed()) {
             return;
         }
-        CopyPipeline ring = thread.ring(context);
+        CopyPipeline pipeline = thread.pipeline(context);
         long bytes = plan().slabBytes();
         try {
-            ring.enter(this, bytes, pieces());
+            pipeline.enter(this, bytes, pieces());
         } catch (RuntimeException e) {
             stopNext(thread, e);
             return;
         }
-        ring.copyByProcessor(byProcessor);
+        pipeline.copyByProcessor(byProcessor);
         try {
             long piece = claim(thread);
             while (piece >= 0) {
                 try {
-                    move(thread, ring, piece, bytes);
+                    move(thread, pipeline, piece, bytes);
                 } catch (RuntimeException e) {
                     stop(piece, 0, 0, e);
                 }
                 piece = claim(thread);
             }
         } finally {
-            ring.leave();
+            pipeline.leave();
         }
     }
 
-    private void move(ThreadContext thread, CopyPipeline ring, long piece, long bytes) {
+    private void move(ThreadContext thread, CopyPipeline pipeline, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
-        CopyPipeline.Slot slot = ring.next(bytes);
+        CopyPipeline.Slot slot = pipeline.next(bytes);
         long host = slot.slab().address() + CopyPipeline.skew(start);
-        long read = thread.io().move(pair(), plan(), start, end, host);
+        long read = thread.io().move(descriptors(), plan(), start, end, host);
         if (read > 0) {
-            ring.copyIn(slot, host, request().address() + (start - plan().offset()), read, piece);
+            pipeline.copyIn(slot, host, request().address() + (start - plan().offset()), read, piece);
         }
         if (read < end - start) {
             stop(piece, read, thread.io().errno(), null);

@@ -35,45 +35,45 @@ final class DeviceWrite extends Transfer implements CopyPipeline.PieceFailures {
         if (!hasUnclaimed()) {
             return;
         }
-        CopyPipeline ring = thread.ring(context);
+        CopyPipeline pipeline = thread.pipeline(context);
         long bytes = plan().slabBytes();
         try {
-            ring.enter(this, bytes, pieces());
+            pipeline.enter(this, bytes, pieces());
         } catch (RuntimeException e) {
             stopNext(thread, e);
             return;
         }
-        ring.copyByProcessor(byProcessor);
+        pipeline.copyByProcessor(byProcessor);
         try {
-            boolean ahead = pieces() > 1 && ring.hasTwo(bytes);
+            boolean ahead = pieces() > 1 && pipeline.hasTwo(bytes);
             long piece = claim(thread);
-            CopyPipeline.Slot slot = fetch(ring, piece, bytes);
+            CopyPipeline.Slot slot = fetch(pipeline, piece, bytes);
             while (piece >= 0) {
                 long following = ahead ? claim(thread) : -1;
-                CopyPipeline.Slot second = fetch(ring, following, bytes);
-                store(thread, ring, slot, piece);
+                CopyPipeline.Slot second = fetch(pipeline, following, bytes);
+                store(thread, pipeline, slot, piece);
                 if (!ahead) {
                     following = claim(thread);
-                    second = fetch(ring, following, bytes);
+                    second = fetch(pipeline, following, bytes);
                 }
                 piece = following;
                 slot = second;
             }
         } finally {
-            ring.leave();
+            pipeline.leave();
         }
     }
 
-    private CopyPipeline.@Nullable Slot fetch(CopyPipeline ring, long piece, long bytes) {
+    private CopyPipeline.@Nullable Slot fetch(CopyPipeline pipeline, long piece, long bytes) {
         if (piece < 0) {
             return null;
         }
         try {
-            CopyPipeline.Slot slot = ring.next(bytes);
+            CopyPipeline.Slot slot = pipeline.next(bytes);
             long start = plan().pieceStart(piece);
             long length = plan().pieceEnd(piece) - start;
             long host = slot.slab().address() + CopyPipeline.skew(start);
-            ring.copyOut(slot, request().address() + (start - plan().offset()), host, length, piece);
+            pipeline.copyOut(slot, request().address() + (start - plan().offset()), host, length, piece);
             return slot;
         } catch (RuntimeException e) {
             stop(piece, 0, 0, e);
@@ -81,15 +81,15 @@ final class DeviceWrite extends Transfer implements CopyPipeline.PieceFailures {
         }
     }
 
-    private void store(ThreadContext thread, CopyPipeline ring, CopyPipeline.@Nullable Slot slot, long piece) {
-        if (slot == null || !ring.await(slot) || isEnded(piece)) {
+    private void store(ThreadContext thread, CopyPipeline pipeline, CopyPipeline.@Nullable Slot slot, long piece) {
+        if (slot == null || !pipeline.await(slot) || isEnded(piece)) {
             return;
         }
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         try {
             long host = slot.slab().address() + CopyPipeline.skew(start);
-            long written = thread.io().move(pair(), plan(), start, end, host);
+            long written = thread.io().move(descriptors(), plan(), start, end, host);
             if (written < end - start) {
                 stop(piece, written, thread.io().errno(), null);
             }

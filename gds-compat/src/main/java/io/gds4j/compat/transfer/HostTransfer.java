@@ -64,7 +64,7 @@ final class HostTransfer extends Transfer {
             long at = start - plan().offset();
             try {
                 long moved = thread.io().move(
-                        pair(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
+                        descriptors(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
                 if (moved < end - start) {
                     stop(piece, moved, thread.io().errno(), null);
                 } else if (arrived != null && piece < Long.SIZE) {

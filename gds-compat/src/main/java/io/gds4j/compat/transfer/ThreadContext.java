@@ -14,8 +14,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one thread that moves pieces needs for itself, kept from transfer to transfer: its file I/O, and a copy pipeline for each
- * CUDA context it has met. Used by one thread at a time.
+ * The tools with which one thread moves pieces: its file I/O, and a copy pipeline for each CUDA context that it has met. Each
+ * worker has one, and so has each {@link RequestContext}, for the thread that waits for the request. Reused from transfer to
+ * transfer. Used by one thread at a time.
  */
 public final class ThreadContext {
     private final boolean heedsInterrupts;
@@ -24,7 +25,7 @@ public final class ThreadContext {
     private final PreciseSleep sleep;
     private final @Nullable CudaContexts contexts;
     private final @Nullable GpuContextCache contextCache;
-    private final List<CopyPipeline> rings = new ArrayList<>();
+    private final List<CopyPipeline> pipelines = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
 
     /**
@@ -73,34 +74,34 @@ public final class ThreadContext {
     }
 
     /** The copy pipeline of a CUDA context, made when the thread first meets that context. */
-    public CopyPipeline ring(@Nullable GpuContext context) {
+    public CopyPipeline pipeline(@Nullable GpuContext context) {
         if (context == null || contexts == null) {
             throw new IllegalStateException("no CUDA context");
         }
-        for (int i = 0; i < rings.size(); i++) {
-            if (rings.get(i).context().equals(context)) {
-                return rings.get(i);
+        for (int i = 0; i < pipelines.size(); i++) {
+            if (pipelines.get(i).context().equals(context)) {
+                return pipelines.get(i);
             }
         }
-        CopyPipeline ring = new CopyPipeline(contexts, pool, context, sleep);
-        rings.add(ring);
-        return ring;
+        CopyPipeline pipeline = new CopyPipeline(contexts, pool, context, sleep);
+        pipelines.add(pipeline);
+        return pipeline;
     }
 
     /** Makes what copies in a CUDA context need, once few streams wait for this process: then making it cannot block. */
     public void prepare(long context) {
         if (contextCache != null) {
-            CopyPipeline ring = ring(contextCache.of(context));
-            if (!ring.isPrepared()) {
+            CopyPipeline pipeline = pipeline(contextCache.of(context));
+            if (!pipeline.isPrepared()) {
                 pool.waits().awaitFew();
-                ring.prepareAhead();
+                pipeline.prepareAhead();
             }
         }
     }
 
     /** Frees the pipelines' streams and events. */
     void close() {
-        rings.forEach(CopyPipeline::close);
-        rings.clear();
+        pipelines.forEach(CopyPipeline::close);
+        pipelines.clear();
     }
 }

@@ -10,9 +10,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being served: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first piece
- * that moved less than asked decides what was moved without a gap. Belongs to a {@link TransferContext} and serves its requests one after
- * the other, so that a request allocates nothing.
+ * A request being served: threads claim its pieces in the order of its plan, and finish each claimed piece. The first piece that
+ * moved less than asked decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it
+ * for one request after the other, so that a request allocates nothing.
  */
 public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
     private static final long NONE = Long.MAX_VALUE;
@@ -67,8 +67,8 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         return request;
     }
 
-    final FileDescriptors pair() {
-        return request.file().pair();
+    final FileDescriptors descriptors() {
+        return request.file().descriptors();
     }
 
     final TransferPlan plan() {

@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
  * nothing.
  */
 public final class TransferEngine {
-    private final TransferContextPool lanes;
-    private final TransferContextPool handOffLanes;
-    private final WorkerPools crews;
+    private final RequestContextPool contexts;
+    private final RequestContextPool unattendedContexts;
+    private final WorkerPools workers;
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
     private final Parallelism parallelism;
@@ -30,10 +30,10 @@ public final class TransferEngine {
      */
     public TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
-        this.crews = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
-        Thread worker = parallelism.workers() == 0 ? null : crews.first().anyThread();
-        this.lanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(true), worker));
-        this.handOffLanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(false), worker));
+        this.workers = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
+        Thread worker = parallelism.workers() == 0 ? null : workers.first().anyThread();
+        this.contexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(true), worker));
+        this.unattendedContexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(false), worker));
     }
 
     /**
@@ -43,15 +43,15 @@ public final class TransferEngine {
      */
     void enter(MemoryRange memory, long size, long largest) {
         if (parallelism.mayShare(size, largest)) {
-            crews.enter(crews.of(memory));
+            workers.enter(workers.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
         if (parallelism.mayShare(size, largest)) {
-            WorkerPool crew = crews.of(memory);
-            int others = crews.leave(crew);
-            crew.widen(parallelism.share(others, crews.gpus()));
+            WorkerPool pool = workers.of(memory);
+            int others = workers.leave(pool);
+            pool.widen(parallelism.share(others, workers.gpus()));
         }
     }
 
@@ -62,25 +62,25 @@ public final class TransferEngine {
 
     /** The requests at work now. */
     public Load load() {
-        return crews;
+        return workers;
     }
 
     /** A context for a request of the calling thread; to be given back. */
-    TransferContext borrowLane() {
-        return lanes.borrow();
+    RequestContext borrow() {
+        return contexts.borrow();
     }
 
-    void giveBack(TransferContext lane) {
-        lanes.giveBack(lane);
+    void giveBack(RequestContext context) {
+        contexts.giveBack(context);
     }
 
     /** A context for requests of a thread for which no caller waits; to be given back. */
-    public TransferContext borrowUnattendedLane() {
-        return handOffLanes.borrow();
+    public RequestContext borrowUnattended() {
+        return unattendedContexts.borrow();
     }
 
-    public void giveBackUnattended(TransferContext lane) {
-        handOffLanes.giveBack(lane);
+    public void giveBackUnattended(RequestContext context) {
+        unattendedContexts.giveBack(context);
     }
 
     /**
@@ -89,14 +89,14 @@ public final class TransferEngine {
      * @param memory decides whose workers help
      * @param threads that the transfer may have, the caller included
      */
-    void execute(TransferContext lane, Transfer transfer, MemoryRange memory, int threads) {
+    void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer, memory, threads);
         } else if (threads == 1 && !transfer.isLarge()
                 || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
-            transfer.run(lane.thread());
+            transfer.run(context.thread());
         } else {
-            executeTogether(lane, transfer, crews.of(memory), threads);
+            executeTogether(context, transfer, workers.of(memory), threads);
         }
     }
 
@@ -104,11 +104,11 @@ public final class TransferEngine {
     private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
-                    TransferContext lane = handOffLanes.borrow();
+                    RequestContext context = unattendedContexts.borrow();
                     try {
-                        execute(lane, transfer, memory, threads);
+                        execute(context, transfer, memory, threads);
                     } finally {
-                        handOffLanes.giveBack(lane);
+                        unattendedContexts.giveBack(context);
                     }
                 },
                 platform);
@@ -124,29 +124,29 @@ public final class TransferEngine {
         });
     }
 
-    private static void executeTogether(TransferContext lane, Transfer transfer, WorkerPool crew, int threads) {
-        if (lane.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+    private static void executeTogether(RequestContext context, Transfer transfer, WorkerPool pool, int threads) {
+        if (context.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             // The workers must not be done before the caller looks.
             transfer.cancel();
         }
-        crew.offer(lane.offer(), transfer, threads);
+        pool.offer(context.offer(), transfer, threads);
         try {
-            transfer.run(lane.thread());
+            transfer.run(context.thread());
         } finally {
-            crew.withdraw(lane.offer());
+            pool.withdraw(context.offer());
         }
     }
 
     /** Ends the workers; no request may be at work. */
     public void close() {
-        crews.close();
+        workers.close();
         platform.shutdown();
-        lanes.close();
-        handOffLanes.close();
+        contexts.close();
+        unattendedContexts.close();
     }
 
     /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
     public void stopForExit() {
-        crews.cancelAll();
+        workers.cancelAll();
     }
 }

@@ -44,7 +44,7 @@ public final class TransferPlanner {
     private final long slabSize;
     private final Parallelism parallelism;
     private final Load load;
-    private final PageCache residency;
+    private final PageCache pageCache;
     private final LongSupplier availableMemory;
 
     /**
@@ -66,7 +66,7 @@ public final class TransferPlanner {
         this.slabSize = slabSize;
         this.parallelism = parallelism;
         this.load = load;
-        this.residency = new PageCache(posix);
+        this.pageCache = new PageCache(posix);
     }
 
     /** Bytes of a piece at most. */
@@ -86,23 +86,23 @@ public final class TransferPlanner {
      */
     public int plan(TransferPlan plan, TransferRequest request) {
         CompatFile file = request.file();
-        FileDescriptors pair = file.pair();
+        FileDescriptors descriptors = file.descriptors();
         boolean write = request.isWrite();
         long size = request.size();
         long offset = request.fileOffset();
-        boolean direct = file.isDirect() && mayDirect(pair, request);
-        long alignment = pair.traits().alignment();
-        if (direct && write && pair.traits().network()) {
+        boolean direct = file.isDirect() && mayDirect(descriptors, request);
+        long alignment = descriptors.traits().alignment();
+        if (direct && write && descriptors.traits().network()) {
             // A network file system must not see one page direct and buffered.
             direct = ((offset | size) & (alignment - 1)) == 0;
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
         boolean asks = chooses && (direct || file.leavesCacheAlone() || !isSmall(request));
-        boolean seemsCached = asks && isCached(pair, offset, size, exactly);
-        boolean cached = pair.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
+        boolean seemsCached = asks && isCached(descriptors, offset, size, exactly);
+        boolean cached = descriptors.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
-        boolean past = (write || !cached) && (direct || spares && mayDirect(pair, request));
+        boolean past = (write || !cached) && (direct || spares && mayDirect(descriptors, request));
         long largest = largestPiece();
         boolean staged = request.memory().kind().isCuda();
         int threads = threads(request, largest, cached || seemsCached);
@@ -117,7 +117,7 @@ public final class TransferPlanner {
                         size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES,
                         staged && write && past ? Math.min(STAGED_WRITE, largest) : largest);
         if (past) {
-            long limit = write ? Long.MAX_VALUE : TransferPlan.roundDown(Math.max(0, pair.size()), alignment);
+            long limit = write ? Long.MAX_VALUE : TransferPlan.roundDown(Math.max(0, descriptors.size()), alignment);
             plan.direct(offset, size, pieceSize, alignment, limit);
         } else {
             plan.buffered(offset, size, pieceSize);
@@ -130,16 +130,16 @@ public final class TransferPlanner {
         }
         if (past && chooses) {
             plan.cache(CacheUse.ASKED);
-            if (!seemsCached && !exactly && residency.isOnlyTheBeginningCached(pair, offset, size)) {
+            if (!seemsCached && !exactly && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {
                 plan.takeFromBothEnds();
             }
         } else if (direct && !past) {
             plan.cache(CacheUse.HIT);
-        } else if (asks && !spares && !seemsCached && size > ASKED_WHOLE && pair.tellsResidency()) {
+        } else if (asks && !spares && !seemsCached && size > ASKED_WHOLE && descriptors.canQueryPageCache()) {
             plan.cache(CacheUse.READ_AHEAD);
         }
         if (spares) {
-            boolean cold = !past && residency.isWhollyCold(pair, offset, size);
+            boolean cold = !past && pageCache.isWhollyCold(descriptors, offset, size);
             plan.leave(cold ? CacheTrace.DROPPED : CacheTrace.SPARED);
         }
         return threads;
@@ -172,25 +172,25 @@ public final class TransferPlanner {
 
     /** True if a request is likely to sleep until a disk answers, so that others had better be at work beside it. */
     boolean waitsForDisk(CompatFile file, long fileOffset, long size, boolean write) {
-        FileDescriptors pair = file.pair();
-        if (pair.traits().inMemory()) {
+        FileDescriptors descriptors = file.descriptors();
+        if (descriptors.traits().inMemory()) {
             return false;
         }
         if (write || policy != IoPolicy.AUTO) {
             return file.isDirect();
         }
-        return pair.tellsResidency() && !residency.isWhollyCached(pair, fileOffset, Math.max(1, size));
+        return descriptors.canQueryPageCache() && !pageCache.isWhollyCached(descriptors, fileOffset, Math.max(1, size));
     }
 
     /**
      * @param exactly every byte counts, because no piece asks again before the others go through the page cache; else the answer
      *        only tells how many threads serve best, and some parts stand for all: asking for 4 GiB in small folios takes 25 ms
      */
-    private boolean isCached(FileDescriptors pair, long offset, long size, boolean exactly) {
-        if (size <= ASKED_WHOLE || !pair.tellsResidency()) {
+    private boolean isCached(FileDescriptors descriptors, long offset, long size, boolean exactly) {
+        if (size <= ASKED_WHOLE || !descriptors.canQueryPageCache()) {
             return false;
         }
-        return exactly ? residency.isWhollyCached(pair, offset, size) : residency.seemsCached(pair, offset, size);
+        return exactly ? pageCache.isWhollyCached(descriptors, offset, size) : pageCache.seemsCached(descriptors, offset, size);
     }
 
     /** Larger than half of what the machine could still hold: it would evict other pages from the page cache. */
@@ -199,24 +199,24 @@ public final class TransferPlanner {
     }
 
     /** Drops what a read has left in the page cache and should not have. */
-    void tidy(TransferPlan plan, FileDescriptors pair) {
-        if (plan.cacheTrace() == CacheTrace.DROPPED && !pair.dropsBehind()) {
+    void tidy(TransferPlan plan, FileDescriptors descriptors) {
+        if (plan.cacheTrace() == CacheTrace.DROPPED && !descriptors.dropsBehind()) {
             posix.fadvise(
-                    pair.bufferedDescriptor(), plan.offset(), plan.size(), PosixConstants.POSIX_FADV_DONTNEED);
+                    descriptors.bufferedDescriptor(), plan.offset(), plan.size(), PosixConstants.POSIX_FADV_DONTNEED);
         }
     }
 
     /** True if a plan prefers the page cache and everything is there. */
-    public boolean isCached(TransferPlan plan, FileDescriptors pair) {
+    public boolean isCached(TransferPlan plan, FileDescriptors descriptors) {
         return plan.cacheUse() == CacheUse.ASKED
-                && pair.tellsResidency()
-                && residency.isWhollyCached(pair, plan.offset(), plan.size());
+                && descriptors.canQueryPageCache()
+                && pageCache.isWhollyCached(descriptors, plan.offset(), plan.size());
     }
 
     /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
-    private static boolean mayDirect(FileDescriptors pair, TransferRequest request) {
+    private static boolean mayDirect(FileDescriptors descriptors, TransferRequest request) {
         long difference = request.address() - request.fileOffset();
-        return pair.directWorks()
-                && (request.memory().kind().isCuda() || (difference & (pair.traits().memoryAlignment() - 1)) == 0);
+        return descriptors.directWorks()
+                && (request.memory().kind().isCuda() || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
     }
 }

@@ -62,26 +62,26 @@ final class WorkerPools implements Load {
         if (firstGpu.get() == gpu) {
             return first;
         }
-        WorkerPool crew = others.get(gpu);
-        return crew == null ? make(gpu) : crew;
+        WorkerPool pool = others.get(gpu);
+        return pool == null ? make(gpu) : pool;
     }
 
     private synchronized WorkerPool make(int gpu) {
-        WorkerPool crew = others.get(gpu);
-        if (crew == null) {
+        WorkerPool pool = others.get(gpu);
+        if (pool == null) {
             if (stopped) {
                 return first;
             }
-            crew = new WorkerPool(parallelism, makeContext, moveNear);
-            crew.stayNear(gpu);
-            others.set(gpu, crew);
+            pool = new WorkerPool(parallelism, makeContext, moveNear);
+            pool.stayNear(gpu);
+            others.set(gpu, pool);
         }
-        return crew;
+        return pool;
     }
 
     /** A request begins that is worth several threads. */
-    void enter(WorkerPool crew) {
-        if (crew.atWork().getAndIncrement() == 0) {
+    void enter(WorkerPool pool) {
+        if (pool.atWork().getAndIncrement() == 0) {
             atWork.incrementAndGet();
         }
     }
@@ -89,10 +89,10 @@ final class WorkerPools implements Load {
     /**
      * It is over.
      *
-     * @return how many others the crew has
+     * @return how many others the pool has
      */
-    int leave(WorkerPool crew) {
-        int left = crew.atWork().decrementAndGet();
+    int leave(WorkerPool pool) {
+        int left = pool.atWork().decrementAndGet();
         if (left == 0) {
             atWork.decrementAndGet();
         }
@@ -114,9 +114,9 @@ final class WorkerPools implements Load {
         stopped = true;
         first.cancelAll();
         for (int i = 0; i < MOST_GPUS; i++) {
-            WorkerPool crew = others.get(i);
-            if (crew != null) {
-                crew.cancelAll();
+            WorkerPool pool = others.get(i);
+            if (pool != null) {
+                pool.cancelAll();
             }
         }
     }
@@ -126,9 +126,9 @@ final class WorkerPools implements Load {
         stopped = true;
         first.close();
         for (int i = 0; i < MOST_GPUS; i++) {
-            WorkerPool crew = others.get(i);
-            if (crew != null) {
-                crew.close();
+            WorkerPool pool = others.get(i);
+            if (pool != null) {
+                pool.close();
             }
         }
     }

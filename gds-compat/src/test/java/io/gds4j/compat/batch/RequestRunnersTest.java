@@ -79,7 +79,7 @@ class RequestRunnersTest {
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
                 });
-        runners = new RequestRunners(engine, lane -> new TestRunner(), 16, 4, LimitedThread::new);
+        runners = new RequestRunners(engine, context -> new TestRunner(), 16, 4, LimitedThread::new);
     }
 
     @AfterEach
