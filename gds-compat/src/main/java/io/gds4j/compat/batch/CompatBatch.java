@@ -2,8 +2,11 @@ package io.gds4j.compat.batch;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -25,7 +28,13 @@ public final class CompatBatch implements BackendBatch {
     private final int capacity;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final Deque<BatchEvent> done = new ArrayDeque<>();
+
+    /** Events that the program has not taken. Has room for every entry, so that adding one allocates nothing. */
+    private final Deque<BatchEvent> done;
+
+    /** Entries whose thread failed. {@link #take} makes their events, because the failure may be an exhausted heap. */
+    private final Deque<BatchRequest> failed;
+
     private final List<Submission> submissions = new ArrayList<>();
     private int atWork;
     private boolean destroyed;
@@ -35,6 +44,8 @@ public final class CompatBatch implements BackendBatch {
 
     CompatBatch(int capacity) {
         this.capacity = capacity;
+        this.done = new ArrayDeque<>(capacity);
+        this.failed = new ArrayDeque<>(capacity);
     }
 
     @Override
@@ -64,7 +75,7 @@ public final class CompatBatch implements BackendBatch {
             if (destroyed) {
                 throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "the batch is destroyed");
             }
-            int taken = atWork + done.size();
+            int taken = atWork + done.size() + failed.size();
             if (count > capacity - taken) {
                 throw CuFileException.of(
                         CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
@@ -86,7 +97,7 @@ public final class CompatBatch implements BackendBatch {
         lock.lock();
         try {
             if (submissions.remove(submission)) {
-                atWork -= submission.cancel().size();
+                atWork -= submission.claimRest();
                 changed.signalAll();
             }
         } finally {
@@ -98,14 +109,38 @@ public final class CompatBatch implements BackendBatch {
     void finish(List<BatchEvent> events) {
         lock.lock();
         try {
-            done.addAll(events);
-            atWork -= events.size();
-            if (atWork == 0 || done.size() >= wanted) {
-                wanted = Integer.MAX_VALUE;
-                changed.signalAll();
-            }
+            add(events);
+            signalIfEnough();
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void add(List<BatchEvent> events) {
+        for (int i = 0; i < events.size(); i++) {
+            done.add(events.get(i));
+        }
+        atWork -= events.size();
+    }
+
+    /** Ends entries {@code [from, to)} whose thread failed. Allocates nothing. */
+    void fail(List<BatchRequest> entries, int from, int to) {
+        lock.lock();
+        try {
+            for (int i = from; i < to; i++) {
+                failed.add(entries.get(i));
+            }
+            atWork -= to - from;
+            signalIfEnough();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void signalIfEnough() {
+        if (atWork == 0 || done.size() + failed.size() >= wanted) {
+            wanted = Integer.MAX_VALUE;
+            changed.signalAll();
         }
     }
 
@@ -124,13 +159,17 @@ public final class CompatBatch implements BackendBatch {
                         CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS, "the batch is destroyed");
             }
             long left = timeout.map(CompatBatch::nanos).orElse(Long.MAX_VALUE);
-            while (done.size() < minimum && atWork > 0 && left > 0) {
+            while (done.size() + failed.size() < minimum && atWork > 0 && left > 0) {
                 wanted = Math.min(wanted, minimum);
                 if (timeout.isEmpty()) {
                     changed.await();
                 } else {
                     left = changed.awaitNanos(left);
                 }
+            }
+            while (!failed.isEmpty()) {
+                done.add(new BatchEvent(failed.element().cookie(), BatchStatus.FAILED, -Errno.EIO));
+                failed.remove();
             }
             List<BatchEvent> taken = new ArrayList<>(Math.min(maximum, done.size()));
             while (taken.size() < maximum && !done.isEmpty()) {
@@ -161,9 +200,7 @@ public final class CompatBatch implements BackendBatch {
         lock.lock();
         try {
             for (Submission submission : submissions) {
-                List<BatchEvent> cancelled = submission.cancel();
-                done.addAll(cancelled);
-                atWork -= cancelled.size();
+                add(submission.cancel());
             }
             submissions.clear();
             changed.signalAll();
@@ -182,6 +219,7 @@ public final class CompatBatch implements BackendBatch {
                 changed.awaitUninterruptibly();
             }
             done.clear();
+            failed.clear();
         } finally {
             lock.unlock();
         }

@@ -79,6 +79,8 @@ public final class CompatEntryRunner implements EntryRunner {
         } catch (RuntimeException e) {
             log.error("batch entry failed: " + entry, e);
             return -Errno.EIO;
+        } catch (OutOfMemoryError e) {
+            return -Errno.ENOMEM;
         }
     }
 

@@ -144,12 +144,15 @@ public final class RequestRunners {
         }
     }
 
-    /** A thread that fails makes room for another. */
+    /** A thread that fails makes room for another. Without any thread, the queued submissions fail: a caller waits for them. */
     private void end() {
         lock.lock();
         try {
             if (!stopping) {
                 threads.remove(Thread.currentThread());
+            }
+            while (threads.isEmpty() && !queue.isEmpty()) {
+                queue.remove().fail();
             }
         } finally {
             lock.unlock();

@@ -83,23 +83,44 @@ final class Submission {
                 to++;
             }
         } while (!next.compareAndSet(from, to));
-        List<BatchEvent> events = new ArrayList<>(to - from);
+        int ended = from;
         try {
-            runner.run(entries.subList(from, to), submitted, events);
-        } finally {
-            // Each entry is reported, come what may: a caller waits for it.
-            for (BatchRequest entry : entries.subList(from + events.size(), to)) {
-                events.add(new BatchEvent(entry.cookie(), BatchStatus.FAILED, -Errno.EIO));
+            List<BatchEvent> events = new ArrayList<>(to - from);
+            try {
+                runner.run(entries.subList(from, to), submitted, events);
+            } finally {
+                ended += events.size();
+                batch.finish(events);
             }
-            batch.finish(events);
+        } catch (OutOfMemoryError e) {
+            // The thread lives on: the entries that it has not ended fail, and a later entry may find memory.
+        } finally {
+            if (ended < to) {
+                batch.fail(entries, ended, to);
+            }
         }
     }
 
-    /** Takes the entries that no thread has claimed. */
+    /** Fails the entries that no thread has claimed. Allocates nothing. */
+    void fail() {
+        batch.fail(entries, entries.size() - claimRest(), entries.size());
+    }
+
+    /** Claims the entries that no thread has claimed, and returns their number. */
+    int claimRest() {
+        return entries.size() - next.getAndSet(entries.size());
+    }
+
+    /** Claims the entries that no thread has claimed, and returns their events. Makes the events first: that may fail. */
     List<BatchEvent> cancel() {
-        int from = Math.min(next.getAndSet(entries.size()), entries.size());
-        return entries.subList(from, entries.size()).stream()
-                .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
-                .toList();
+        int from;
+        List<BatchEvent> events;
+        do {
+            from = next.get();
+            events = entries.subList(from, entries.size()).stream()
+                    .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
+                    .toList();
+        } while (!next.compareAndSet(from, entries.size()));
+        return events;
     }
 }
