@@ -134,7 +134,7 @@ public final class CompatBackend implements CuFileBackend {
         open.enter("cuFileBufRegister");
         boolean succeeded = false;
         try {
-            open.buffers().register(range);
+            open.registerBuffer(range);
             succeeded = true;
         } finally {
             open.exit();
@@ -150,7 +150,7 @@ public final class CompatBackend implements CuFileBackend {
         }
         boolean succeeded = false;
         try {
-            open.buffers().deregister(range);
+            open.deregisterBuffer(range);
             succeeded = true;
         } finally {
             statistics.bufferDeregistered(range, succeeded);

@@ -8,8 +8,6 @@ import io.gds4j.compat.batch.IoUringUse;
 import io.gds4j.compat.batch.RequestRunners;
 import io.gds4j.compat.batch.UringTransfers;
 import io.gds4j.compat.stream.CompatStreams;
-import io.gds4j.compat.transfer.AllocationBounds;
-import io.gds4j.compat.transfer.BufferTable;
 import io.gds4j.compat.transfer.GpuLocality;
 import io.gds4j.compat.transfer.IoPolicy;
 import io.gds4j.compat.transfer.Parallelism;
@@ -24,6 +22,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.lifecycle.ExitTask;
 import io.gds4j.engine.memory.AvailableHostMemory;
+import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
@@ -41,7 +40,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntConsumer;
 
@@ -57,7 +55,11 @@ public final class CompatSession {
     private final SessionLog log;
     private final PathCounters counters;
     private final RegisteredFiles files;
-    private final BufferTable buffers;
+    private final AllocationBounds bounds;
+
+    /** Kept for cuFile's answers only: the POSIX engine needs no registration. */
+    private final RegisteredBuffers<MemoryRange> buffers;
+
     private final BouncePool pool;
     private final TransferEngine engine;
     private final RequestExecutor executor;
@@ -75,7 +77,8 @@ public final class CompatSession {
         this.counters = counters;
         IoPolicy policy = IoPolicy.of(config);
         this.files = new RegisteredFiles(posix, policy, log);
-        this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
+        this.bounds = new AllocationBounds(contexts);
+        this.buffers = new RegisteredBuffers<>(limits::maxPinnedKb);
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
                         .orElse(BouncePool.Pinning.NONE);
@@ -123,17 +126,6 @@ public final class CompatSession {
                 });
     }
 
-    private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {
-        return contexts.map(AllocationBounds::new).<Consumer<MemoryRange>>map(known -> known::check).orElse(range -> {
-            if (range.kind().isCuda()) {
-                throw CuFileException.of(
-                        CuFileError.CUDA_POINTER_INVALID,
-                        "cuFileBufRegister",
-                        "there is no CUDA driver for " + range);
-            }
-        });
-    }
-
     long peakStagingBytes() {
         return pool.peakBytes();
     }
@@ -168,8 +160,13 @@ public final class CompatSession {
         return batches;
     }
 
-    BufferTable buffers() {
-        return buffers;
+    void registerBuffer(MemoryRange range) {
+        bounds.check(range);
+        buffers.add(range, range);
+    }
+
+    void deregisterBuffer(MemoryRange range) {
+        buffers.remove(range);
     }
 
     /** Counts a call in; it must be counted out by {@link #exit}. */
@@ -219,7 +216,7 @@ public final class CompatSession {
         inFlight.close();
         streams.close();
         batches.close();
-        buffers.clear();
+        buffers.removeAll();
         engine.close();
         pool.close();
         files.close();

@@ -14,6 +14,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
 import java.util.function.LongConsumer;
@@ -60,7 +61,7 @@ public final class RequestExecutor {
     public long execute(
             Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
         CompatFile ours = CompatFile.own(descriptorTable, file, operation.function());
-        RequestArguments.check(
+        TransferArguments.check(
                 operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
         if (size == 0) {
             return 0;
@@ -107,7 +108,7 @@ public final class RequestExecutor {
      */
     public CompatFile check(BatchRequest entry, String function) {
         CompatFile file = own(entry.file(), function);
-        RequestArguments.check(
+        TransferArguments.check(
                 function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
                 entry.write());
         return file;
