@@ -70,7 +70,7 @@ final class HostTransfer extends Transfer {
                 } else if (arrived != null && piece < Long.SIZE) {
                     finish(piece, arrived);
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 stop(piece, 0, 0, e);
             }
             piece = claim(thread);

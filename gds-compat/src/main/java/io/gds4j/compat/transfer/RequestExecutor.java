@@ -222,12 +222,9 @@ public final class RequestExecutor {
         }
         GpuContext gpuContext = cache.of(memory);
         boolean byProcessor = copiesByProcessor(memory);
-        if (operation.isWrite()) {
-            context.deviceWrite().source(gpuContext, byProcessor);
-            return context.deviceWrite();
-        }
-        context.deviceRead().target(gpuContext, byProcessor);
-        return context.deviceRead();
+        DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
+        transfer.target(gpuContext, byProcessor);
+        return transfer;
     }
 
     /**

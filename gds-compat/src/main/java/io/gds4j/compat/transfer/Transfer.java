@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * moved less than asked decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it
  * for one request after the other, so that a request allocates nothing.
  */
-public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
+public abstract sealed class Transfer permits HostTransfer, DeviceTransfer {
     private static final long NONE = Long.MAX_VALUE;
 
     /** From this size on, in bytes, a transfer lasts long enough for threads to join it that are free later. */
@@ -32,7 +32,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
     private volatile long endPiece = NONE;
     private long endBytes;
     private int endErrno;
-    private @Nullable RuntimeException endCause;
+    private @Nullable Throwable endCause;
     private boolean interrupted;
 
     /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
@@ -120,7 +120,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
      *
      * @param errno why, or 0 at the end of the file
      */
-    final synchronized void stop(long piece, long bytes, int errno, @Nullable RuntimeException cause) {
+    final synchronized void stop(long piece, long bytes, int errno, @Nullable Throwable cause) {
         if (piece < endPiece) {
             endPiece = piece;
             endBytes = bytes;
@@ -131,7 +131,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
     }
 
     /** The thread can move nothing: the next unclaimed piece fails, if there is one. */
-    final void stopNext(ThreadContext thread, RuntimeException cause) {
+    final void stopNext(ThreadContext thread, Throwable cause) {
         long piece = claim(thread);
         if (piece >= 0) {
             stop(piece, 0, 0, cause);
@@ -183,8 +183,11 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
                     .cause(closed)
                     .build();
         }
-        if (endCause != null) {
-            throw endCause;
+        if (endCause instanceof RuntimeException defect) {
+            throw defect;
+        }
+        if (endCause instanceof Error error) {
+            throw error;
         }
         if (endErrno != 0) {
             throw PosixErrors.failure(function, systemCall(), -endErrno)
