@@ -46,7 +46,7 @@ public final class CompatStreams {
     private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
         @Override
         public void prepareForWaits() {
-            pool.fillForParking();
+            pool.fillForWaitingStreams();
         }
 
         @Override

@@ -233,7 +233,7 @@ public final class RequestExecutor {
      */
     public boolean copiesByProcessor(MemoryRange memory) {
         return memory.kind() == MemoryKind.CUDA_MANAGED
-                && (pool.mayBeParked() || pool.waits().any())
+                && (pool.servesWaitingStreams() || pool.waits().any())
                 && contexts != null
                 && contexts.sharesManagedMemory(memory.device());
     }
