@@ -15,13 +15,13 @@ public final class RequestContext {
     private final DeviceWrite deviceWrite = new DeviceWrite(request);
     private final WorkerPool.Offer offer = new WorkerPool.Offer();
 
-    /** @param worker a thread that may work on requests beside the caller; null if there is none */
+    /** @param worker one of the workers that may help; null if there is none */
     RequestContext(ThreadContext thread, @Nullable Thread worker) {
         this.thread = thread;
         this.hostTransfer = new HostTransfer(request, worker);
     }
 
-    /** The request that the transfers serve. */
+    /** Returns the request that the transfers serve. */
     TransferRequest request() {
         return request;
     }
@@ -42,7 +42,7 @@ public final class RequestContext {
         return deviceWrite;
     }
 
-    /** Brings workers to the transfer that this thread waits for. */
+    /** Returns the offer that lets workers join a transfer of this context. */
     WorkerPool.Offer offer() {
         return offer;
     }

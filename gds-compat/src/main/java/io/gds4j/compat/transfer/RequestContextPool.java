@@ -41,7 +41,7 @@ final class RequestContextPool {
         context.close();
     }
 
-    /** Threads begin their search at different places, each where it found its context the last time. */
+    /** Returns the place where a thread starts its search, usually the place where it found its last context. */
     private static int firstPlace() {
         return (int) (Thread.currentThread().threadId() % PLACES);
     }

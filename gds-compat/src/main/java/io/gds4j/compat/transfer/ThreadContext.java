@@ -29,10 +29,10 @@ public final class ThreadContext {
     private @Nullable BooleanSupplier neededElsewhere;
 
     /**
-     * A context without pipelines.
+     * Creates a context without pipelines.
      *
-     * @param heedsInterrupts for threads of callers: their interrupt ends the request
-     * @param contexts null where there is no CUDA driver
+     * @param heedsInterrupts true for callers: an interrupt of the thread ends the request
+     * @param contexts null if there is no CUDA driver
      */
     public ThreadContext(
             boolean heedsInterrupts,
@@ -48,15 +48,15 @@ public final class ThreadContext {
         this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
     }
 
-    /** The thread is a worker: between pieces it asks whether another transfer needs it more. */
+    /** Sets the question that a worker asks between pieces: whether another transfer needs the worker more. */
     void leaveWhen(BooleanSupplier isNeededElsewhere) {
         neededElsewhere = isNeededElsewhere;
     }
 
-    /** True if the thread should leave its transfer to others. */
+    /** Returns whether the thread should leave its transfer to others. */
     boolean shouldLeave() {
-        BooleanSupplier asked = neededElsewhere;
-        return asked != null && asked.getAsBoolean();
+        BooleanSupplier question = neededElsewhere;
+        return question != null && question.getAsBoolean();
     }
 
     boolean heedsInterrupts() {
@@ -67,13 +67,13 @@ public final class ThreadContext {
         return io;
     }
 
-    /** Finds contexts of GPU memory; null where there is no CUDA driver. */
+    /** Returns the cache of CUDA contexts; null if there is no CUDA driver. */
     @Nullable
     public GpuContextCache contextCache() {
         return contextCache;
     }
 
-    /** The copy pipeline of a CUDA context, made when the thread first meets that context. */
+    /** Returns the copy pipeline of a CUDA context. The first call for a context makes it. */
     public CopyPipeline pipeline(@Nullable GpuContext context) {
         if (context == null || contexts == null) {
             throw new IllegalStateException("no CUDA context");
@@ -88,7 +88,7 @@ public final class ThreadContext {
         return pipeline;
     }
 
-    /** Makes what copies in a CUDA context need, once few streams wait for this process: then making it cannot block. */
+    /** Prepares the copy pipeline of a CUDA context. Waits until few streams wait for this process: then that cannot block. */
     public void prepare(long context) {
         if (contextCache != null) {
             CopyPipeline pipeline = pipeline(contextCache.of(context));

@@ -11,8 +11,8 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs transfers: the calling thread takes pieces, and workers take pieces of a transfer that has several. An idle engine costs
- * nothing.
+ * Runs transfers: the calling thread moves pieces, and workers help with a transfer that has several pieces. An idle engine uses no
+ * processor time.
  */
 public final class TransferEngine {
     private final RequestContextPool contexts;
@@ -25,8 +25,8 @@ public final class TransferEngine {
     /**
      * Starts the workers.
      *
-     * @param makeContext makes a thread's context; told whether the thread's interrupt ends a request
-     * @param moveNear has the calling thread run near a GPU
+     * @param makeContext makes a thread's context; its argument tells whether an interrupt of the thread ends a request
+     * @param moveNear moves the calling thread near a GPU
      */
     public TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
@@ -37,9 +37,9 @@ public final class TransferEngine {
     }
 
     /**
-     * Counts a request in, to be counted out by {@link #leave}.
+     * Counts a request in; {@link #leave} counts it out.
      *
-     * @param largest bytes of a piece at most, a power of two
+     * @param largest largest size of a piece in bytes, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
         if (parallelism.mayShare(size, largest)) {
@@ -55,17 +55,17 @@ public final class TransferEngine {
         }
     }
 
-    /** How many threads requests may have. */
+    /** Returns how many threads requests may have. */
     Parallelism parallelism() {
         return parallelism;
     }
 
-    /** The requests at work now. */
+    /** Returns the requests at work now. */
     public Load load() {
         return workers;
     }
 
-    /** A context for a request of the calling thread; to be given back. */
+    /** Lends a context for a request of the calling thread. */
     RequestContext borrow() {
         return contexts.borrow();
     }
@@ -74,7 +74,7 @@ public final class TransferEngine {
         contexts.giveBack(context);
     }
 
-    /** A context for requests of a thread for which no caller waits; to be given back. */
+    /** Lends a context for requests of a thread for which no caller waits. */
     public RequestContext borrowUnattended() {
         return unattendedContexts.borrow();
     }
@@ -86,8 +86,8 @@ public final class TransferEngine {
     /**
      * Moves all pieces; {@link Transfer#result} then tells the outcome.
      *
-     * @param memory decides whose workers help
-     * @param threads that the transfer may have, the caller included
+     * @param memory decides which workers help
+     * @param threads largest number of threads of the transfer, including the caller
      */
     void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
@@ -100,7 +100,7 @@ public final class TransferEngine {
         }
     }
 
-    /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
+    /** Serves a virtual thread: it may move between carriers while it waits, and a CUDA context would stay with the carrier. */
     private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
@@ -126,7 +126,7 @@ public final class TransferEngine {
 
     private static void executeTogether(RequestContext context, Transfer transfer, WorkerPool pool, int threads) {
         if (context.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
-            // The workers must not be done before the caller looks.
+            // Without this, workers may move all pieces before the caller notices its interrupt.
             transfer.cancel();
         }
         pool.offer(context.offer(), transfer, threads);
@@ -145,7 +145,7 @@ public final class TransferEngine {
         unattendedContexts.close();
     }
 
-    /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
+    /** Refuses new requests because the JVM exits, and ends those at work after their pieces in flight. */
     public void stopForExit() {
         workers.cancelAll();
     }

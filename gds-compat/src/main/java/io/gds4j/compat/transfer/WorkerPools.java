@@ -13,16 +13,16 @@ import org.jspecify.annotations.Nullable;
  * that is worth several threads.
  */
 final class WorkerPools implements Load {
-    private static final int MOST_GPUS = 64;
+    private static final int MAX_GPUS = 64;
     private static final int NONE = -1;
 
     private final WorkerPool first;
     private final AtomicInteger firstGpu = new AtomicInteger(NONE);
 
-    /** Of the further GPUs. */
-    private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MOST_GPUS);
+    /** The pools of the further GPUs, by their numbers. */
+    private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MAX_GPUS);
 
-    /** Pools that have a request at work. */
+    /** Number of pools that have a request at work. */
     private final AtomicInteger atWork = new AtomicInteger();
 
     private final Parallelism parallelism;
@@ -45,10 +45,10 @@ final class WorkerPools implements Load {
         return first;
     }
 
-    /** Those that work on requests of this memory. */
+    /** Returns the workers for requests of this memory. */
     WorkerPool of(MemoryRange memory) {
         int gpu = memory.device();
-        if (memory.kind().isHost() || gpu < 0 || gpu >= MOST_GPUS) {
+        if (memory.kind().isHost() || gpu < 0 || gpu >= MAX_GPUS) {
             return first;
         }
         int known = firstGpu.get();
@@ -79,7 +79,7 @@ final class WorkerPools implements Load {
         return pool;
     }
 
-    /** A request begins that is worth several threads. */
+    /** Counts in a request that is worth several threads. */
     void enter(WorkerPool pool) {
         if (pool.atWork().getAndIncrement() == 0) {
             atWork.incrementAndGet();
@@ -87,9 +87,9 @@ final class WorkerPools implements Load {
     }
 
     /**
-     * It is over.
+     * Counts a request out.
      *
-     * @return how many others the pool has
+     * @return number of other requests that the pool has
      */
     int leave(WorkerPool pool) {
         int left = pool.atWork().decrementAndGet();
@@ -109,11 +109,11 @@ final class WorkerPools implements Load {
         return atWork.get();
     }
 
-    /** No new requests; those at work end after the pieces in flight. */
+    /** Refuses new requests, and ends those at work after their pieces in flight. */
     synchronized void cancelAll() {
         stopped = true;
         first.cancelAll();
-        for (int i = 0; i < MOST_GPUS; i++) {
+        for (int i = 0; i < MAX_GPUS; i++) {
             WorkerPool pool = others.get(i);
             if (pool != null) {
                 pool.cancelAll();
@@ -125,7 +125,7 @@ final class WorkerPools implements Load {
     synchronized void close() {
         stopped = true;
         first.close();
-        for (int i = 0; i < MOST_GPUS; i++) {
+        for (int i = 0; i < MAX_GPUS; i++) {
             WorkerPool pool = others.get(i);
             if (pool != null) {
                 pool.close();
