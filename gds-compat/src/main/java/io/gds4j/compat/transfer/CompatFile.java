@@ -30,10 +30,10 @@ public final class CompatFile implements BackendFile {
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
-     * @param table descriptors of the driver session that it is registered with
-     * @param direct requests go past the page cache where they can
-     * @param drop reading leaves the page cache as it is
-     * @param callerDescriptor the descriptor that it was registered by; null if it was opened by its path
+     * @param table descriptors of the driver session
+     * @param direct whether requests bypass the page cache where they can
+     * @param drop whether reads leave the page cache as it is
+     * @param callerDescriptor the caller's descriptor of the file; null if the file was opened by its path
      */
     CompatFile(
             DescriptorTable table,
@@ -67,15 +67,15 @@ public final class CompatFile implements BackendFile {
         return callerDescriptor;
     }
 
-    /** True if it was registered with this session, not with an earlier one or another backend's. */
+    /** Returns whether the file is registered with the session of this table, not with an earlier one. */
     boolean belongsTo(DescriptorTable other) {
         return table == other;
     }
 
     /**
-     * The file of a request.
+     * Returns the file of a request.
      *
-     * @param table the session's
+     * @param table descriptors of the session
      * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with the session
      */
     static CompatFile own(DescriptorTable table, BackendFile file, String function) {
@@ -89,7 +89,7 @@ public final class CompatFile implements BackendFile {
         return ours;
     }
 
-    /** A stream has an operation of this file before it. */
+    /** Counts in a stream's operation on this file. */
     public synchronized void beginOperation() {
         operations++;
     }
@@ -99,7 +99,7 @@ public final class CompatFile implements BackendFile {
         notifyAll();
     }
 
-    /** Waits until streams have passed all operations of this file. */
+    /** Waits until all streams' operations on this file are over. */
     void awaitOperations() {
         Uninterruptibly.await(() -> {
             synchronized (this) {
@@ -114,12 +114,12 @@ public final class CompatFile implements BackendFile {
         return descriptors;
     }
 
-    /** True if requests go past the page cache where they can. */
+    /** Returns whether requests bypass the page cache where they can. */
     boolean isDirect() {
         return direct;
     }
 
-    /** True if reading leaves the page cache as it is. */
+    /** Returns whether reads leave the page cache as it is. */
     boolean leavesCacheAlone() {
         return drop;
     }
@@ -128,7 +128,7 @@ public final class CompatFile implements BackendFile {
         return registered.get();
     }
 
-    /** True if this call ended the registration. */
+    /** Ends the registration; false if it had ended before. */
     boolean endRegistration() {
         return registered.compareAndSet(true, false);
     }
@@ -190,7 +190,7 @@ public final class CompatFile implements BackendFile {
         PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), size), path);
     }
 
-    /** Before the system call: the kernel may have given the number of a closed descriptor to another file. */
+    /** Runs before each system call: the kernel may have given the number of a closed descriptor to another file. */
     private void checkRegistered(String function) {
         if (!isRegistered()) {
             throw notRegistered(function);

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
- * buffered one, again and again until all is moved, the file ends or the kernel refuses. Used by one thread at a time.
+ * Moves a piece of a request between a file and host memory: the direct part through the direct descriptor, the rest through the
+ * buffered one. Repeats until all bytes are moved, the file ends or the kernel refuses. Used by one thread at a time.
  */
 public final class PieceIo {
     private final Posix posix;
@@ -28,12 +28,12 @@ public final class PieceIo {
         this.pageCache = new PageCache(posix);
     }
 
-    /** Why the last piece moved less than asked; 0 at the end of the file. */
+    /** Returns why the last piece moved less than asked; 0 at the end of the file. */
     public int errno() {
         return errno;
     }
 
-    /** {@link #move} for a slab. */
+    /** Moves {@code [start, end)} between the file and a slab. */
     public long move(FileDescriptors descriptors, TransferPlan plan, long start, long end, long address) {
         return move(descriptors, plan, start, end, address, null, 0);
     }
@@ -41,10 +41,10 @@ public final class PieceIo {
     /**
      * Moves {@code [start, end)} of the file.
      *
-     * @param address host memory of {@code start}
-     * @param segment the segment to go through instead, or null
-     * @param segmentOffset where in the segment {@code start} is
-     * @return bytes moved; less at the end of the file, or because of {@link #errno}
+     * @param address address of {@code start} in host memory
+     * @param segment the segment to use in place of the address, or null
+     * @param segmentOffset offset of {@code start} in the segment
+     * @return bytes moved; fewer at the end of the file, or because of {@link #errno}
      */
     public long move(
             FileDescriptors descriptors,
@@ -85,7 +85,7 @@ public final class PieceIo {
             }
             int fd = direct ? descriptors.directDescriptor() : descriptors.bufferedDescriptor();
             if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
-                // A read alone has the disk fetch a window at a time, and waits for each.
+                // Without this, the kernel reads ahead a window at a time, and the read waits for each.
                 posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
             }
             long moved;
@@ -121,7 +121,7 @@ public final class PieceIo {
         return position - start;
     }
 
-    /** What is in the page cache from {@code position} on: bytes, which may be 0. */
+    /** Reads what is in the page cache from {@code position} on, and returns the number of bytes. */
     private long withoutWaiting(FileDescriptors descriptors, long address, long count, long position) {
         long found = posix.preadv2(descriptors.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
         if (found > 0) {
@@ -132,7 +132,7 @@ public final class PieceIo {
         return 0;
     }
 
-    /** Reads through the page cache, which keeps nothing of it where the kernel can do that. */
+    /** Reads through the page cache. Where the kernel can, it keeps nothing of that in the page cache. */
     private long passing(
             FileDescriptors descriptors, long address, @Nullable MemorySegment segment, long segmentOffset, long count,
             long position) {

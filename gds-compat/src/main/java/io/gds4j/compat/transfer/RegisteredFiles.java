@@ -26,7 +26,7 @@ public final class RegisteredFiles {
     private final DescriptorTable descriptorTable;
     private final Set<CompatFile> files = new HashSet<>();
 
-    /** The callers' descriptors that {@link #files} were registered by; guarded by the same lock. */
+    /** The callers' descriptors of {@link #files}; guarded by the same lock. */
     private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
 
     public RegisteredFiles(Posix posix, IoPolicy policy, RequestLog log) {
@@ -37,7 +37,7 @@ public final class RegisteredFiles {
     }
 
     public CompatFile register(FileSource source) {
-        // By instanceof: a pattern switch would make a class in the time of a program's first file.
+        // No pattern switch: it would make a class while the program opens its first file.
         if (source instanceof FileSource.Named named) {
             FileDescriptors descriptors = descriptorTable.open(named);
             return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(named.path()),
@@ -130,7 +130,7 @@ public final class RegisteredFiles {
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);
     }
 
-    /** The descriptors that the files use. */
+    /** Returns the descriptors of the files. */
     public DescriptorTable descriptorTable() {
         return descriptorTable;
     }

@@ -20,9 +20,9 @@ import java.lang.ref.Reference;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Serves requests: calls, entries of batches and operations of streams all come this way. Thread-safe. */
+/** Serves all requests: calls, entries of batches and operations of streams. Thread-safe. */
 public final class RequestExecutor {
-    /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
+    /** The path under which cuFile's statistics count all requests: to cuFile, all I/O of this backend is POSIX I/O. */
     public static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
 
     private final DescriptorTable descriptorTable;
@@ -35,8 +35,8 @@ public final class RequestExecutor {
     private final boolean traces;
 
     /**
-     * @param descriptorTable of the session's files
-     * @param contexts null where there is no CUDA driver
+     * @param descriptorTable descriptors of the session's files
+     * @param contexts null if there is no CUDA driver
      * @param allowSystemMemory {@code properties.allow_system_memory}
      */
     public RequestExecutor(
@@ -92,7 +92,7 @@ public final class RequestExecutor {
      * Moves a checked part of a stream's operation between the file and a slab.
      *
      * @param total bytes of all parts
-     * @param arrived of a read: told how many bytes are in the slab, from the first on and without a gap
+     * @param arrived receives how many bytes a read has put into the slab without a gap
      */
     public long executePart(RequestContext context, Operation operation, BatchRequest part, long total,
             LongConsumer arrived) {
@@ -102,7 +102,7 @@ public final class RequestExecutor {
     }
 
     /**
-     * The file of a valid request.
+     * Checks a request and returns its file.
      *
      * @throws CuFileException for a request that is not valid
      */
@@ -115,21 +115,21 @@ public final class RequestExecutor {
     }
 
     /**
-     * The file, if it is registered with this session.
+     * Returns the file.
      *
-     * @throws CuFileException HANDLE_NOT_REGISTERED if not
+     * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with this session
      */
     public CompatFile own(BackendFile file, String function) {
         return CompatFile.own(descriptorTable, file, function);
     }
 
-    /** True if a request's thread is likely to sleep until a disk answers. */
+    /** Returns whether a request's thread is likely to sleep until a disk answers. */
     public boolean waitsForDisk(BatchRequest entry, String function) {
         return planner.waitsForDisk(
                 own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
     }
 
-    /** Decides how a request is served. */
+    /** Returns the planner of requests. */
     public TransferPlanner planner() {
         return planner;
     }
@@ -175,7 +175,7 @@ public final class RequestExecutor {
             }
             try {
                 if (transfer.usesGpu() && !context.thread().heedsInterrupts() && pool.waits().many()) {
-                    // Many streams wait for this process: a worker that meets its first copy would have to wait for them.
+                    // Many streams wait for this process: the first copy of a worker would have to wait for them.
                     transfer.run(context.thread());
                 } else {
                     engine.execute(context, transfer, memory, threads);
@@ -228,8 +228,9 @@ public final class RequestExecutor {
     }
 
     /**
-     * True for managed memory while streams may wait for this process: the driver's copies of it wait for all streams first, and
-     * those in turn might wait for the copy. Not for managed memory that processors may not touch while its GPU works.
+     * Returns whether a thread copies a request's memory itself. That is so for managed memory while streams may wait for this process:
+     * the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed memory that
+     * processors may not touch while its GPU works.
      */
     public boolean copiesByProcessor(MemoryRange memory) {
         return memory.kind() == MemoryKind.CUDA_MANAGED

@@ -9,33 +9,33 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.spi.DriverLimits;
 import java.util.function.LongSupplier;
 
-/** Decides how a request is served: past the page cache or through it, in which pieces, by how many threads. */
+/** Decides whether a request bypasses the page cache, into which pieces it is cut, and how many threads serve it. */
 public final class TransferPlanner {
-    /** Of requests below this size each piece is asked for when it is read. */
+    /** Size in bytes up to which a request is not checked as a whole: each piece checks the page cache when it is read. */
     private static final long ASKED_WHOLE = 512 << 10;
 
-    /** Of longer requests past the page cache each piece is looked at when it is read, by all threads side by side. */
+    /** Largest direct request in bytes that is checked exactly. For longer ones, all threads check their pieces in parallel. */
     private static final long ASKED_AT_ONCE = 64L << 20;
 
-    /** 64 MiB leave the page cache in some 10 ms. */
+    /** Largest piece in bytes that one thread reads from the page cache. That takes about 10 ms. */
     private static final long LARGEST_CACHED_PIECE = 64L << 20;
 
     /**
-     * A file's writes through the page cache take turns at a lock of the kernel: more threads only wait for it. From a GPU even a
-     * second one does, since the copy engine fetches the next piece meanwhile.
+     * Largest number of threads that write to a file through the page cache. Their writes take turns at a lock of the kernel. A write
+     * from a GPU has one thread, because the copy engine fetches the next piece meanwhile.
      */
     private static final int CACHE_WRITERS = 2;
 
-    /** Each costs the GPU's driver a lock that all want. */
+    /** Pieces for each thread of a staged request: each piece takes a lock of the CUDA driver, for which all threads compete. */
     private static final int STAGED_PIECES = 2;
 
-    /** Of writes past the page cache: the disk is busier with many short requests than with a few long ones (3.9 against 3.3 GB/s). */
+    /** Largest piece in bytes of a direct write from a GPU: short requests keep the disk busier than long ones (3.9 against 3.3 GB/s). */
     private static final long STAGED_WRITE = 512 << 10;
 
-    /** Threads are woken one after the other: those that came first take more. */
+    /** Pieces for each thread of other requests: threads wake one after the other, and the first ones move more. */
     private static final int UNSTAGED_PIECES = 4;
 
-    /** Shorter requests cannot flood the page cache, and their callers do not wait for a look at the machine's memory. */
+    /** Smallest request in bytes that may flood the page cache. Shorter ones do not pay for reading the machine's free memory. */
     private static final long MAY_FLOOD = 64L << 20;
 
     private final Posix posix;
@@ -49,7 +49,7 @@ public final class TransferPlanner {
 
     /**
      * @param slabSize bytes of the largest slab
-     * @param availableMemory bytes that could be allocated now
+     * @param availableMemory returns the bytes that could be allocated now
      */
     public TransferPlanner(
             Posix posix,
@@ -69,12 +69,12 @@ public final class TransferPlanner {
         this.pageCache = new PageCache(posix);
     }
 
-    /** Bytes of a piece at most. */
+    /** Returns the largest size of a piece in bytes. */
     public long largestPiece() {
         return Math.min(slabSize, largestRequest());
     }
 
-    /** Bytes of one request to the kernel at most, a power of two. */
+    /** Returns the largest size of a request to the kernel in bytes, a power of two. */
     private long largestRequest() {
         return Long.highestOneBit(limits.maxDirectIoKb() << 10);
     }
@@ -82,7 +82,7 @@ public final class TransferPlanner {
     /**
      * Plans a request.
      *
-     * @return how many threads it may have, its caller included
+     * @return largest number of threads, including the caller
      */
     public int plan(TransferPlan plan, TransferRequest request) {
         CompatFile file = request.file();
@@ -145,7 +145,7 @@ public final class TransferPlanner {
         return threads;
     }
 
-    /** Threads that a request may have, as far as the load allows: those served from memory keep processors busy. */
+    /** Returns how many threads a request may have. The load limits requests from memory, because they keep processors busy. */
     private int threads(TransferRequest request, long largest, boolean fromMemory) {
         if (!parallelism.mayShare(request.size(), largest) || isSmall(request)) {
             return 1;
@@ -163,14 +163,14 @@ public final class TransferPlanner {
     }
 
     /**
-     * A thread alone that stages nothing gains nothing from pieces; only an interrupt waits for the end of one. Nor do threads
-     * that wait for a disk: the kernel gives it all of a long piece at once.
+     * Returns the piece size of a request that no slab stages. A single thread gains nothing from pieces; only an interrupt waits for
+     * the end of one. Threads that wait for a disk gain nothing either: the kernel gives the disk a long piece at once.
      */
     private long unstagedPiece(boolean fromMemory) {
         return fromMemory ? Math.max(LARGEST_CACHED_PIECE, largestRequest()) : largestRequest();
     }
 
-    /** True if a request is likely to sleep until a disk answers, so that others had better be at work beside it. */
+    /** Returns whether a request is likely to sleep until a disk answers, so that other threads should work meanwhile. */
     boolean waitsForDisk(CompatFile file, long fileOffset, long size, boolean write) {
         FileDescriptors descriptors = file.descriptors();
         if (descriptors.traits().inMemory()) {
@@ -183,8 +183,10 @@ public final class TransferPlanner {
     }
 
     /**
-     * @param exactly every byte counts, because no piece asks again before the others go through the page cache; else the answer
-     *        only tells how many threads serve best, and some parts stand for all: asking for 4 GiB in small folios takes 25 ms
+     * Returns whether the range is in the page cache.
+     *
+     * @param exactly true if every byte counts, because no piece checks again. Else samples suffice, since the answer only decides the
+     *        number of threads: checking 4 GiB in small folios takes 25 ms.
      */
     private boolean isCached(FileDescriptors descriptors, long offset, long size, boolean exactly) {
         if (size <= ASKED_WHOLE || !descriptors.canQueryPageCache()) {
@@ -193,12 +195,12 @@ public final class TransferPlanner {
         return exactly ? pageCache.isWhollyCached(descriptors, offset, size) : pageCache.seemsCached(descriptors, offset, size);
     }
 
-    /** Larger than half of what the machine could still hold: it would evict other pages from the page cache. */
+    /** Returns whether a request exceeds half of the free memory, so that it would evict other pages from the page cache. */
     private boolean floods(long size) {
         return size >= MAY_FLOOD && size > availableMemory.getAsLong() / 2;
     }
 
-    /** Drops what a read has left in the page cache and should not have. */
+    /** Drops what a read should not leave in the page cache. */
     void tidy(TransferPlan plan, FileDescriptors descriptors) {
         if (plan.cacheTrace() == CacheTrace.DROPPED && !descriptors.dropsBehind()) {
             posix.fadvise(
@@ -206,14 +208,14 @@ public final class TransferPlanner {
         }
     }
 
-    /** True if a plan prefers the page cache and everything is there. */
+    /** Returns whether a plan prefers the page cache and everything is there. */
     public boolean isCached(TransferPlan plan, FileDescriptors descriptors) {
         return plan.cacheUse() == CacheUse.ASKED
                 && descriptors.canQueryPageCache()
                 && pageCache.isWhollyCached(descriptors, plan.offset(), plan.size());
     }
 
-    /** Host memory of direct requests is aligned as the device asks; a GPU's goes through slabs, which always are. */
+    /** Returns whether a request can go direct: its host memory must be aligned as the device requires. Slabs always are. */
     private static boolean mayDirect(FileDescriptors descriptors, TransferRequest request) {
         long difference = request.address() - request.fileOffset();
         return descriptors.directWorks()
