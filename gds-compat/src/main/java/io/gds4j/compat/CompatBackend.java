@@ -63,6 +63,7 @@ public final class CompatBackend implements CuFileBackend {
     /** Changed under the lock; read without it, because every request reads it. */
     private volatile @Nullable CompatSession session;
 
+    /** Number of opens without a close. */
     private long users;
     private volatile long peakOfClosedSessions;
 

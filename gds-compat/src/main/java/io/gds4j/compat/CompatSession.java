@@ -44,10 +44,11 @@ import java.util.function.Function;
 import java.util.function.IntConsumer;
 
 /**
- * Wires together all that lives while the driver is open: descriptors, registrations, slabs, threads. The first open creates it;
- * the last close closes it after the I/O in flight.
+ * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for the
+ * I/O in flight and closes the session.
  */
 public final class CompatSession {
+    /** Longest wait for the I/O in flight when the JVM exits: a dead disk must not delay the exit. */
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -90,7 +91,7 @@ public final class CompatSession {
         this.engine = new TransferEngine(
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
-                locality(contexts, parallelism.workers() + 1));
+                moveNear(contexts, parallelism.workers() + 1));
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
@@ -118,11 +119,11 @@ public final class CompatSession {
                 config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB));
     }
 
-    private IntConsumer locality(Optional<CudaContexts> gpus, int least) {
+    private IntConsumer moveNear(Optional<CudaContexts> gpus, int least) {
         return gpus.map(known -> new GpuLocality(posix, known.cuda(), Path.of("/sys"), least))
                 .<IntConsumer>map(known -> known::moveNear)
                 .orElse(gpu -> {
-                    // no GPU whose threads could be near it
+                    // there is no GPU
                 });
     }
 
@@ -134,12 +135,12 @@ public final class CompatSession {
         return pool.bytesInUse();
     }
 
-    /** Whether io_uring is used, or why not. */
+    /** Returns whether io_uring is used, or why not. */
     String ioUring() {
         return ioUring.state();
     }
 
-    /** Calls, entries of batches and operations of streams that are not over. */
+    /** Returns the number of calls, entries of batches and operations of streams that are not over. */
     long queueDepth() {
         return inFlight.users() + batches.atWork() + streams.pending();
     }
@@ -169,7 +170,7 @@ public final class CompatSession {
         buffers.remove(range);
     }
 
-    /** Counts a call in; it must be counted out by {@link #exit}. */
+    /** Counts a call in; {@link #exit} counts it out. */
     public void enter(String function) {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
@@ -177,7 +178,7 @@ public final class CompatSession {
         enterToEnd(function);
     }
 
-    /** As {@link #enter}, for functions that give something back: a program may call them while the JVM exits. */
+    /** Counts in a function that releases something: a program may call it while the JVM exits. */
     void enterToEnd(String function) {
         if (!inFlight.enter()) {
             throw closed(function);
@@ -185,8 +186,8 @@ public final class CompatSession {
     }
 
     /**
-     * The JVM exits: refuses new calls and waits for those at work, so that the GPU's driver is not torn down under a copy. The
-     * wait is bounded, because a dead disk must not delay the exit.
+     * Refuses new calls because the JVM exits, and waits for those at work for a limited time, so that the CUDA driver is not torn down
+     * during a copy.
      */
     private void drainForExit() {
         exiting = true;

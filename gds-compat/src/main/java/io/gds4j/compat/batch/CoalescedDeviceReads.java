@@ -20,9 +20,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Small reads into GPU memory, done together: one slab for all, a read for each stretch of the file, a copy for each stretch of
- * memory, and one wait for all copies. Where io_uring serves, all reads past the page cache are at work at a time. Entries that
- * fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
+ * Groups small reads into GPU memory: one slab for all, a read for each stretch of the file, a copy for each stretch of memory, and
+ * one wait for all copies. With io_uring, all direct reads of a group are in flight at the same time. Entries that fail in a group
+ * stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
 public final class CoalescedDeviceReads {
     private static final String FUNCTION = "cuFileRead";
@@ -37,10 +37,10 @@ public final class CoalescedDeviceReads {
     private final List<Stretch> queued = new ArrayList<>();
 
     /**
-     * Entries that follow each other in one file.
+     * Entries that are adjacent in one file.
      *
-     * @param host where in the slab their first byte comes
-     * @param offset place of the first one's result
+     * @param host address in the slab of their first byte
+     * @param offset index of the first entry's result
      */
     private record Stretch(List<BatchRequest> entries, long host, int offset) {
         long start() {
@@ -62,7 +62,7 @@ public final class CoalescedDeviceReads {
     /**
      * Does what can be done uring.
      *
-     * @param results for each entry {@link EntryRunner#UNDONE}, replaced by the bytes it read
+     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read
      */
     void read(List<BatchRequest> entries, long[] results) {
         long most = planner.largestPiece();
@@ -79,18 +79,18 @@ public final class CoalescedDeviceReads {
                 to++;
             }
             if (context != null && to - from > 1) {
-                together(context, entries.subList(from, to), bytes, results, from);
+                readGroup(context, entries.subList(from, to), bytes, results, from);
             }
             from = to;
         }
     }
 
-    /** What an entry takes of a slab: it begins there as it does within a page of the file, as direct I/O wants. */
+    /** Returns the bytes that an entry needs in a slab. It has the same offset in a page as in the file, as direct I/O requires. */
     private static long room(BatchRequest entry) {
         return TransferPlan.roundUp(CopyPipeline.skew(entry.fileOffset()) + entry.size(), PAGE);
     }
 
-    /** The context of an entry that may be done here, else null. */
+    /** Returns the context of an entry that can be grouped; null for others. */
     private @Nullable GpuContext context(BatchRequest entry) {
         GpuContextCache contexts = thread.contextCache();
         if (contexts == null || entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
@@ -100,12 +100,12 @@ public final class CoalescedDeviceReads {
             executor.check(entry, FUNCTION);
             return contexts.of(entry.memory());
         } catch (CuFileException e) {
-            // It fails by itself, and says why.
+            // The entry fails again on its own, and gets its error.
             return null;
         }
     }
 
-    private void together(
+    private void readGroup(
             GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
         CopyPipeline pipeline = thread.pipeline(context);
         Slab slab;
@@ -134,7 +134,7 @@ public final class CoalescedDeviceReads {
             }
             succeeded = true;
         } catch (CuFileException e) {
-            // A file that was closed, for instance: each entry meets that again by itself.
+            // For example, a file was closed: each entry fails again on its own.
         } finally {
             if (uring != null) {
                 run(uring, pipeline, results);
@@ -146,14 +146,14 @@ public final class CoalescedDeviceReads {
         }
     }
 
-    /** Reads through io_uring what goes past the page cache as a whole; false for what does not. */
+    /** Queues a stretch for io_uring if all of it goes direct; returns false if not. */
     private boolean queue(IoUring uring, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long size = stretch.size();
         plan(file, stretch);
-        boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-        if (!uring.works() || !past || planner.isCached(plan, file.descriptors())) {
+        boolean direct = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+        if (!uring.works() || !direct || planner.isCached(plan, file.descriptors())) {
             return false;
         }
         uring.read(
@@ -162,7 +162,7 @@ public final class CoalescedDeviceReads {
         return true;
     }
 
-    /** Waits for what is queued, and begins to copy each stretch that came whole; the others stay undone. */
+    /** Waits for the queued reads, and starts to copy each stretch that was read whole. The others stay undone. */
     private void run(IoUring uring, CopyPipeline pipeline, long[] results) {
         if (queued.isEmpty()) {
             return;
@@ -177,7 +177,7 @@ public final class CoalescedDeviceReads {
         queued.clear();
     }
 
-    /** End of the entries that follow each other in one file. */
+    /** Returns the end of the entries that are adjacent in one file. */
     private static int end(List<BatchRequest> entries, int from) {
         int to = from + 1;
         while (to < entries.size()
@@ -199,7 +199,7 @@ public final class CoalescedDeviceReads {
         request.clear();
     }
 
-    /** Reads a stretch and begins to copy it. */
+    /** Reads a stretch and starts to copy it. */
     private void read(CopyPipeline pipeline, Stretch stretch, long[] results) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
@@ -210,7 +210,7 @@ public final class CoalescedDeviceReads {
         copy(pipeline, stretch, read, thread.io().errno() != 0, results);
     }
 
-    /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */
+    /** Starts to copy what was read of a stretch, with one copy for each stretch of memory. */
     private void copy(CopyPipeline pipeline, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
         int from = 0;
@@ -225,12 +225,12 @@ public final class CoalescedDeviceReads {
         }
     }
 
-    /** Of one range, since two allocations that happen to be neighbours do not take one copy. */
+    /** Returns whether an entry follows another in the same range: one copy must not cross two allocations. */
     private static boolean isNext(BatchRequest entry, BatchRequest next) {
         return next.memory().equals(entry.memory()) && next.bufferOffset() == entry.bufferOffset() + entry.size();
     }
 
-    /** Begins to copy entries that follow each other in file and memory. */
+    /** Starts to copy entries that are adjacent in file and memory. */
     private static void copy(
             CopyPipeline pipeline,
             List<BatchRequest> entries,

@@ -18,7 +18,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 
 /**
- * A batch: the number of entries at work, and the events that the program has not taken. An entry has its place from its
+ * A batch: the number of entries at work, and the events that the program has not taken. An entry occupies a place from its
  * submission until its event is taken. Thread-safe.
  */
 public final class CompatBatch implements BackendBatch {
@@ -36,6 +36,8 @@ public final class CompatBatch implements BackendBatch {
     private final Deque<BatchRequest> failed;
 
     private final List<Submission> submissions = new ArrayList<>();
+
+    /** Number of entries that are not done. */
     private int atWork;
     private boolean destroyed;
 
@@ -53,7 +55,7 @@ public final class CompatBatch implements BackendBatch {
         return capacity;
     }
 
-    /** Entries that are not done. */
+    /** Returns the number of entries that are not done. */
     int atWork() {
         lock.lock();
         try {
@@ -66,7 +68,7 @@ public final class CompatBatch implements BackendBatch {
     /**
      * Takes places for new entries.
      *
-     * @param make makes the submission, once there is room for it
+     * @param make makes the submission, after the check that there is room for it
      * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if too few are free
      */
     Submission enter(int count, Function<CompatBatch, Submission> make) {
@@ -147,8 +149,8 @@ public final class CompatBatch implements BackendBatch {
     /**
      * Waits for events and takes them.
      *
-     * @param minimum returns once this number of events is there, or nothing is at work any more
-     * @param timeout how long to wait at most; for ever if empty
+     * @param minimum number of events to wait for; the wait also ends when no entry is at work
+     * @param timeout longest wait; without a limit if empty
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits; nothing is lost
      */
     List<BatchEvent> take(int minimum, int maximum, Optional<Duration> timeout) {

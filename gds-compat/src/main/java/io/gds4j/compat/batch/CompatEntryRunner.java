@@ -14,8 +14,9 @@ import java.lang.ref.Reference;
 import java.util.Arrays;
 import java.util.List;
 
-/** Runs entries of batches on one thread: small ones together where that is possible, the others one by one. */
+/** Runs entries of batches on one thread: small ones in groups where that is possible, the others one by one. */
 public final class CompatEntryRunner implements EntryRunner {
+    /** The results of a single entry, which is not grouped. Never written. */
     private static final long[] ALONE = {UNDONE};
 
     private final RequestContext context;
@@ -42,10 +43,10 @@ public final class CompatEntryRunner implements EntryRunner {
 
     @Override
     public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
-        long[] results = together(entries);
+        long[] results = runGroups(entries);
         for (int i = 0; i < results.length; i++) {
             BatchRequest entry = entries.get(i);
-            long result = results[i] == UNDONE ? alone(entry) : results[i];
+            long result = results[i] == UNDONE ? runAlone(entry) : results[i];
             boolean succeeded = result >= 0;
             statistics.batchProcessed(
                     RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result), submitted);
@@ -54,7 +55,7 @@ public final class CompatEntryRunner implements EntryRunner {
         }
     }
 
-    private long[] together(List<BatchRequest> entries) {
+    private long[] runGroups(List<BatchRequest> entries) {
         if (entries.size() == 1) {
             return ALONE;
         }
@@ -69,8 +70,8 @@ public final class CompatEntryRunner implements EntryRunner {
         }
     }
 
-    /** Bytes moved, or a negative errno or code. */
-    private long alone(BatchRequest entry) {
+    /** Runs an entry, and returns the bytes moved, or a negative errno or cuFile code. */
+    private long runAlone(BatchRequest entry) {
         try {
             return executor.execute(context, Operation.of(entry.write()), entry);
         } catch (CuFileException e) {

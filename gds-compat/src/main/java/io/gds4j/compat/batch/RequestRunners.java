@@ -22,17 +22,17 @@ import org.jspecify.annotations.Nullable;
 public final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
 
-    /** Threads that keep a disk busy, whatever the number of processors. */
-    private static final int MOST = 16;
+    /** Number of threads that keep a disk busy, whatever the number of processors. */
+    private static final int MAX_THREADS = 16;
 
-    /** Threads for small entries in the page cache, which are done before more threads have woken. */
-    private static final int MOST_FOR_SMALL = 8;
+    /** Number of threads for small entries in the page cache: more threads wake when those entries are already done. */
+    private static final int MAX_FOR_SMALL = 8;
 
-    /** Small entries for which one more thread pays. */
+    /** Number of small entries for which one more thread pays. */
     private static final int REQUESTS_PER_RUNNER = 4;
 
-    /** Small entries that a thread takes at once. */
-    private static final int MOST_AT_ONCE = 16;
+    /** Largest number of small entries that a thread takes at once. */
+    private static final int MAX_AT_ONCE = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
@@ -47,12 +47,12 @@ public final class RequestRunners {
     private boolean stopping;
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
+        this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
     public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
+        return new RequestRunners(engine, makeRunner, MAX_THREADS, MAX_AT_ONCE);
     }
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
@@ -61,9 +61,9 @@ public final class RequestRunners {
     }
 
     /**
-     * @param makeRunner makes what a thread of this pool works with
-     * @param most threads
-     * @param perRunner small entries for which one more thread pays
+     * @param makeRunner makes the runner of a thread
+     * @param most largest number of threads
+     * @param perRunner number of small entries for which one more thread pays
      * @param factory makes the threads
      */
     public RequestRunners(
@@ -80,7 +80,7 @@ public final class RequestRunners {
     }
 
     /**
-     * Begins to run the entries of a submission.
+     * Queues a submission, and starts threads for it.
      *
      * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR (EAGAIN) if there is no thread and none can be started; then no
      *         entry runs
@@ -103,7 +103,7 @@ public final class RequestRunners {
         }
     }
 
-    /** Starts a thread. If the system has none left, the threads that there are do the work. */
+    /** Starts a thread. If the system refuses, the existing threads do the work. */
     private void startThread() {
         Thread thread = factory.newThread(this::serve);
         threads.add(thread);
@@ -144,7 +144,7 @@ public final class RequestRunners {
         }
     }
 
-    /** A thread that fails makes room for another. Without any thread, the queued submissions fail: a caller waits for them. */
+    /** Forgets a thread that failed. If it was the only one, the queued submissions fail, because callers wait for them. */
     private void end() {
         lock.lock();
         try {
@@ -159,18 +159,18 @@ public final class RequestRunners {
         }
     }
 
-    /** Returns how many small entries a thread takes: so few that each thread gets some, but enough to pay for it. */
+    /** Returns how many small entries a thread takes: few enough that each thread gets some, and enough to pay for waking it. */
     private int atOnce(Submission submission) {
         int share = Math.ceilDiv(submission.size(), mostForSmall(submission));
-        return Math.clamp(share, perRunner, Math.max(perRunner, MOST_AT_ONCE));
+        return Math.clamp(share, perRunner, Math.max(perRunner, MAX_AT_ONCE));
     }
 
     private int mostForSmall(Submission submission) {
-        // Reads anywhere on a disk sleep most of the time: a drive serves many side by side.
-        return submission.isSpread() ? 2 * most : Math.min(most, MOST_FOR_SMALL);
+        // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
+        return submission.isSpread() ? 2 * most : Math.min(most, MAX_FOR_SMALL);
     }
 
-    /** Waits for the submission whose turn it is; null once the threads are to end. */
+    /** Waits for the submission whose turn it is; null if the threads should end. */
     private @Nullable Submission take() {
         lock.lock();
         try {

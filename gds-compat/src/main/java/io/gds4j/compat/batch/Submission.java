@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
 final class Submission {
-    /** Entries up to here are claimed several at a time. */
+    /** Largest entry in bytes of which a thread claims several at a time. */
     private static final long SMALL_BYTES = 64 << 10;
 
     private final CompatBatch batch;
@@ -21,7 +21,7 @@ final class Submission {
     private final AtomicInteger next = new AtomicInteger();
 
     /**
-     * Nothing runs yet.
+     * Creates a submission that does not run yet.
      *
      * @param waitsForDisk true if threads are likely to sleep until a disk answers
      */
@@ -32,7 +32,7 @@ final class Submission {
         this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
     }
 
-    /** Number of entries that begin where the one before them ends: one thread reads those best. */
+    /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
     private static int followers(List<BatchRequest> entries) {
         int count = 0;
         for (int i = 1; i < entries.size(); i++) {
@@ -52,7 +52,7 @@ final class Submission {
         return small;
     }
 
-    /** True if all threads should serve its small entries, because each thread sleeps most of the time. */
+    /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
     boolean isSpread() {
         return spread;
     }
@@ -68,7 +68,7 @@ final class Submission {
     /**
      * Claims some entries and runs them.
      *
-     * @param most how many small entries to claim
+     * @param most largest number of small entries to claim
      */
     void runSome(EntryRunner runner, int most) {
         int from;

@@ -18,11 +18,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes past the page cache straight into or from host memory through io_uring, many at a time by one thread. Entries
- * that fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
+ * Moves direct entries between files and host memory through an io_uring, many at a time. Entries that fail here stay undone: they
+ * are retried individually, so that each gets its own error. Used by one thread.
  */
 public final class UringTransfers {
-    private static final long LARGEST = 1 << 20;
+    /** Largest entry in bytes. */
+    private static final long MAX_BYTES = 1 << 20;
 
     private final RequestExecutor executor;
     private final TransferPlanner planner;
@@ -33,7 +34,7 @@ public final class UringTransfers {
     private final List<Held> held = new ArrayList<>();
     private @Nullable IoUring uring;
 
-    /** Pages that a write at work holds. */
+    /** The pages that a write in flight holds. */
     private record Held(FileDescriptors descriptors, RangeLocks.Hold hold) {
     }
 
@@ -45,9 +46,9 @@ public final class UringTransfers {
     }
 
     /**
-     * Does what can be done together.
+     * Moves the entries that can go through the io_uring.
      *
-     * @param results for each entry {@link CoalescedDeviceReads#UNDONE}, replaced by the bytes it moved
+     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry moved
      */
     void move(List<BatchRequest> entries, long[] results) {
         IoUring open = uring();
@@ -70,7 +71,7 @@ public final class UringTransfers {
         }
     }
 
-    /** The thread's io_uring, or null where io_uring does not serve. */
+    /** Returns the thread's io_uring; null if the session does not use io_uring. */
     @Nullable
     IoUring uring() {
         IoUring open = uring;
@@ -83,15 +84,15 @@ public final class UringTransfers {
 
     private boolean prepare(IoUring open, BatchRequest entry, int index) {
         long size = entry.size();
-        if (size < 1 || size > LARGEST || !entry.memory().kind().isHost() || !open.works()) {
+        if (size < 1 || size > MAX_BYTES || !entry.memory().kind().isHost() || !open.works()) {
             return false;
         }
         boolean write = entry.write();
         try {
             CompatFile file = executor.check(entry, Operation.of(write).function());
             planner.plan(plan, request.set(file, entry));
-            boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-            if (!past || planner.isCached(plan, file.descriptors())) {
+            boolean direct = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+            if (!direct || planner.isCached(plan, file.descriptors())) {
                 return false;
             }
             int fd = file.descriptors().directDescriptor();
@@ -106,7 +107,7 @@ public final class UringTransfers {
             open.write(fd, address, (int) size, entry.fileOffset(), index);
             return true;
         } catch (CuFileException e) {
-            // It fails by itself, and says why.
+            // The entry fails again on its own, and gets its error.
             return false;
         } finally {
             request.clear();

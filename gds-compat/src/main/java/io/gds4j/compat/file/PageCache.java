@@ -8,7 +8,7 @@ import io.gds4j.ffi.posix.Posix;
  * files of local file systems only: elsewhere cached bytes may be older than the file.
  */
 public final class PageCache {
-    /** Bytes of the smallest part that is served in one way. */
+    /** Smallest part in bytes that is served in one way. */
     private static final long GRAIN = 256 << 10;
 
     /** Bytes between samples of a long range. */

@@ -42,7 +42,7 @@ public final class CompatStreams {
         this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
     }
 
-    /** Lends movers with a context of their own, for which no caller waits. */
+    /** Lends movers. Each has its own context, whose thread no caller waits for. */
     private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
         @Override
         public void prepareForWaits() {
@@ -75,7 +75,7 @@ public final class CompatStreams {
         }
     }
 
-    /** Moves bytes with its context. */
+    /** Moves bytes with a borrowed context. */
     private record Mover(RequestExecutor executor, TransferEngine engine, RequestContext context) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
@@ -102,7 +102,7 @@ public final class CompatStreams {
             file.beginOperation();
         }
 
-        /** Managed memory is moved by processors. */
+        /** Returns false for managed memory, which processors move. */
         @Override
         public boolean isStaged(MemoryRange memory) {
             return memory.kind().isCuda() && !memory.kind().isHost() && memory.kind() != MemoryKind.CUDA_MANAGED;

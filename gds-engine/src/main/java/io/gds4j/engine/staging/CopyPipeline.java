@@ -98,7 +98,7 @@ public final class CopyPipeline {
     /**
      * Takes a slab, which may wait, and then makes the context current.
      *
-     * @param listener is told each piece that fails until {@link #leave}
+     * @param listener receives each piece that fails until {@link #leave}
      * @param bytes size of the largest piece, including {@link #skew}
      * @param pieces number of pieces of the transfer: the pipeline waits for the small copy of a single piece at once
      * @throws CuFileException if this fails; the pipeline has no slab then
