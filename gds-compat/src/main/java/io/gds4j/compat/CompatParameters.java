@@ -14,8 +14,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}. Values that are set while the driver is closed take
- * precedence at the next open, which consumes them. Thread-safe.
+ * The parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}. Values that are set while the driver is closed
+ * take precedence at the next open, which consumes them. Thread-safe.
  */
 final class CompatParameters {
     private static final String SET_SLABS = "cuFileSetParameterPosixPoolSlabArray";

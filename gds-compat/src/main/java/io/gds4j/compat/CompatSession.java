@@ -44,8 +44,8 @@ import java.util.function.Function;
 import java.util.function.IntConsumer;
 
 /**
- * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for the
- * I/O in flight and closes the session.
+ * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for
+ * the I/O in flight and closes the session.
  */
 public final class CompatSession {
     /** Longest wait for the I/O in flight when the JVM exits: a dead disk must not delay the exit. */
@@ -186,8 +186,8 @@ public final class CompatSession {
     }
 
     /**
-     * Refuses new calls because the JVM exits, and waits for those at work for a limited time, so that the CUDA driver is not torn down
-     * during a copy.
+     * Refuses new calls because the JVM exits, and waits for those at work for a limited time, so that the CUDA driver is not
+     * torn down during a copy.
      */
     private void drainForExit() {
         exiting = true;

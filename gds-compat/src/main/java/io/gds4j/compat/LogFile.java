@@ -9,8 +9,8 @@ import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 
 /**
- * Writes cufile.log in NVIDIA's line format, so that tools for libcufile's logs can read it. The thread number is Java's. Each line is
- * written at once. At the largest size the file starts over, as libcufile's does. Thread-safe.
+ * Writes cufile.log in NVIDIA's line format, so that tools for libcufile's logs can read it. The thread number is Java's. Each
+ * line is written at once. At the largest size the file starts over, as libcufile's does. Thread-safe.
  */
 final class LogFile implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");

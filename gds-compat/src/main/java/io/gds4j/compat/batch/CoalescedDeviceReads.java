@@ -60,7 +60,7 @@ public final class CoalescedDeviceReads {
     }
 
     /**
-     * Does what can be done uring.
+     * Reads the entries that can be grouped.
      *
      * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read
      */

@@ -15,8 +15,8 @@ public final class FileDescriptors {
     private static final int NONE = -1;
 
     /**
-     * Number of bytes that count as uncached after a read with RWF_NOWAIT found nothing. Such a read makes the kernel fetch the missing
-     * bytes.
+     * Number of bytes that count as uncached after a read with RWF_NOWAIT found nothing. Such a read makes the kernel fetch the
+     * missing bytes.
      */
     private static final long COLD_BYTES = 16L << 20;
 

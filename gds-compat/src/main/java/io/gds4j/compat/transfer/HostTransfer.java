@@ -7,8 +7,8 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads straight into host memory, or writes straight from it. System calls take the segment of a program's arena, so that the arena
- * cannot close during a call, and a closed one is an error. For other memory they take the address.
+ * Reads straight into host memory, or writes straight from it. System calls take the segment of a program's arena, so that the
+ * arena cannot close during a call, and a closed one is an error. For other memory they take the address.
  */
 final class HostTransfer extends Transfer {
     private final @Nullable Thread worker;
@@ -25,8 +25,8 @@ final class HostTransfer extends Transfer {
     }
 
     /**
-     * Takes the request's memory. Workers cannot use a segment that is confined to the caller. But then only the caller can close its
-     * arena, and the caller waits: the address serves.
+     * Takes the request's memory. Workers cannot use a segment that is confined to the caller. But then only the caller can close
+     * its arena, and the caller waits: the address serves.
      */
     void target() {
         MemoryRange memory = request().memory();

@@ -20,7 +20,9 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
     /** Largest number of threads without a configured one: more make neither the page cache nor a PCIe link faster. */
     private static final int MAX_AUTOMATIC_THREADS = 12;
 
-    /** Number of threads that keep a GPU's link busy. With several GPUs, more push each other's slabs out of the last-level cache. */
+    /**
+     * Number of threads that keep a GPU's link busy. With several GPUs, more push each other's slabs out of the last-level cache.
+     */
     private static final int MAX_BESIDE_OTHER_GPUS = 8;
 
     /** Number of threads of several requests that together keep memory and link busy: one request fills the gaps of another. */
@@ -64,8 +66,8 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
     }
 
     /**
-     * Returns the number of threads of a request beside others. Together, requests have no more threads than there are. Callers that
-     * keep all processors busy gain nothing from workers that take turns with them, and lose the processors' caches.
+     * Returns the number of threads of a request beside others. Together, requests have no more threads than there are. Callers
+     * that keep all processors busy gain nothing from workers that take turns with them, and lose the processors' caches.
      *
      * @param requests number of requests at work, including this one
      */
@@ -101,17 +103,17 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
     }
 
     /**
-     * Returns the best number of threads for a request that is served from memory. The time to wake threads grows with their number,
-     * and the share of each shrinks. So the best number grows with the square root of the size: 2 for 1 MiB, 8 for 16 MiB, 12 from
-     * 36 MiB on.
+     * Returns the best number of threads for a request that is served from memory. The time to wake threads grows with their
+     * number, and the share of each shrinks. So the best number grows with the square root of the size: 2 for 1 MiB, 8 for 16
+     * MiB, 12 from 36 MiB on.
      */
     static int worthwhile(long size) {
         return Math.max(2, 2 * (int) Math.sqrt(size / (KIB * KIB)));
     }
 
     /**
-     * Returns the piece size of a request: small enough that all threads get some, large enough that waking a thread for one pays. A
-     * single thread gains from pieces, too: one is copied while the next is read.
+     * Returns the piece size of a request: small enough that all threads get some, large enough that waking a thread for one
+     * pays. A single thread gains from pieces, too: one is copied while the next is read.
      *
      * @param each number of pieces for each thread; with more of them, threads end closer together
      * @param largest bytes of a slab, a power of two

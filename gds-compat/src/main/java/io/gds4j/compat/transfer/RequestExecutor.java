@@ -228,9 +228,9 @@ public final class RequestExecutor {
     }
 
     /**
-     * Returns whether a thread copies a request's memory itself. That is so for managed memory while streams may wait for this process:
-     * the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed memory that
-     * processors may not touch while its GPU works.
+     * Returns whether a thread copies a request's memory itself. That is so for managed memory while streams may wait for this
+     * process: the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed
+     * memory that processors may not touch while its GPU works.
      */
     public boolean copiesByProcessor(MemoryRange memory) {
         return memory.kind() == MemoryKind.CUDA_MANAGED

@@ -3,8 +3,8 @@ package io.gds4j.compat.transfer;
 import io.gds4j.engine.staging.CopyPipeline;
 
 /**
- * The plan of one request: pieces that begin at multiples of the piece size in the file, and one range that bypasses the page cache.
- * Pure arithmetic. Reused, so that a request allocates nothing.
+ * The plan of one request: pieces that begin at multiples of the piece size in the file, and one range that bypasses the page
+ * cache. Pure arithmetic. Reused, so that a request allocates nothing.
  */
 public final class TransferPlan {
     private static final long PAGE = 4096;
@@ -67,8 +67,8 @@ public final class TransferPlan {
      * Plans that whole blocks go direct, and the edges through the page cache.
      *
      * @param alignment bytes to which direct requests are aligned, a power of two
-     * @param limit offset from which on nothing goes direct: for reads the file's size rounded down, because a direct read across the
-     *        end of the file overwrites memory behind the bytes that it returns
+     * @param limit offset from which on nothing goes direct: for reads the file's size rounded down, because a direct read across
+     *        the end of the file overwrites memory behind the bytes that it returns
      */
     public TransferPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
         buffered(offset, size, pieceSize);

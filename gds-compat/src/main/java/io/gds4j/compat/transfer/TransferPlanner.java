@@ -21,15 +21,18 @@ public final class TransferPlanner {
     private static final long LARGEST_CACHED_PIECE = 64L << 20;
 
     /**
-     * Largest number of threads that write to a file through the page cache. Their writes take turns at a lock of the kernel. A write
-     * from a GPU has one thread, because the copy engine fetches the next piece meanwhile.
+     * Largest number of threads that write to a file through the page cache. Their writes take turns at a lock of the kernel. A
+     * write from a GPU has one thread, because the copy engine fetches the next piece meanwhile.
      */
     private static final int CACHE_WRITERS = 2;
 
     /** Pieces for each thread of a staged request: each piece takes a lock of the CUDA driver, for which all threads compete. */
     private static final int STAGED_PIECES = 2;
 
-    /** Largest piece in bytes of a direct write from a GPU: short requests keep the disk busier than long ones (3.9 against 3.3 GB/s). */
+    /**
+     * Largest piece in bytes of a direct write from a GPU: short requests keep the disk busier than long ones (3.9 against 3.3
+     * GB/s).
+     */
     private static final long STAGED_WRITE = 512 << 10;
 
     /** Pieces for each thread of other requests: threads wake one after the other, and the first ones move more. */
@@ -163,8 +166,8 @@ public final class TransferPlanner {
     }
 
     /**
-     * Returns the piece size of a request that no slab stages. A single thread gains nothing from pieces; only an interrupt waits for
-     * the end of one. Threads that wait for a disk gain nothing either: the kernel gives the disk a long piece at once.
+     * Returns the piece size of a request that no slab stages. A single thread gains nothing from pieces; only an interrupt waits
+     * for the end of one. Threads that wait for a disk gain nothing either: the kernel gives the disk a long piece at once.
      */
     private long unstagedPiece(boolean fromMemory) {
         return fromMemory ? Math.max(LARGEST_CACHED_PIECE, largestRequest()) : largestRequest();
@@ -185,8 +188,8 @@ public final class TransferPlanner {
     /**
      * Returns whether the range is in the page cache.
      *
-     * @param exactly true if every byte counts, because no piece checks again. Else samples suffice, since the answer only decides the
-     *        number of threads: checking 4 GiB in small folios takes 25 ms.
+     * @param exactly true if every byte counts, because no piece checks again. Else samples suffice, since the answer only
+     *        decides the number of threads: checking 4 GiB in small folios takes 25 ms.
      */
     private boolean isCached(FileDescriptors descriptors, long offset, long size, boolean exactly) {
         if (size <= ASKED_WHOLE || !descriptors.canQueryPageCache()) {

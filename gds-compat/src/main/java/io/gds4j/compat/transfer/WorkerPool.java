@@ -170,7 +170,10 @@ final class WorkerPool {
         }
     }
 
-    /** Returns the offer with unclaimed pieces that has the fewest workers, so that all advance. If there is none, the worker is idle. */
+    /**
+     * Returns the offer with unclaimed pieces that has the fewest workers, so that all advance. If there is none, the worker is
+     * idle.
+     */
     private @Nullable Offer next(Worker worker) {
         synchronized (lock) {
             Offer best = null;

@@ -309,8 +309,8 @@ public final class CopyPipeline {
     }
 
     /**
-     * Polls a few times, with sleeps in between, before it blocks. A blocking wait ends with an interrupt of the GPU, which takes up
-     * to 100 microseconds, and the interrupts of a request's threads come one after the other.
+     * Polls a few times, with sleeps in between, before it blocks. A blocking wait ends with an interrupt of the GPU, which takes
+     * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private int await(long event, long bytes) {
         long pause = Math.clamp(

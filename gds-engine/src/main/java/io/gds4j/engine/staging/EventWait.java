@@ -3,8 +3,8 @@ package io.gds4j.engine.staging;
 import io.gds4j.ffi.cuda.Cuda;
 
 /**
- * Waits for CUDA events. A blocking wait ends with an interrupt, which takes up to 100 microseconds. So the thread polls an event for
- * a while before it blocks. Allocates nothing.
+ * Waits for CUDA events. A blocking wait ends with an interrupt, which takes up to 100 microseconds. So the thread polls an event
+ * for a while before it blocks. Allocates nothing.
  */
 public final class EventWait {
     private EventWait() {
