@@ -13,7 +13,7 @@ import io.gds4j.compat.batch.UringTransfers;
 import io.gds4j.compat.transfer.CompatFile;
 import io.gds4j.compat.transfer.Parallelism;
 import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -123,10 +123,10 @@ public class BatchBenchmark {
                         heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 gpu -> {
                 });
-        Function<TransferContext, EntryRunner> makeRunner = lane -> {
+        Function<RequestContext, EntryRunner> makeRunner = context -> {
             UringTransfers none = new UringTransfers(session.executor(), new IoUringUse(posix, false), counters);
-            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(lane.thread(), session.executor(), none);
-            return new CompatEntryRunner(lane, session.executor(), deviceReads, none, statistics, log);
+            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), session.executor(), none);
+            return new CompatEntryRunner(context, session.executor(), deviceReads, none, statistics, log);
         };
         desk = new CompatBatches(
                 session.executor(), COUNT, new RequestRunners(engine, makeRunner, runners, perRunner), statistics,

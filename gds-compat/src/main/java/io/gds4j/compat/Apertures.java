@@ -9,7 +9,7 @@ import io.gds4j.ffi.nvml.NvmlAvailability;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/** Sizes of the GPUs' BAR1 apertures, which NVML knows and the CUDA driver does not. */
+/** Finds the sizes of the GPUs' BAR1 apertures with NVML; the CUDA driver does not know them. */
 final class Apertures {
     private static final long KIB = 1024;
 
@@ -21,7 +21,7 @@ final class Apertures {
         this.nvml = nvml;
     }
 
-    /** KiB; 0 where nobody knows. */
+    /** Returns the size in KiB; 0 if it is unknown. */
     long sizeInKb(int gpu) {
         Optional<String> id = cuda.cuda().flatMap(driver -> pciBusId(driver, gpu));
         Optional<Nvml> library = nvml.get().nvml();

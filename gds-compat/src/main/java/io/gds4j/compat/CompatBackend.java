@@ -63,6 +63,7 @@ public final class CompatBackend implements CuFileBackend {
     /** Changed under the lock; read without it, because every request reads it. */
     private volatile @Nullable CompatSession session;
 
+    /** Number of opens without a close. */
     private long users;
     private volatile long peakOfClosedSessions;
 
@@ -134,7 +135,7 @@ public final class CompatBackend implements CuFileBackend {
         open.enter("cuFileBufRegister");
         boolean succeeded = false;
         try {
-            open.buffers().register(range);
+            open.registerBuffer(range);
             succeeded = true;
         } finally {
             open.exit();
@@ -150,7 +151,7 @@ public final class CompatBackend implements CuFileBackend {
         }
         boolean succeeded = false;
         try {
-            open.buffers().deregister(range);
+            open.deregisterBuffer(range);
             succeeded = true;
         } finally {
             statistics.bufferDeregistered(range, succeeded);

@@ -14,8 +14,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}: what is set while the driver is closed wins
- * over all else at the next open, which consumes it. Thread-safe.
+ * The parameters of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}. Values that are set while the driver is closed
+ * take precedence at the next open, which consumes them. Thread-safe.
  */
 final class CompatParameters {
     private static final String SET_SLABS = "cuFileSetParameterPosixPoolSlabArray";
@@ -31,9 +31,10 @@ final class CompatParameters {
     }
 
     /**
-     * The configuration of a driver that opens now. Values that do not go together stay staged, so that they can be mended.
+     * Returns the configuration of a driver that opens now. Values that contradict each other stay staged, so that the program can
+     * correct them.
      *
-     * @throws io.gds4j.config.CuFileConfigException if they do not
+     * @throws io.gds4j.config.CuFileConfigException if values contradict each other
      */
     synchronized CuFileConfig open() {
         values = merged();
@@ -42,20 +43,18 @@ final class CompatParameters {
         return values;
     }
 
-    /** The driver has closed: what was set for it no longer holds. */
+    /** Drops the values of the driver that has closed. */
     synchronized void close() {
         values = configured;
         open = false;
     }
 
-    /** The running value, or while the driver is closed the one that the next open would take. */
+    /** Returns the value of the open driver, or of the next open while the driver is closed. */
     synchronized <T> T get(ConfigKey<T> key) {
         return key.type().cast(staged.getOrDefault(key, values.get(key)));
     }
 
-    /**
-     * @throws CuFileException INVALID_VALUE for CUFILE_LOGFILE_PATH while nobody has set it
-     */
+    /** @throws CuFileException INVALID_VALUE for CUFILE_LOGFILE_PATH if it is not set */
     String text(StringParameter parameter) {
         String value = get(parameter.key());
         if (parameter == StringParameter.ENV_LOGFILE_PATH && value.isEmpty()) {
@@ -87,7 +86,7 @@ final class CompatParameters {
         return staged.isEmpty() ? values.posixPoolSlabs() : merged().posixPoolSlabs();
     }
 
-    /** What {@code cuFileGetParameterMinMaxValue} answers. */
+    /** Returns the result of {@code cuFileGetParameterMinMaxValue}. */
     static ParameterRange range(SizeParameter parameter) {
         return parameter.range()
                 .orElseThrow(() -> invalid("cuFileGetParameterMinMaxValue", parameter.cName() + " has no range"));

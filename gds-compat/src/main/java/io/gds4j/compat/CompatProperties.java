@@ -4,7 +4,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 
-/** What the driver says of itself, before a running program changes limits. */
+/** The driver's properties, before a running program changes limits. */
 final class CompatProperties {
     private static final int COMPAT_ALLOWED = 2;
     private static final int BATCH_IO = 2;
@@ -23,7 +23,7 @@ final class CompatProperties {
                 config.get(CuFileKeys.POLL_MODE_MAX_SIZE_KB),
                 config.get(CuFileKeys.MAX_DIRECT_IO_SIZE_KB),
                 0,
-                // This backend is cuFile's compatible mode: it cannot be forbidden while it serves.
+                // This backend is cuFile's compatible mode, so the mode is always allowed here.
                 COMPAT_ALLOWED,
                 BATCH_IO | (streams ? STREAM_IO : 0) | (parallel ? PARALLEL_IO : 0),
                 config.get(CuFileKeys.MAX_DEVICE_CACHE_SIZE_KB),

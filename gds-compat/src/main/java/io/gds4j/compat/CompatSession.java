@@ -8,8 +8,6 @@ import io.gds4j.compat.batch.IoUringUse;
 import io.gds4j.compat.batch.RequestRunners;
 import io.gds4j.compat.batch.UringTransfers;
 import io.gds4j.compat.stream.CompatStreams;
-import io.gds4j.compat.transfer.AllocationBounds;
-import io.gds4j.compat.transfer.BufferTable;
 import io.gds4j.compat.transfer.GpuLocality;
 import io.gds4j.compat.transfer.IoPolicy;
 import io.gds4j.compat.transfer.Parallelism;
@@ -17,13 +15,14 @@ import io.gds4j.compat.transfer.RegisteredFiles;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.compat.transfer.TransferPlanner;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.lifecycle.ExitTask;
 import io.gds4j.engine.memory.AvailableHostMemory;
+import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
@@ -41,15 +40,15 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntConsumer;
 
 /**
- * Wires together all that lives while the driver is open: descriptors, registrations, slabs, threads. The first open creates it;
- * the last close closes it after the I/O in flight.
+ * An open driver: its descriptors, registrations, slabs and threads. The first open creates the session. The last close waits for
+ * the I/O in flight and closes the session.
  */
 public final class CompatSession {
+    /** Longest wait for the I/O in flight when the JVM exits: a dead disk must not delay the exit. */
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -57,7 +56,11 @@ public final class CompatSession {
     private final SessionLog log;
     private final PathCounters counters;
     private final RegisteredFiles files;
-    private final BufferTable buffers;
+    private final AllocationBounds bounds;
+
+    /** Kept for cuFile's answers only: the POSIX engine needs no registration. */
+    private final RegisteredBuffers<MemoryRange> buffers;
+
     private final BouncePool pool;
     private final TransferEngine engine;
     private final RequestExecutor executor;
@@ -75,7 +78,8 @@ public final class CompatSession {
         this.counters = counters;
         IoPolicy policy = IoPolicy.of(config);
         this.files = new RegisteredFiles(posix, policy, log);
-        this.buffers = new BufferTable(limits::maxPinnedKb, bounds(contexts));
+        this.bounds = new AllocationBounds(contexts);
+        this.buffers = new RegisteredBuffers<>(limits::maxPinnedKb);
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
                         .orElse(BouncePool.Pinning.NONE);
@@ -87,21 +91,21 @@ public final class CompatSession {
         this.engine = new TransferEngine(
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
-                locality(contexts, parallelism.workers() + 1));
+                moveNear(contexts, parallelism.workers() + 1));
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
-                files.descriptors(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
-        Function<TransferContext, EntryRunner> makeRunner = lane -> {
-            UringTransfers ringTransfers = new UringTransfers(executor, ioUring, counters);
-            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(lane.thread(), executor, ringTransfers);
-            return new CompatEntryRunner(lane, executor, deviceReads, ringTransfers, statistics, log);
+                files.descriptorTable(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
+        Function<RequestContext, EntryRunner> makeRunner = context -> {
+            UringTransfers uringTransfers = new UringTransfers(executor, ioUring, counters);
+            CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), executor, uringTransfers);
+            return new CompatEntryRunner(context, executor, deviceReads, uringTransfers, statistics, log);
         };
         this.batches = new CompatBatches(
                 executor,
                 config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
                 ioUring.isOn()
-                        ? RequestRunners.withRings(engine, makeRunner)
+                        ? RequestRunners.withIoUring(engine, makeRunner)
                         : new RequestRunners(engine, makeRunner),
                 statistics,
                 log);
@@ -115,23 +119,12 @@ public final class CompatSession {
                 config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB));
     }
 
-    private IntConsumer locality(Optional<CudaContexts> gpus, int least) {
+    private IntConsumer moveNear(Optional<CudaContexts> gpus, int least) {
         return gpus.map(known -> new GpuLocality(posix, known.cuda(), Path.of("/sys"), least))
                 .<IntConsumer>map(known -> known::moveNear)
                 .orElse(gpu -> {
-                    // no GPU whose threads could be near it
+                    // there is no GPU
                 });
-    }
-
-    private static Consumer<MemoryRange> bounds(Optional<CudaContexts> contexts) {
-        return contexts.map(AllocationBounds::new).<Consumer<MemoryRange>>map(known -> known::check).orElse(range -> {
-            if (range.kind().isCuda()) {
-                throw CuFileException.of(
-                        CuFileError.CUDA_POINTER_INVALID,
-                        "cuFileBufRegister",
-                        "there is no CUDA driver for " + range);
-            }
-        });
     }
 
     long peakStagingBytes() {
@@ -142,12 +135,12 @@ public final class CompatSession {
         return pool.bytesInUse();
     }
 
-    /** Whether io_uring is used, or why not. */
+    /** Returns whether io_uring is used, or why not. */
     String ioUring() {
         return ioUring.state();
     }
 
-    /** Calls, entries of batches and operations of streams that are not over. */
+    /** Returns the number of calls, entries of batches and operations of streams that are not over. */
     long queueDepth() {
         return inFlight.users() + batches.atWork() + streams.pending();
     }
@@ -168,11 +161,16 @@ public final class CompatSession {
         return batches;
     }
 
-    BufferTable buffers() {
-        return buffers;
+    void registerBuffer(MemoryRange range) {
+        bounds.check(range);
+        buffers.add(range, range);
     }
 
-    /** Counts a call in; it must be counted out by {@link #exit}. */
+    void deregisterBuffer(MemoryRange range) {
+        buffers.remove(range);
+    }
+
+    /** Counts a call in; {@link #exit} counts it out. */
     public void enter(String function) {
         if (exiting) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, function, "the JVM is exiting");
@@ -180,7 +178,7 @@ public final class CompatSession {
         enterToEnd(function);
     }
 
-    /** As {@link #enter}, for functions that give something back: a program may call them while the JVM exits. */
+    /** Counts in a function that releases something: a program may call it while the JVM exits. */
     void enterToEnd(String function) {
         if (!inFlight.enter()) {
             throw closed(function);
@@ -188,8 +186,8 @@ public final class CompatSession {
     }
 
     /**
-     * The JVM exits: refuses new calls and waits for those at work, so that the GPU's driver is not torn down under a copy. The
-     * wait is bounded, because a dead disk must not delay the exit.
+     * Refuses new calls because the JVM exits, and waits for those at work for a limited time, so that the CUDA driver is not
+     * torn down during a copy.
      */
     private void drainForExit() {
         exiting = true;
@@ -219,7 +217,7 @@ public final class CompatSession {
         inFlight.close();
         streams.close();
         batches.close();
-        buffers.clear();
+        buffers.removeAll();
         engine.close();
         pool.close();
         files.close();

@@ -9,33 +9,33 @@ import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 
 /**
- * cufile.log in NVIDIA's line format, so that what reads libcufile's logs reads these. The thread number is Java's. Each line is
- * written at once; at the largest size the file begins anew, as libcufile's does. Thread-safe.
+ * Writes cufile.log in NVIDIA's line format, so that tools for libcufile's logs can read it. The thread number is Java's. Each
+ * line is written at once. At the largest size the file starts over, as libcufile's does. Thread-safe.
  */
 final class LogFile implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");
     private static final long PID = ProcessHandle.current().pid();
 
     private final Path path;
-    private final long mostBytes;
+    private final long maxBytes;
     private OutputStream out;
     private long bytes;
     private boolean failed;
 
     /**
-     * Opens the file, and makes it if it is not there.
+     * Opens the file, and creates it if it does not exist.
      *
-     * @param mostBytes where it is cut; negative for never
+     * @param maxBytes size at which the file starts over; negative for no limit
      */
-    LogFile(Path path, long mostBytes) throws IOException {
+    LogFile(Path path, long maxBytes) throws IOException {
         this.path = path;
-        this.mostBytes = mostBytes;
+        this.maxBytes = maxBytes;
         // Not a channel: an interrupt of the thread that logs would close it.
         this.out = new FileOutputStream(path.toFile(), true);
         this.bytes = path.toFile().length();
     }
 
-    /** Writes a line. A file that cannot be written is given up: a log must not stop what it tells of. */
+    /** Writes a line. After a failure it writes no more lines: a log must not stop the work. */
     synchronized void write(String level, String place, String message) {
         if (failed) {
             return;
@@ -49,7 +49,7 @@ final class LogFile implements AutoCloseable {
                 message.replace('\n', ' '));
         byte[] encoded = line.getBytes(StandardCharsets.UTF_8);
         try {
-            if (mostBytes >= 0 && bytes + encoded.length > mostBytes) {
+            if (maxBytes >= 0 && bytes + encoded.length > maxBytes) {
                 out.close();
                 out = new FileOutputStream(path.toFile(), false);
                 bytes = 0;

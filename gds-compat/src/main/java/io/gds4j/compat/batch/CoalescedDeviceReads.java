@@ -20,9 +20,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Small reads into GPU memory, done together: one slab for all, a read for each stretch of the file, a copy for each stretch of
- * memory, and one wait for all copies. Where io_uring serves, all reads past the page cache are at work at a time. Entries that
- * fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
+ * Groups small reads into GPU memory: one slab for all, a read for each stretch of the file, a copy for each stretch of memory, and
+ * one wait for all copies. With io_uring, all direct reads of a group are in flight at the same time. Entries that fail in a group
+ * stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
 public final class CoalescedDeviceReads {
     private static final String FUNCTION = "cuFileRead";
@@ -31,16 +31,16 @@ public final class CoalescedDeviceReads {
     private final ThreadContext thread;
     private final RequestExecutor executor;
     private final TransferPlanner planner;
-    private final UringTransfers ringTransfers;
+    private final UringTransfers uringTransfers;
     private final TransferRequest request = new TransferRequest();
     private final TransferPlan plan = new TransferPlan();
     private final List<Stretch> queued = new ArrayList<>();
 
     /**
-     * Entries that follow each other in one file.
+     * Entries that are adjacent in one file.
      *
-     * @param host where in the slab their first byte comes
-     * @param offset place of the first one's result
+     * @param host address in the slab of their first byte
+     * @param offset index of the first entry's result
      */
     private record Stretch(List<BatchRequest> entries, long host, int offset) {
         long start() {
@@ -52,17 +52,17 @@ public final class CoalescedDeviceReads {
         }
     }
 
-    public CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers ringTransfers) {
+    public CoalescedDeviceReads(ThreadContext thread, RequestExecutor executor, UringTransfers uringTransfers) {
         this.thread = thread;
         this.executor = executor;
         this.planner = executor.planner();
-        this.ringTransfers = ringTransfers;
+        this.uringTransfers = uringTransfers;
     }
 
     /**
-     * Does what can be done together.
+     * Reads the entries that can be grouped.
      *
-     * @param results for each entry {@link EntryRunner#UNDONE}, replaced by the bytes it read
+     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read
      */
     void read(List<BatchRequest> entries, long[] results) {
         long most = planner.largestPiece();
@@ -79,18 +79,18 @@ public final class CoalescedDeviceReads {
                 to++;
             }
             if (context != null && to - from > 1) {
-                together(context, entries.subList(from, to), bytes, results, from);
+                readGroup(context, entries.subList(from, to), bytes, results, from);
             }
             from = to;
         }
     }
 
-    /** What an entry takes of a slab: it begins there as it does within a page of the file, as direct I/O wants. */
+    /** Returns the bytes that an entry needs in a slab. It has the same offset in a page as in the file, as direct I/O requires. */
     private static long room(BatchRequest entry) {
         return TransferPlan.roundUp(CopyPipeline.skew(entry.fileOffset()) + entry.size(), PAGE);
     }
 
-    /** The context of an entry that may be done here, else null. */
+    /** Returns the context of an entry that can be grouped; null for others. */
     private @Nullable GpuContext context(BatchRequest entry) {
         GpuContextCache contexts = thread.contextCache();
         if (contexts == null || entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
@@ -100,21 +100,21 @@ public final class CoalescedDeviceReads {
             executor.check(entry, FUNCTION);
             return contexts.of(entry.memory());
         } catch (CuFileException e) {
-            // It fails by itself, and says why.
+            // The entry fails again on its own, and gets its error.
             return null;
         }
     }
 
-    private void together(
+    private void readGroup(
             GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
-        CopyPipeline ring = thread.ring(context);
+        CopyPipeline pipeline = thread.pipeline(context);
         Slab slab;
         try {
-            slab = ring.beginGroup(bytes);
+            slab = pipeline.beginGroup(bytes);
         } catch (CuFileException e) {
             return;
         }
-        IoUring together = ringTransfers.ring();
+        IoUring uring = uringTransfers.uring();
         boolean succeeded = false;
         try {
             long place = slab.address();
@@ -124,60 +124,60 @@ public final class CoalescedDeviceReads {
                 List<BatchRequest> some = entries.subList(from, to);
                 Stretch stretch =
                         new Stretch(some, place + CopyPipeline.skew(some.getFirst().fileOffset()), offset + from);
-                if (together == null || !queue(together, stretch)) {
-                    read(ring, stretch, results);
-                } else if (queued.size() == together.capacity()) {
-                    run(together, ring, results);
+                if (uring == null || !queue(uring, stretch)) {
+                    read(pipeline, stretch, results);
+                } else if (queued.size() == uring.capacity()) {
+                    run(uring, pipeline, results);
                 }
                 place = TransferPlan.roundUp(stretch.host() + stretch.size(), PAGE);
                 from = to;
             }
             succeeded = true;
         } catch (CuFileException e) {
-            // A file that was closed, for instance: each entry meets that again by itself.
+            // For example, a file was closed: each entry fails again on its own.
         } finally {
-            if (together != null) {
-                run(together, ring, results);
+            if (uring != null) {
+                run(uring, pipeline, results);
             }
-            succeeded &= ring.endGroup(slab) == Cuda.SUCCESS;
+            succeeded &= pipeline.endGroup(slab) == Cuda.SUCCESS;
             if (!succeeded) {
                 Arrays.fill(results, offset, offset + entries.size(), EntryRunner.UNDONE);
             }
         }
     }
 
-    /** Reads through io_uring what goes past the page cache as a whole; false for what does not. */
-    private boolean queue(IoUring together, Stretch stretch) {
+    /** Queues a stretch for io_uring if all of it goes direct; returns false if not. */
+    private boolean queue(IoUring uring, Stretch stretch) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long size = stretch.size();
         plan(file, stretch);
-        boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-        if (!together.works() || !past || planner.isCached(plan, file.pair())) {
+        boolean direct = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+        if (!uring.works() || !direct || planner.isCached(plan, file.descriptors())) {
             return false;
         }
-        together.read(
-                file.pair().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
+        uring.read(
+                file.descriptors().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
         queued.add(stretch);
         return true;
     }
 
-    /** Waits for what is queued, and begins to copy each stretch that came whole; the others stay undone. */
-    private void run(IoUring together, CopyPipeline ring, long[] results) {
+    /** Waits for the queued reads, and starts to copy each stretch that was read whole. The others stay undone. */
+    private void run(IoUring uring, CopyPipeline pipeline, long[] results) {
         if (queued.isEmpty()) {
             return;
         }
-        together.run((index, bytes) -> {
+        uring.run((index, bytes) -> {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
-                ringTransfers.count(bytes);
-                copy(ring, stretch, bytes, false, results);
+                uringTransfers.count(bytes);
+                copy(pipeline, stretch, bytes, false, results);
             }
         });
         queued.clear();
     }
 
-    /** End of the entries that follow each other in one file. */
+    /** Returns the end of the entries that are adjacent in one file. */
     private static int end(List<BatchRequest> entries, int from) {
         int to = from + 1;
         while (to < entries.size()
@@ -199,19 +199,19 @@ public final class CoalescedDeviceReads {
         request.clear();
     }
 
-    /** Reads a stretch and begins to copy it. */
-    private void read(CopyPipeline ring, Stretch stretch, long[] results) {
+    /** Reads a stretch and starts to copy it. */
+    private void read(CopyPipeline pipeline, Stretch stretch, long[] results) {
         BatchRequest first = stretch.entries().getFirst();
         CompatFile file = executor.check(first, FUNCTION);
         long start = stretch.start();
         long size = stretch.size();
         plan(file, stretch);
-        long read = thread.io().move(file.pair(), plan, start, start + size, stretch.host());
-        copy(ring, stretch, read, thread.io().errno() != 0, results);
+        long read = thread.io().move(file.descriptors(), plan, start, start + size, stretch.host());
+        copy(pipeline, stretch, read, thread.io().errno() != 0, results);
     }
 
-    /** Begins to copy what came of a stretch, by one copy for each stretch of memory. */
-    private void copy(CopyPipeline ring, Stretch stretch, long read, boolean failed, long[] results) {
+    /** Starts to copy what was read of a stretch, with one copy for each stretch of memory. */
+    private void copy(CopyPipeline pipeline, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
         int from = 0;
         while (from < entries.size()) {
@@ -219,20 +219,20 @@ public final class CoalescedDeviceReads {
             while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
                 to++;
             }
-            ring.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
-            copy(ring, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
+            pipeline.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
+            copy(pipeline, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
             from = to;
         }
     }
 
-    /** Of one range, since two allocations that happen to be neighbours do not take one copy. */
+    /** Returns whether an entry follows another in the same range: one copy must not cross two allocations. */
     private static boolean isNext(BatchRequest entry, BatchRequest next) {
         return next.memory().equals(entry.memory()) && next.bufferOffset() == entry.bufferOffset() + entry.size();
     }
 
-    /** Begins to copy entries that follow each other in file and memory. */
+    /** Starts to copy entries that are adjacent in file and memory. */
     private static void copy(
-            CopyPipeline ring,
+            CopyPipeline pipeline,
             List<BatchRequest> entries,
             Stretch stretch,
             long read,
@@ -253,7 +253,7 @@ public final class CoalescedDeviceReads {
         }
         long from = stretch.host() + (first.fileOffset() - stretch.start());
         long to = first.memory().address() + first.bufferOffset();
-        if (bytes > 0 && ring.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
+        if (bytes > 0 && pipeline.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
             Arrays.fill(results, offset, offset + done, EntryRunner.UNDONE);
         }
     }

@@ -2,8 +2,11 @@ package io.gds4j.compat.batch;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.BatchStatus;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -15,7 +18,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 
 /**
- * A batch: the number of entries at work, and the events that the program has not taken. An entry has its place from its
+ * A batch: the number of entries at work, and the events that the program has not taken. An entry occupies a place from its
  * submission until its event is taken. Thread-safe.
  */
 public final class CompatBatch implements BackendBatch {
@@ -25,8 +28,16 @@ public final class CompatBatch implements BackendBatch {
     private final int capacity;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final Deque<BatchEvent> done = new ArrayDeque<>();
+
+    /** Events that the program has not taken. Has room for every entry, so that adding one allocates nothing. */
+    private final Deque<BatchEvent> done;
+
+    /** Entries whose thread failed. {@link #take} makes their events, because the failure may be an exhausted heap. */
+    private final Deque<BatchRequest> failed;
+
     private final List<Submission> submissions = new ArrayList<>();
+
+    /** Number of entries that are not done. */
     private int atWork;
     private boolean destroyed;
 
@@ -35,6 +46,8 @@ public final class CompatBatch implements BackendBatch {
 
     CompatBatch(int capacity) {
         this.capacity = capacity;
+        this.done = new ArrayDeque<>(capacity);
+        this.failed = new ArrayDeque<>(capacity);
     }
 
     @Override
@@ -42,7 +55,7 @@ public final class CompatBatch implements BackendBatch {
         return capacity;
     }
 
-    /** Entries that are not done. */
+    /** Returns the number of entries that are not done. */
     int atWork() {
         lock.lock();
         try {
@@ -55,7 +68,7 @@ public final class CompatBatch implements BackendBatch {
     /**
      * Takes places for new entries.
      *
-     * @param make makes the submission, once there is room for it
+     * @param make makes the submission, after the check that there is room for it
      * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR if too few are free
      */
     Submission enter(int count, Function<CompatBatch, Submission> make) {
@@ -64,7 +77,7 @@ public final class CompatBatch implements BackendBatch {
             if (destroyed) {
                 throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT, "the batch is destroyed");
             }
-            int taken = atWork + done.size();
+            int taken = atWork + done.size() + failed.size();
             if (count > capacity - taken) {
                 throw CuFileException.of(
                         CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
@@ -86,7 +99,7 @@ public final class CompatBatch implements BackendBatch {
         lock.lock();
         try {
             if (submissions.remove(submission)) {
-                atWork -= submission.cancel().size();
+                atWork -= submission.claimRest();
                 changed.signalAll();
             }
         } finally {
@@ -98,22 +111,46 @@ public final class CompatBatch implements BackendBatch {
     void finish(List<BatchEvent> events) {
         lock.lock();
         try {
-            done.addAll(events);
-            atWork -= events.size();
-            if (atWork == 0 || done.size() >= wanted) {
-                wanted = Integer.MAX_VALUE;
-                changed.signalAll();
-            }
+            add(events);
+            signalIfEnough();
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void add(List<BatchEvent> events) {
+        for (int i = 0; i < events.size(); i++) {
+            done.add(events.get(i));
+        }
+        atWork -= events.size();
+    }
+
+    /** Ends entries {@code [from, to)} whose thread failed. Allocates nothing. */
+    void fail(List<BatchRequest> entries, int from, int to) {
+        lock.lock();
+        try {
+            for (int i = from; i < to; i++) {
+                failed.add(entries.get(i));
+            }
+            atWork -= to - from;
+            signalIfEnough();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void signalIfEnough() {
+        if (atWork == 0 || done.size() + failed.size() >= wanted) {
+            wanted = Integer.MAX_VALUE;
+            changed.signalAll();
         }
     }
 
     /**
      * Waits for events and takes them.
      *
-     * @param minimum returns once this number of events is there, or nothing is at work any more
-     * @param timeout how long to wait at most; for ever if empty
+     * @param minimum number of events to wait for; the wait also ends when no entry is at work
+     * @param timeout longest wait; without a limit if empty
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits; nothing is lost
      */
     List<BatchEvent> take(int minimum, int maximum, Optional<Duration> timeout) {
@@ -124,13 +161,17 @@ public final class CompatBatch implements BackendBatch {
                         CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS, "the batch is destroyed");
             }
             long left = timeout.map(CompatBatch::nanos).orElse(Long.MAX_VALUE);
-            while (done.size() < minimum && atWork > 0 && left > 0) {
+            while (done.size() + failed.size() < minimum && atWork > 0 && left > 0) {
                 wanted = Math.min(wanted, minimum);
                 if (timeout.isEmpty()) {
                     changed.await();
                 } else {
                     left = changed.awaitNanos(left);
                 }
+            }
+            while (!failed.isEmpty()) {
+                done.add(new BatchEvent(failed.element().cookie(), BatchStatus.FAILED, -Errno.EIO));
+                failed.remove();
             }
             List<BatchEvent> taken = new ArrayList<>(Math.min(maximum, done.size()));
             while (taken.size() < maximum && !done.isEmpty()) {
@@ -161,9 +202,7 @@ public final class CompatBatch implements BackendBatch {
         lock.lock();
         try {
             for (Submission submission : submissions) {
-                List<BatchEvent> cancelled = submission.cancel();
-                done.addAll(cancelled);
-                atWork -= cancelled.size();
+                add(submission.cancel());
             }
             submissions.clear();
             changed.signalAll();
@@ -182,6 +221,7 @@ public final class CompatBatch implements BackendBatch {
                 changed.awaitUninterruptibly();
             }
             done.clear();
+            failed.clear();
         } finally {
             lock.unlock();
         }

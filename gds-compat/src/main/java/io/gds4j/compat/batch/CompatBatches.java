@@ -28,9 +28,7 @@ public final class CompatBatches {
     private final RequestLog log;
     private final Set<CompatBatch> batches = ConcurrentHashMap.newKeySet();
 
-    /**
-     * @param largest {@code properties.io_batchsize}
-     */
+    /** @param largest {@code properties.io_batchsize} */
     public CompatBatches(
             RequestExecutor executor, int largest, RequestRunners runners, CuFileCounters counters, RequestLog log) {
         this.executor = executor;
@@ -84,12 +82,12 @@ public final class CompatBatches {
         }
     }
 
-    /** Asked of the first and the last entry alone, which stand for the others. */
+    /** Checks the first and the last entry only, which represent the others. */
     private boolean waitsForDisk(List<BatchRequest> entries) {
         return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
     }
 
-    /** An entry that could not even begin makes its whole submission fail. */
+    /** Checks an entry. An invalid entry makes its whole submission fail. */
     private void check(BatchRequest entry) {
         try {
             executor.check(entry, SUBMIT);
@@ -139,7 +137,7 @@ public final class CompatBatches {
         }
     }
 
-    /** Entries that are not done. */
+    /** Returns the number of entries that are not done. */
     public long atWork() {
         return batches.stream().mapToLong(CompatBatch::atWork).sum();
     }

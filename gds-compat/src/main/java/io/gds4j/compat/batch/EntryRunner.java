@@ -6,18 +6,18 @@ import java.util.List;
 
 /** Runs entries of batches on one thread. */
 public interface EntryRunner extends AutoCloseable {
-    /** The result of an entry that could not be done together with others. */
+    /** The result of an entry that was not served in a group. */
     long UNDONE = Long.MIN_VALUE;
 
     /**
      * Runs entries.
      *
-     * @param submitted when the entries were submitted, by the clock of {@link System#nanoTime}
-     * @param events how each ended, added in the order of the entries
+     * @param submitted time of the submission, from {@link System#nanoTime}
+     * @param events receives the event of each entry in their order
      */
     void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events);
 
-    /** Frees what the thread owns. */
+    /** Frees the thread's resources. */
     @Override
     void close();
 }

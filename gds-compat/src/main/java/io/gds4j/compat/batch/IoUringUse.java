@@ -7,27 +7,27 @@ import io.gds4j.ffi.posix.Posix;
 import java.lang.System.Logger.Level;
 import org.jspecify.annotations.Nullable;
 
-/** Whether a session uses io_uring, as {@code properties.prefer_iouring} asks and the kernel allows. Thread-safe. */
+/** Whether a session uses io_uring: {@code properties.prefer_iouring} asks for it, and the kernel must allow it. Thread-safe. */
 public final class IoUringUse {
-    /** Reads at work at a time for one thread: from here on neither a loop device nor an NVMe drive gains. */
+    /** Number of reads of one thread in flight at a time. With more, neither a loop device nor an NVMe drive gets faster. */
     static final int DEPTH = 32;
 
     private final Posix posix;
     private volatile boolean wanted;
     private volatile String state;
 
-    /** Tries it once, so that the statistics tell from the beginning. */
+    /** Tries io_uring once, so that the statistics know the state from the beginning. */
     public IoUringUse(Posix posix, boolean preferred) {
         this.posix = posix;
         this.wanted = preferred;
         this.state = preferred ? "on" : "off";
-        IoUring ring = open();
-        if (ring != null) {
-            ring.close();
+        IoUring uring = open();
+        if (uring != null) {
+            uring.close();
         }
     }
 
-    /** Returns an io_uring, or null where the thread pool serves. */
+    /** Opens an io_uring; null if the thread pool serves. */
     @Nullable
     IoUring open() {
         if (!wanted) {
@@ -41,7 +41,7 @@ public final class IoUringUse {
         }
     }
 
-    /** Reports that an io_uring has failed: from now on the thread pool serves. */
+    /** Notes that an io_uring has failed: from now on, the thread pool serves. */
     void failed() {
         refused("failed: the kernel took no more requests");
     }
@@ -59,7 +59,7 @@ public final class IoUringUse {
         return wanted;
     }
 
-    /** {@code off}, {@code on}, or why not. */
+    /** Returns {@code off}, {@code on}, or why io_uring is not used. */
     public String state() {
         return state;
     }

@@ -1,6 +1,6 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -22,53 +22,53 @@ import org.jspecify.annotations.Nullable;
 public final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
 
-    /** Threads that keep a disk busy, whatever the number of processors. */
-    private static final int MOST = 16;
+    /** Number of threads that keep a disk busy, whatever the number of processors. */
+    private static final int MAX_THREADS = 16;
 
-    /** Threads for small entries in the page cache, which are done before more threads have woken. */
-    private static final int MOST_FOR_SMALL = 8;
+    /** Number of threads for small entries in the page cache: more threads wake when those entries are already done. */
+    private static final int MAX_FOR_SMALL = 8;
 
-    /** Small entries for which one more thread pays. */
+    /** Number of small entries for which one more thread pays. */
     private static final int REQUESTS_PER_RUNNER = 4;
 
-    /** Small entries that a thread takes at once. */
-    private static final int MOST_AT_ONCE = 16;
+    /** Largest number of small entries that a thread takes at once. */
+    private static final int MAX_AT_ONCE = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
     private final TransferEngine engine;
-    private final Function<TransferContext, EntryRunner> makeRunner;
+    private final Function<RequestContext, EntryRunner> makeRunner;
     private final ThreadFactory factory;
     private final int most;
     private final int perRunner;
     private int idle;
     private boolean stopping;
 
-    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
-        this(engine, makeRunner, MOST, REQUESTS_PER_RUNNER);
+    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
+        this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
-    public static RequestRunners withRings(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MOST, MOST_AT_ONCE);
+    public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
+        return new RequestRunners(engine, makeRunner, MAX_THREADS, MAX_AT_ONCE);
     }
 
-    public RequestRunners(TransferEngine engine, Function<TransferContext, EntryRunner> makeRunner, int most,
+    public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
             int perRunner) {
         this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
 
     /**
-     * @param makeRunner makes what a thread of this pool works with
-     * @param most threads
-     * @param perRunner small entries for which one more thread pays
+     * @param makeRunner makes the runner of a thread
+     * @param most largest number of threads
+     * @param perRunner number of small entries for which one more thread pays
      * @param factory makes the threads
      */
     public RequestRunners(
             TransferEngine engine,
-            Function<TransferContext, EntryRunner> makeRunner,
+            Function<RequestContext, EntryRunner> makeRunner,
             int most,
             int perRunner,
             ThreadFactory factory) {
@@ -80,7 +80,7 @@ public final class RequestRunners {
     }
 
     /**
-     * Begins to run the entries of a submission.
+     * Queues a submission, and starts threads for it.
      *
      * @throws CuFileException INTERNAL_BATCH_SUBMIT_ERROR (EAGAIN) if there is no thread and none can be started; then no
      *         entry runs
@@ -103,7 +103,7 @@ public final class RequestRunners {
         }
     }
 
-    /** Starts a thread. If the system has none left, the threads that there are do the work. */
+    /** Starts a thread. If the system refuses, the existing threads do the work. */
     private void startThread() {
         Thread thread = factory.newThread(this::serve);
         threads.add(thread);
@@ -129,45 +129,48 @@ public final class RequestRunners {
 
     private void serve() {
         try {
-            TransferContext lane = engine.borrowUnattendedLane();
-            try (EntryRunner runner = makeRunner.apply(lane)) {
+            RequestContext context = engine.borrowUnattended();
+            try (EntryRunner runner = makeRunner.apply(context)) {
                 Submission submission = take();
                 while (submission != null) {
                     submission.runSome(runner, atOnce(submission));
                     submission = take();
                 }
             } finally {
-                engine.giveBackUnattended(lane);
+                engine.giveBackUnattended(context);
             }
         } finally {
             end();
         }
     }
 
-    /** A thread that fails makes room for another. */
+    /** Forgets a thread that failed. If it was the only one, the queued submissions fail, because callers wait for them. */
     private void end() {
         lock.lock();
         try {
             if (!stopping) {
                 threads.remove(Thread.currentThread());
             }
+            while (threads.isEmpty() && !queue.isEmpty()) {
+                queue.remove().fail();
+            }
         } finally {
             lock.unlock();
         }
     }
 
-    /** Returns how many small entries a thread takes: so few that each thread gets some, but enough to pay for it. */
+    /** Returns how many small entries a thread takes: few enough that each thread gets some, and enough to pay for waking it. */
     private int atOnce(Submission submission) {
         int share = Math.ceilDiv(submission.size(), mostForSmall(submission));
-        return Math.clamp(share, perRunner, Math.max(perRunner, MOST_AT_ONCE));
+        return Math.clamp(share, perRunner, Math.max(perRunner, MAX_AT_ONCE));
     }
 
     private int mostForSmall(Submission submission) {
-        // Reads anywhere on a disk sleep most of the time: a drive serves many side by side.
-        return submission.isSpread() ? 2 * most : Math.min(most, MOST_FOR_SMALL);
+        // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
+        return submission.isSpread() ? 2 * most : Math.min(most, MAX_FOR_SMALL);
     }
 
-    /** Waits for the submission whose turn it is; null once the threads are to end. */
+    /** Waits for the submission whose turn it is; null if the threads should end. */
     private @Nullable Submission take() {
         lock.lock();
         try {

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
 final class Submission {
-    /** Entries up to here are claimed several at a time. */
+    /** Largest entry in bytes of which a thread claims several at a time. */
     private static final long SMALL_BYTES = 64 << 10;
 
     private final CompatBatch batch;
@@ -21,7 +21,7 @@ final class Submission {
     private final AtomicInteger next = new AtomicInteger();
 
     /**
-     * Nothing runs yet.
+     * Creates a submission that does not run yet.
      *
      * @param waitsForDisk true if threads are likely to sleep until a disk answers
      */
@@ -32,7 +32,7 @@ final class Submission {
         this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
     }
 
-    /** Number of entries that begin where the one before them ends: one thread reads those best. */
+    /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
     private static int followers(List<BatchRequest> entries) {
         int count = 0;
         for (int i = 1; i < entries.size(); i++) {
@@ -52,7 +52,7 @@ final class Submission {
         return small;
     }
 
-    /** True if all threads should serve its small entries, because each thread sleeps most of the time. */
+    /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
     boolean isSpread() {
         return spread;
     }
@@ -68,7 +68,7 @@ final class Submission {
     /**
      * Claims some entries and runs them.
      *
-     * @param most how many small entries to claim
+     * @param most largest number of small entries to claim
      */
     void runSome(EntryRunner runner, int most) {
         int from;
@@ -83,23 +83,44 @@ final class Submission {
                 to++;
             }
         } while (!next.compareAndSet(from, to));
-        List<BatchEvent> events = new ArrayList<>(to - from);
+        int ended = from;
         try {
-            runner.run(entries.subList(from, to), submitted, events);
-        } finally {
-            // Each entry is reported, come what may: a caller waits for it.
-            for (BatchRequest entry : entries.subList(from + events.size(), to)) {
-                events.add(new BatchEvent(entry.cookie(), BatchStatus.FAILED, -Errno.EIO));
+            List<BatchEvent> events = new ArrayList<>(to - from);
+            try {
+                runner.run(entries.subList(from, to), submitted, events);
+            } finally {
+                ended += events.size();
+                batch.finish(events);
             }
-            batch.finish(events);
+        } catch (OutOfMemoryError e) {
+            // The thread lives on: the entries that it has not ended fail, and a later entry may find memory.
+        } finally {
+            if (ended < to) {
+                batch.fail(entries, ended, to);
+            }
         }
     }
 
-    /** Takes the entries that no thread has claimed. */
+    /** Fails the entries that no thread has claimed. Allocates nothing. */
+    void fail() {
+        batch.fail(entries, entries.size() - claimRest(), entries.size());
+    }
+
+    /** Claims the entries that no thread has claimed, and returns their number. */
+    int claimRest() {
+        return entries.size() - next.getAndSet(entries.size());
+    }
+
+    /** Claims the entries that no thread has claimed, and returns their events. Makes the events first: that may fail. */
     List<BatchEvent> cancel() {
-        int from = Math.min(next.getAndSet(entries.size()), entries.size());
-        return entries.subList(from, entries.size()).stream()
-                .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
-                .toList();
+        int from;
+        List<BatchEvent> events;
+        do {
+            from = next.get();
+            events = entries.subList(from, entries.size()).stream()
+                    .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
+                    .toList();
+        } while (!next.compareAndSet(from, entries.size()));
+        return events;
     }
 }

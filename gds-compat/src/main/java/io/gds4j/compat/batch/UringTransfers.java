@@ -18,11 +18,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads and writes past the page cache straight into or from host memory through io_uring, many at a time by one thread. Entries
- * that fail here stay undone: they are retried individually, and each has an error of its own. Used by one thread.
+ * Moves direct entries between files and host memory through an io_uring, many at a time. Entries that fail here stay undone: they
+ * are retried individually, so that each gets its own error. Used by one thread.
  */
 public final class UringTransfers {
-    private static final long LARGEST = 1 << 20;
+    /** Largest entry in bytes. */
+    private static final long MAX_BYTES = 1 << 20;
 
     private final RequestExecutor executor;
     private final TransferPlanner planner;
@@ -31,10 +32,10 @@ public final class UringTransfers {
     private final TransferRequest request = new TransferRequest();
     private final TransferPlan plan = new TransferPlan();
     private final List<Held> held = new ArrayList<>();
-    private @Nullable IoUring ring;
+    private @Nullable IoUring uring;
 
-    /** Pages that a write at work holds. */
-    private record Held(FileDescriptors pair, RangeLocks.Hold hold) {
+    /** The pages that a write in flight holds. */
+    private record Held(FileDescriptors descriptors, RangeLocks.Hold hold) {
     }
 
     public UringTransfers(RequestExecutor executor, IoUringUse use, PathCounters counters) {
@@ -45,12 +46,12 @@ public final class UringTransfers {
     }
 
     /**
-     * Does what can be done together.
+     * Moves the entries that can go through the io_uring.
      *
-     * @param results for each entry {@link CoalescedDeviceReads#UNDONE}, replaced by the bytes it moved
+     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry moved
      */
     void move(List<BatchRequest> entries, long[] results) {
-        IoUring open = ring();
+        IoUring open = uring();
         if (open == null) {
             return;
         }
@@ -70,43 +71,43 @@ public final class UringTransfers {
         }
     }
 
-    /** The thread's io_uring, or null where io_uring does not serve. */
+    /** Returns the thread's io_uring; null if the session does not use io_uring. */
     @Nullable
-    IoUring ring() {
-        IoUring open = ring;
+    IoUring uring() {
+        IoUring open = uring;
         if (open == null && use.isOn()) {
             open = use.open();
-            ring = open;
+            uring = open;
         }
         return open;
     }
 
     private boolean prepare(IoUring open, BatchRequest entry, int index) {
         long size = entry.size();
-        if (size < 1 || size > LARGEST || !entry.memory().kind().isHost() || !open.works()) {
+        if (size < 1 || size > MAX_BYTES || !entry.memory().kind().isHost() || !open.works()) {
             return false;
         }
         boolean write = entry.write();
         try {
             CompatFile file = executor.check(entry, Operation.of(write).function());
             planner.plan(plan, request.set(file, entry));
-            boolean past = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
-            if (!past || planner.isCached(plan, file.pair())) {
+            boolean direct = plan.directFrom() == plan.offset() && plan.directTo() == plan.end();
+            if (!direct || planner.isCached(plan, file.descriptors())) {
                 return false;
             }
-            int fd = file.pair().directDescriptor();
+            int fd = file.descriptors().directDescriptor();
             long address = entry.memory().address() + entry.bufferOffset();
             if (!write) {
                 open.read(fd, address, (int) size, entry.fileOffset(), index);
                 return true;
             }
-            if (!hold(file.pair())) {
+            if (!hold(file.descriptors())) {
                 return false;
             }
             open.write(fd, address, (int) size, entry.fileOffset(), index);
             return true;
         } catch (CuFileException e) {
-            // It fails by itself, and says why.
+            // The entry fails again on its own, and gets its error.
             return false;
         } finally {
             request.clear();
@@ -114,11 +115,11 @@ public final class UringTransfers {
     }
 
     /** Takes the planned write's pages if they are free: a thread that holds pages must not wait for others. */
-    private boolean hold(FileDescriptors pair) {
+    private boolean hold(FileDescriptors descriptors) {
         RangeLocks.Hold hold =
-                pair.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());
+                descriptors.locks().tryAcquire(plan.offset(), plan.end(), plan.directFrom(), plan.directTo());
         if (hold != null) {
-            held.add(new Held(pair, hold));
+            held.add(new Held(descriptors, hold));
         }
         return hold != null;
     }
@@ -132,7 +133,7 @@ public final class UringTransfers {
                 }
             });
         } finally {
-            held.forEach(one -> one.pair().locks().release(one.hold()));
+            held.forEach(one -> one.descriptors().locks().release(one.hold()));
             held.clear();
         }
     }
@@ -143,9 +144,9 @@ public final class UringTransfers {
     }
 
     void close() {
-        IoUring open = ring;
+        IoUring open = uring;
         if (open != null) {
-            ring = null;
+            uring = null;
             open.close();
         }
     }

@@ -19,10 +19,10 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The private descriptors of a driver session. Handles of the same file in the same mode share a pair, and the last one closes
- * it. There is one exception: the kernel drops the process's POSIX locks on a file when any descriptor of it is closed, and
- * with them a {@code FileLock} of the program. A pair of such a file stays open, unused, until the lock is gone. Each opened
- * and each closed handle makes the table look at a few unused pairs again. Thread-safe.
+ * The private descriptors of a driver session. Handles of the same file in the same mode share one {@link FileDescriptors}, and
+ * the last handle closes it. There is one exception: the kernel drops the process's POSIX locks on a file when any descriptor of
+ * it is closed, and with them a {@code FileLock} of the program. Descriptors of such a file stay open, unused, until the lock is
+ * gone. Each opened and each closed handle makes the table check a few unused descriptors again. Thread-safe.
  */
 public final class DescriptorTable {
     private static final String FUNCTION = "cuFileHandleRegister";
@@ -31,29 +31,29 @@ public final class DescriptorTable {
     private static final int MODE_BITS = 07777;
     private static final long PAGE = 4096;
 
-    /** Unused pairs that are looked at for each opened or closed handle: more than that one handle may have added. */
-    private static final int LOOKED_AT = 2;
+    /** Unused descriptors to check for each opened or closed handle: more than one handle may have added. */
+    private static final int CHECKS_PER_HANDLE = 2;
 
     private final Posix posix;
     private final RecordLocks recordLocks;
 
-    /** The pair that further handles of a file and mode share. */
+    /** The descriptors that further handles of a file and mode share. */
     private final Map<FileDescriptors.Key, FileDescriptors> shared = new HashMap<>();
 
-    /** All pairs, among them those that a newer pair has replaced in {@link #shared}. */
+    /** All descriptors, also those that newer ones have replaced in {@link #shared}. */
     private final Set<FileDescriptors> open = new HashSet<>();
 
-    /** Pairs without handles whose file had a lock of this process when the table looked, the longest unseen first. */
+    /** Descriptors without handles whose file had a lock of this process at the last check, the longest unchecked first. */
     private final LinkedHashSet<FileDescriptors> unused = new LinkedHashSet<>();
 
-    private final Map<FileKey, PairsOfFile> files = new HashMap<>();
+    private final Map<FileKey, SharedState> files = new HashMap<>();
 
-    /** What the open pairs of one file have in common. */
-    private static final class PairsOfFile {
+    /** What all open descriptors of one file share. */
+    private static final class SharedState {
         private final RangeLocks locks;
-        private int pairs;
+        private int users;
 
-        PairsOfFile(RangeLocks locks) {
+        SharedState(RangeLocks locks) {
             this.locks = locks;
         }
     }
@@ -63,9 +63,9 @@ public final class DescriptorTable {
         this.recordLocks = new RecordLocks(posix, PROC_LOCKS);
     }
 
-    /** Opens a file by its path. Each pair must be given back by {@link #release}. */
+    /** Opens a file by its path. The caller must give them back by {@link #release}. */
     public FileDescriptors open(FileSource.Named source) {
-        closeUnlocked(LOOKED_AT);
+        closeUnlocked(CHECKS_PER_HANDLE);
         int access = source.read() && source.write()
                 ? PosixConstants.O_RDWR
                 : source.write() ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
@@ -95,7 +95,7 @@ public final class DescriptorTable {
     }
 
     /**
-     * Returns a pair that is open already in this mode. After a change of the file's permissions, the kernel decides again
+     * Returns descriptors that are already open in this mode. After a change of the file's permissions, the kernel decides again
      * whether it may be opened.
      */
     private synchronized Optional<FileDescriptors> existing(
@@ -103,29 +103,29 @@ public final class DescriptorTable {
         if (source.createNew()) {
             return Optional.empty();
         }
-        FileDescriptors pair = shared.get(new FileDescriptors.Key(FileKey.of(status), access, sync));
-        if (pair == null || pair.mode() != (status.mode() & MODE_BITS)) {
+        FileDescriptors descriptors = shared.get(new FileDescriptors.Key(FileKey.of(status), access, sync));
+        if (descriptors == null || descriptors.mode() != (status.mode() & MODE_BITS)) {
             return Optional.empty();
         }
         if (source.truncate()) {
             PosixErrors.check(
-                    FUNCTION, "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), 0), Optional.of(source.path()));
+                    FUNCTION, "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), 0), Optional.of(source.path()));
         }
-        return Optional.of(use(pair));
+        return Optional.of(use(descriptors));
     }
 
     /**
-     * Opens again what a descriptor of the caller is open on. Each pair must be given back by {@link #release}.
+     * Opens the file of a caller's descriptor again. The caller must give them back by {@link #release}.
      *
      * @param flags the descriptor's flags, from {@code F_GETFL}
      */
     public FileDescriptors open(FileSource.Descriptor source, StatxResult status, int flags) {
-        closeUnlocked(LOOKED_AT);
+        closeUnlocked(CHECKS_PER_HANDLE);
         FileDescriptors.Key key = key(status, flags);
         synchronized (this) {
-            FileDescriptors pair = shared.get(key);
-            if (pair != null) {
-                return use(pair);
+            FileDescriptors descriptors = shared.get(key);
+            if (descriptors != null) {
+                return use(descriptors);
             }
         }
         int fd = openWithinLimit("/proc/self/fd/" + source.fd(), key.accessMode() | key.syncFlags());
@@ -143,7 +143,7 @@ public final class DescriptorTable {
     }
 
     /**
-     * Returns which pair serves a descriptor of the caller.
+     * Returns the key of the descriptors that serve a caller's descriptor.
      *
      * @param flags the descriptor's flags, from {@code F_GETFL}
      */
@@ -176,13 +176,13 @@ public final class DescriptorTable {
         FileTraits traits = FileTraits.of(status, Math.max(0, posix.fileSystemMagic(fd)));
         FileDescriptors.Key key = new FileDescriptors.Key(FileKey.of(status), access, sync);
         synchronized (this) {
-            PairsOfFile file = files.computeIfAbsent(
-                    key.file(), any -> new PairsOfFile(new RangeLocks(Math.max(PAGE, traits.alignment()))));
-            file.pairs++;
-            FileDescriptors pair = new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
-            open.add(pair);
-            shared.put(key, pair);
-            return use(pair);
+            SharedState file = files.computeIfAbsent(
+                    key.file(), any -> new SharedState(new RangeLocks(Math.max(PAGE, traits.alignment()))));
+            file.users++;
+            FileDescriptors descriptors = new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
+            open.add(descriptors);
+            shared.put(key, descriptors);
+            return use(descriptors);
         }
     }
 
@@ -196,38 +196,38 @@ public final class DescriptorTable {
         }
     }
 
-    private FileDescriptors use(FileDescriptors pair) {
-        pair.addUsers(1);
-        unused.remove(pair);
-        return pair;
+    private FileDescriptors use(FileDescriptors descriptors) {
+        descriptors.addUsers(1);
+        unused.remove(descriptors);
+        return descriptors;
     }
 
-    /** Gives a pair back. The last handle closes its descriptors, unless that would drop a lock of the program. */
-    public void release(FileDescriptors pair) {
+    /** Gives descriptors back. The last handle closes them, unless that would drop a lock of the program. */
+    public void release(FileDescriptors descriptors) {
         synchronized (this) {
-            pair.addUsers(-1);
-            if (pair.users() == 0) {
-                unused.addFirst(pair);
+            descriptors.addUsers(-1);
+            if (descriptors.users() == 0) {
+                unused.addFirst(descriptors);
             }
         }
-        closeUnlocked(1 + LOOKED_AT);
+        closeUnlocked(1 + CHECKS_PER_HANDLE);
     }
 
     /**
-     * Closes unused pairs of files on which this process has no lock.
+     * Closes unused descriptors of files on which this process has no lock.
      *
-     * @param most pairs to look at
+     * @param most number of {@link FileDescriptors} to check
      */
     private void closeUnlocked(int most) {
         List<FileDescriptors> closing = new ArrayList<>();
         synchronized (this) {
             for (int left = Math.min(most, unused.size()); left > 0; left--) {
-                FileDescriptors pair = unused.removeFirst();
-                if (recordLocks.isHeld(pair.bufferedDescriptor(), pair.key().file())) {
-                    unused.addLast(pair);
+                FileDescriptors descriptors = unused.removeFirst();
+                if (recordLocks.isHeld(descriptors.bufferedDescriptor(), descriptors.key().file())) {
+                    unused.addLast(descriptors);
                 } else {
-                    forget(pair);
-                    closing.add(pair);
+                    forget(descriptors);
+                    closing.add(descriptors);
                 }
             }
         }
@@ -235,12 +235,12 @@ public final class DescriptorTable {
         closing.forEach(FileDescriptors::close);
     }
 
-    private void forget(FileDescriptors pair) {
-        FileKey key = pair.key().file();
-        open.remove(pair);
-        shared.remove(pair.key(), pair);
-        PairsOfFile file = files.get(key);
-        if (file != null && --file.pairs == 0) {
+    private void forget(FileDescriptors descriptors) {
+        FileKey key = descriptors.key().file();
+        open.remove(descriptors);
+        shared.remove(descriptors.key(), descriptors);
+        SharedState file = files.get(key);
+        if (file != null && --file.users == 0) {
             files.remove(key);
         }
     }

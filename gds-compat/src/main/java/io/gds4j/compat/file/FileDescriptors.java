@@ -8,15 +8,15 @@ import io.gds4j.statistics.IoPath;
 
 /**
  * The private descriptors of one file in one access mode: a buffered one, and a direct one that is opened at first use. There
- * are two because O_DIRECT belongs to the open file description: changing the flag would race with other threads. Only its
- * {@link DescriptorTable} closes a pair. Thread-safe.
+ * are two because O_DIRECT belongs to the open file description: changing the flag would race with other threads. Only the
+ * {@link DescriptorTable} closes them. Thread-safe.
  */
 public final class FileDescriptors {
     private static final int NONE = -1;
 
     /**
-     * Bytes that are taken for uncached after a read with RWF_NOWAIT found nothing: such a read makes the kernel fetch what is
-     * missing.
+     * Number of bytes that count as uncached after a read with RWF_NOWAIT found nothing. Such a read makes the kernel fetch the
+     * missing bytes.
      */
     private static final long COLD_BYTES = 16L << 20;
 
@@ -35,7 +35,7 @@ public final class FileDescriptors {
 
     private volatile int direct = NONE;
     private volatile Direct state;
-    private volatile boolean tellsResidency;
+    private volatile boolean canQueryPageCache;
     private volatile boolean triesCache;
     private volatile boolean dropsBehind = true;
 
@@ -45,8 +45,8 @@ public final class FileDescriptors {
     private int users;
 
     /**
-     * Identifies a pair. Equality is spelled out because the compiler's version is linked at the first call, which takes
-     * 2 ms.
+     * Identifies a file and its access mode. Equality is spelled out because the compiler's version is linked at the first
+     * call, which takes 2 ms.
      *
      * @param file the file
      * @param accessMode O_RDONLY, O_WRONLY or O_RDWR
@@ -73,7 +73,7 @@ public final class FileDescriptors {
         this.mode = mode;
         this.locks = locks;
         this.state = traits.allowsDirect() ? Direct.UNTRIED : Direct.REFUSED;
-        this.tellsResidency = traits.local();
+        this.canQueryPageCache = traits.local();
         this.triesCache = traits.local();
     }
 
@@ -138,20 +138,20 @@ public final class FileDescriptors {
         return directDescriptor() >= 0;
     }
 
-    /** Returns whether the kernel may be asked what is in the page cache. */
-    public boolean tellsResidency() {
-        return tellsResidency;
+    /** Returns whether the kernel tells this process what is in the page cache. */
+    public boolean canQueryPageCache() {
+        return canQueryPageCache;
     }
 
     /** Notes that the kernel does not tell this process what is in the page cache. */
-    public void refuseResidency() {
-        tellsResidency = false;
+    public void disablePageCacheQueries() {
+        canQueryPageCache = false;
     }
 
     /** Returns whether a read with RWF_NOWAIT may find out what is in the page cache, because the kernel does not tell. */
     public boolean triesCache(long position) {
         long behind = position - coldFrom;
-        return triesCache && !tellsResidency && (behind < 0 || behind >= COLD_BYTES);
+        return triesCache && !canQueryPageCache && (behind < 0 || behind >= COLD_BYTES);
     }
 
     /**

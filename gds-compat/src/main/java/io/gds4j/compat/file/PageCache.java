@@ -8,7 +8,7 @@ import io.gds4j.ffi.posix.Posix;
  * files of local file systems only: elsewhere cached bytes may be older than the file.
  */
 public final class PageCache {
-    /** Bytes of the smallest part that is served in one way. */
+    /** Smallest part in bytes that is served in one way. */
     private static final long GRAIN = 256 << 10;
 
     /** Bytes between samples of a long range. */
@@ -23,11 +23,11 @@ public final class PageCache {
     }
 
     /** Returns whether the kernel says that every byte of the range is in the page cache. */
-    public boolean isWhollyCached(FileDescriptors pair, long offset, long length) {
-        long cached = posix.cachedPages(pair.bufferedDescriptor(), offset, length);
+    public boolean isWhollyCached(FileDescriptors descriptors, long offset, long length) {
+        long cached = posix.cachedPages(descriptors.bufferedDescriptor(), offset, length);
         if (cached < 0) {
             if (cached != -Errno.EINTR) {
-                pair.refuseResidency();
+                descriptors.disablePageCacheQueries();
             }
             return false;
         }
@@ -36,14 +36,14 @@ public final class PageCache {
     }
 
     /** Returns whether samples of the range are in the page cache: beginning, end, and one of every 64 MiB, at least three. */
-    public boolean seemsCached(FileDescriptors pair, long offset, long length) {
+    public boolean seemsCached(FileDescriptors descriptors, long offset, long length) {
         if (length <= 3 * GRAIN) {
-            return isWhollyCached(pair, offset, length);
+            return isWhollyCached(descriptors, offset, length);
         }
         long parts = Math.max(2, length / SAMPLE_DISTANCE);
         for (long i = 0; i <= parts; i++) {
             long at = i == parts ? length - GRAIN : (length - GRAIN) / parts * i;
-            if (!isWhollyCached(pair, offset + at, GRAIN)) {
+            if (!isWhollyCached(descriptors, offset + at, GRAIN)) {
                 return false;
             }
         }
@@ -51,15 +51,15 @@ public final class PageCache {
     }
 
     /** Returns whether the first part of a long range is in the page cache and the last part is not. */
-    public boolean isOnlyTheBeginningCached(FileDescriptors pair, long offset, long length) {
-        return pair.tellsResidency()
-                && isWhollyCached(pair, offset, GRAIN)
-                && !isWhollyCached(pair, offset + length - GRAIN, GRAIN);
+    public boolean isOnlyTheBeginningCached(FileDescriptors descriptors, long offset, long length) {
+        return descriptors.canQueryPageCache()
+                && isWhollyCached(descriptors, offset, GRAIN)
+                && !isWhollyCached(descriptors, offset + length - GRAIN, GRAIN);
     }
 
     /** Returns whether the kernel says that no byte of the range is in the page cache. */
-    public boolean isWhollyCold(FileDescriptors pair, long offset, long length) {
-        return pair.tellsResidency() && posix.cachedPages(pair.bufferedDescriptor(), offset, length) == 0;
+    public boolean isWhollyCold(FileDescriptors descriptors, long offset, long length) {
+        return descriptors.canQueryPageCache() && posix.cachedPages(descriptors.bufferedDescriptor(), offset, length) == 0;
     }
 
     /**
@@ -68,10 +68,10 @@ public final class PageCache {
      * @return a positive number of bytes to take from the page cache, or a negative one to take from the disk; 0 if the kernel
      *         does not tell this process
      */
-    public long run(FileDescriptors pair, long position, long count) {
+    public long run(FileDescriptors descriptors, long position, long count) {
         long length = count;
         while (true) {
-            long cached = posix.cachedPages(pair.bufferedDescriptor(), position, length);
+            long cached = posix.cachedPages(descriptors.bufferedDescriptor(), position, length);
             if (cached < 0) {
                 return cached == -Errno.EINTR ? -length : 0;
             }

@@ -31,7 +31,7 @@ public final class RangeLocks {
     /**
      * Creates the locks of one file.
      *
-     * @param page bytes to which ranges are rounded, a power of two: those of a page, or of a block where blocks are larger
+     * @param page bytes to which ranges are rounded, a power of two: the size of a page, or of a block if blocks are larger
      */
     public RangeLocks(long page) {
         this.page = page;

@@ -6,7 +6,7 @@ import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.Transfer;
-import io.gds4j.compat.transfer.TransferContext;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.stream.RegisteredStreams;
@@ -42,11 +42,11 @@ public final class CompatStreams {
         this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
     }
 
-    /** Lends movers with a lane of their own, for which no caller waits. */
+    /** Lends movers. Each has its own context, whose thread no caller waits for. */
     private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
         @Override
         public void prepareForWaits() {
-            pool.fillForParking();
+            pool.fillForWaitingStreams();
         }
 
         @Override
@@ -56,40 +56,40 @@ public final class CompatStreams {
 
         @Override
         public StreamMover borrow() {
-            return new Mover(executor, engine, engine.borrowUnattendedLane());
+            return new Mover(executor, engine, engine.borrowUnattended());
         }
 
         @Override
-        public StreamMover borrow(long context) {
-            TransferContext lane = engine.borrowUnattendedLane();
+        public StreamMover borrow(long cudaContext) {
+            RequestContext context = engine.borrowUnattended();
             boolean prepared = false;
             try {
-                lane.thread().prepare(context);
+                context.thread().prepare(cudaContext);
                 prepared = true;
-                return new Mover(executor, engine, lane);
+                return new Mover(executor, engine, context);
             } finally {
                 if (!prepared) {
-                    engine.giveBackUnattended(lane);
+                    engine.giveBackUnattended(context);
                 }
             }
         }
     }
 
-    /** Moves bytes with its lane. */
-    private record Mover(RequestExecutor executor, TransferEngine engine, TransferContext lane) implements StreamMover {
+    /** Moves bytes with a borrowed context. */
+    private record Mover(RequestExecutor executor, TransferEngine engine, RequestContext context) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
-            return executor.execute(lane, Operation.ofStream(request.write()), request);
+            return executor.execute(context, Operation.ofStream(request.write()), request);
         }
 
         @Override
         public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
-            return executor.executePart(lane, Operation.ofStream(part.write()), part, operation, arrived);
+            return executor.executePart(context, Operation.ofStream(part.write()), part, operation, arrived);
         }
 
         @Override
         public void giveBack() {
-            engine.giveBackUnattended(lane);
+            engine.giveBackUnattended(context);
         }
     }
 
@@ -102,7 +102,7 @@ public final class CompatStreams {
             file.beginOperation();
         }
 
-        /** Managed memory is moved by processors. */
+        /** Returns false for managed memory, which processors move. */
         @Override
         public boolean isStaged(MemoryRange memory) {
             return memory.kind().isCuda() && !memory.kind().isHost() && memory.kind() != MemoryKind.CUDA_MANAGED;

@@ -17,11 +17,11 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A registered file: a pair of private descriptors and what the caller asked of it. */
+/** A registered file: its private descriptors and how the caller opened it. */
 public final class CompatFile implements BackendFile {
     private final DescriptorTable table;
     private final Posix posix;
-    private final FileDescriptors pair;
+    private final FileDescriptors descriptors;
     private final Optional<Path> path;
     private final boolean direct;
     private final boolean drop;
@@ -30,22 +30,22 @@ public final class CompatFile implements BackendFile {
     private final AtomicBoolean registered = new AtomicBoolean(true);
 
     /**
-     * @param table descriptors of the driver session that it is registered with
-     * @param direct requests go past the page cache where they can
-     * @param drop reading leaves the page cache as it is
-     * @param callerDescriptor the descriptor that it was registered by; null if it was opened by its path
+     * @param table descriptors of the driver session
+     * @param direct whether requests bypass the page cache where they can
+     * @param drop whether reads leave the page cache as it is
+     * @param callerDescriptor the caller's descriptor of the file; null if the file was opened by its path
      */
     CompatFile(
             DescriptorTable table,
             Posix posix,
-            FileDescriptors pair,
+            FileDescriptors descriptors,
             Optional<Path> path,
             boolean direct,
             boolean drop,
             @Nullable CallerDescriptor callerDescriptor) {
         this.table = table;
         this.posix = posix;
-        this.pair = pair;
+        this.descriptors = descriptors;
         this.path = path;
         this.direct = direct;
         this.drop = drop;
@@ -67,15 +67,15 @@ public final class CompatFile implements BackendFile {
         return callerDescriptor;
     }
 
-    /** True if it was registered with this session, not with an earlier one or another backend's. */
+    /** Returns whether the file is registered with the session of this table, not with an earlier one. */
     boolean belongsTo(DescriptorTable other) {
         return table == other;
     }
 
     /**
-     * The file of a request.
+     * Returns the file of a request.
      *
-     * @param table the session's
+     * @param table descriptors of the session
      * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with the session
      */
     static CompatFile own(DescriptorTable table, BackendFile file, String function) {
@@ -89,7 +89,7 @@ public final class CompatFile implements BackendFile {
         return ours;
     }
 
-    /** A stream has an operation of this file before it. */
+    /** Counts in a stream's operation on this file. */
     public synchronized void beginOperation() {
         operations++;
     }
@@ -99,7 +99,7 @@ public final class CompatFile implements BackendFile {
         notifyAll();
     }
 
-    /** Waits until streams have passed all operations of this file. */
+    /** Waits until all streams' operations on this file are over. */
     void awaitOperations() {
         Uninterruptibly.await(() -> {
             synchronized (this) {
@@ -110,16 +110,16 @@ public final class CompatFile implements BackendFile {
         });
     }
 
-    public FileDescriptors pair() {
-        return pair;
+    public FileDescriptors descriptors() {
+        return descriptors;
     }
 
-    /** True if requests go past the page cache where they can. */
+    /** Returns whether requests bypass the page cache where they can. */
     boolean isDirect() {
         return direct;
     }
 
-    /** True if reading leaves the page cache as it is. */
+    /** Returns whether reads leave the page cache as it is. */
     boolean leavesCacheAlone() {
         return drop;
     }
@@ -128,7 +128,7 @@ public final class CompatFile implements BackendFile {
         return registered.get();
     }
 
-    /** True if this call ended the registration. */
+    /** Ends the registration; false if it had ended before. */
     boolean endRegistration() {
         return registered.compareAndSet(true, false);
     }
@@ -140,24 +140,24 @@ public final class CompatFile implements BackendFile {
 
     @Override
     public boolean isReadable() {
-        return pair.key().accessMode() != PosixConstants.O_WRONLY;
+        return descriptors.key().accessMode() != PosixConstants.O_WRONLY;
     }
 
     @Override
     public boolean isWritable() {
-        return pair.key().accessMode() != PosixConstants.O_RDONLY;
+        return descriptors.key().accessMode() != PosixConstants.O_RDONLY;
     }
 
     @Override
     public long size() {
         checkRegistered("fstat");
-        return PosixErrors.check("fstat", "statx", pair.size(), path);
+        return PosixErrors.check("fstat", "statx", descriptors.size(), path);
     }
 
     @Override
     public IoPathReport ioPath() {
         checkRegistered("ioPath");
-        FileTraits traits = pair.traits();
+        FileTraits traits = descriptors.traits();
         if (traits.inMemory()) {
             return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
         }
@@ -167,7 +167,7 @@ public final class CompatFile implements BackendFile {
         if (!traits.allowsDirect()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system says that it has no direct I/O");
         }
-        if (!pair.directWorks()) {
+        if (!descriptors.directWorks()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
         }
         return new IoPathReport(
@@ -180,17 +180,17 @@ public final class CompatFile implements BackendFile {
     public void force(boolean metadata) {
         String function = metadata ? "fsync" : "fdatasync";
         checkRegistered(function);
-        int fd = pair.bufferedDescriptor();
+        int fd = descriptors.bufferedDescriptor();
         PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
     }
 
     @Override
     public void truncate(long size) {
         checkRegistered("ftruncate");
-        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(pair.bufferedDescriptor(), size), path);
+        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), size), path);
     }
 
-    /** Before the system call: the kernel may have given the number of a closed descriptor to another file. */
+    /** Runs before each system call: the kernel may have given the number of a closed descriptor to another file. */
     private void checkRegistered(String function) {
         if (!isRegistered()) {
             throw notRegistered(function);

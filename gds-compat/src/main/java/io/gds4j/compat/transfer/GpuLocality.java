@@ -11,8 +11,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Which processors are near a GPU: those of its NUMA node, as the kernel tells. Threads that feed it run there, and the slabs that
- * they touch first are there, too. Where all processors are as near, nothing changes.
+ * Moves threads to the processors near a GPU: those of its NUMA node, according to the kernel. Slabs that these threads touch first
+ * are on that node, too. On a machine with one node, nothing changes.
  */
 public final class GpuLocality {
     private final Posix posix;
@@ -22,10 +22,10 @@ public final class GpuLocality {
     private final Map<Integer, BitSet> near = new ConcurrentHashMap<>();
 
     /**
-     * Asks nothing yet.
+     * Does not ask the kernel yet.
      *
      * @param system /sys
-     * @param least so many processors at least, or a thread stays where it is: a container may leave a program few on that node
+     * @param least a thread stays where it is if fewer processors are near: a container may leave a program few on that node
      */
     public GpuLocality(Posix posix, Cuda cuda, Path system, int least) {
         this.posix = posix;
@@ -34,7 +34,7 @@ public final class GpuLocality {
         this.least = least;
     }
 
-    /** From now on the calling thread runs on processors near the GPU, of those that it may run on. */
+    /** Restricts the calling thread to those of its allowed processors that are near the GPU. */
     public void moveNear(int gpu) {
         BitSet allowed = new BitSet();
         BitSet wanted = (BitSet) near.computeIfAbsent(gpu, this::processors).clone();
@@ -47,7 +47,7 @@ public final class GpuLocality {
         }
     }
 
-    /** Empty if nobody tells. */
+    /** Returns the processors near a GPU; empty if they are unknown. */
     private BitSet processors(int gpu) {
         int[] device = new int[1];
         String[] id = new String[1];
@@ -63,7 +63,7 @@ public final class GpuLocality {
         }
     }
 
-    /** The kernel's way of writing sets: {@code 0-15,32-47}. */
+    /** Parses a set as the kernel writes it: {@code 0-15,32-47}. */
     private static BitSet parse(String list) {
         BitSet set = new BitSet();
         for (String range : list.strip().split(",")) {

@@ -7,26 +7,26 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads straight into host memory, or writes straight from it. Memory of a foreign arena goes through its segment, so that the
- * arena cannot close under a call and a closed one is an error; memory that is held otherwise goes by address.
+ * Reads straight into host memory, or writes straight from it. System calls take the segment of a program's arena, so that the
+ * arena cannot close during a call, and a closed one is an error. For other memory they take the address.
  */
 final class HostTransfer extends Transfer {
     private final @Nullable Thread worker;
     private @Nullable MemorySegment segment;
     private @Nullable LongConsumer arrived;
 
-    /** Pieces that have been moved, one bit each, while {@link #arrived} listens. */
+    /** One bit for each of the first 64 pieces that was moved. Used while {@link #arrived} is set. */
     private final AtomicLong finished = new AtomicLong();
 
-    /** @param worker a thread that may work on the request beside the caller; null if there is none */
+    /** @param worker one of the workers that may help; null if there is none */
     HostTransfer(TransferRequest request, @Nullable Thread worker) {
         super(request);
         this.worker = worker;
     }
 
     /**
-     * Takes the request's memory. A segment confined to the caller is not open to workers; but then the caller, who waits, is the
-     * only thread that could close its arena, so its address serves.
+     * Takes the request's memory. Workers cannot use a segment that is confined to the caller. But then only the caller can close
+     * its arena, and the caller waits: the address serves.
      */
     void target() {
         MemoryRange memory = request().memory();
@@ -38,9 +38,9 @@ final class HostTransfer extends Transfer {
     }
 
     /**
-     * Reports the contiguous prefix of the next request that has been read, up to 64 pieces.
+     * Has the next request report how many bytes were read without a gap, up to 64 pieces.
      *
-     * @param listener told bytes from the first on, by the threads at work and in any order
+     * @param listener receives the number of bytes from the threads at work, in any order
      */
     void tell(LongConsumer listener) {
         arrived = listener;
@@ -64,13 +64,13 @@ final class HostTransfer extends Transfer {
             long at = start - plan().offset();
             try {
                 long moved = thread.io().move(
-                        pair(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
+                        descriptors(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
                 if (moved < end - start) {
                     stop(piece, moved, thread.io().errno(), null);
                 } else if (arrived != null && piece < Long.SIZE) {
                     finish(piece, arrived);
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 stop(piece, 0, 0, e);
             }
             piece = claim(thread);
@@ -80,9 +80,9 @@ final class HostTransfer extends Transfer {
     private void finish(long piece, LongConsumer listener) {
         long bit = 1L << piece;
         long all = finished.getAndAdd(bit) + bit;
-        int there = Long.numberOfTrailingZeros(~all);
-        if (there > piece) {
-            listener.accept(plan().pieceEnd(there - 1) - plan().offset());
+        int prefix = Long.numberOfTrailingZeros(~all);
+        if (prefix > piece) {
+            listener.accept(plan().pieceEnd(prefix - 1) - plan().offset());
         }
     }
 

@@ -4,23 +4,23 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import java.util.Locale;
 
-/** Whether the page cache serves. */
+/** Whether requests use the page cache. */
 public enum IoPolicy {
-    /** What is in it is read from it; what is not there comes the way that the file was opened for. */
+    /** Reads take cached bytes from the page cache. Everything else goes the way that the file was opened for. */
     AUTO,
-    /** Never, where the file system allows that. */
+    /** Requests bypass the page cache where the file system allows it. */
     DIRECT,
-    /** Always. */
+    /** Requests use the page cache. */
     BUFFERED;
 
-    /** {@code properties.force_odirect_mode} wins. */
+    /** Returns the configured policy; {@code properties.force_odirect_mode} takes precedence. */
     public static IoPolicy of(CuFileConfig config) {
         return config.get(CuFileKeys.FORCE_ODIRECT_MODE)
                 ? DIRECT
                 : valueOf(config.get(CuFileKeys.IO_POLICY).toUpperCase(Locale.ROOT));
     }
 
-    /** True if requests of a file go past the page cache where they can. */
+    /** Returns whether requests of a file bypass the page cache where they can. */
     boolean isDirect(boolean openedDirect) {
         return this == DIRECT || this == AUTO && openedDirect;
     }

@@ -2,11 +2,11 @@ package io.gds4j.compat.transfer;
 
 import io.gds4j.memory.MemoryRange;
 
-/** How many requests worth several threads are at work now. */
+/** The requests at work that are worth several threads. */
 interface Load {
-    /** Those that take the same workers as requests of this memory. */
+    /** Returns the number of requests that share workers with requests of this memory. */
     int requests(MemoryRange memory);
 
-    /** GPUs whose workers have one at work. */
+    /** Returns the number of GPUs that have a request at work. */
     int gpus();
 }

@@ -15,22 +15,22 @@ public enum Operation {
         this.write = write;
     }
 
-    /** The function of a call or of a batch's entry. */
+    /** Returns the operation of a call or of a batch's entry. */
     public static Operation of(boolean write) {
         return write ? WRITE : READ;
     }
 
-    /** The function of a stream's operation. */
+    /** Returns the operation of a stream. */
     public static Operation ofStream(boolean write) {
         return write ? STREAM_WRITE : STREAM_READ;
     }
 
-    /** The C function, for messages. */
+    /** Returns the name of the C function, for messages. */
     public String function() {
         return function;
     }
 
-    /** True if the bytes go from memory to the file. */
+    /** Returns whether the bytes go from memory to the file. */
     public boolean isWrite() {
         return write;
     }

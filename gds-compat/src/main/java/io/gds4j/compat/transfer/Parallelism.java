@@ -6,38 +6,41 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 
 /**
- * How many threads work, and on what. Derived from the machine unless somebody chose: by the program or the environment any
- * value, in the file one that differs from the default. NVIDIA installs a file that spells the defaults out, and those are too
- * few threads for a request that copies: they are nobody's choice.
+ * Decides how many threads serve requests. The machine decides unless the configuration does. Every value of the program and of the
+ * environment counts; a value of the file counts if it differs from the default. The reason is that NVIDIA installs a file with all
+ * defaults, which are too few threads for requests that copy.
  *
- * @param workers threads for each GPU beside the callers; host memory has those of the first
- * @param perRequest threads on one request at most, its caller included
- * @param minimumBytes requests below this size are their caller's alone
- * @param processors of the machine
+ * @param workers number of workers for each GPU; host memory uses those of the first GPU
+ * @param perRequest largest number of threads on one request, including its caller
+ * @param minimumBytes size from which on workers help with a request
+ * @param processors number of processors of the machine
  */
 public record Parallelism(int workers, int perRequest, long minimumBytes, int processors) {
 
-    /** More threads than this make neither the page cache nor a PCIe link any faster. */
+    /** Largest number of threads without a configured one: more make neither the page cache nor a PCIe link faster. */
     private static final int MAX_AUTOMATIC_THREADS = 12;
 
-    /** So many keep a GPU's link busy. More, of several GPUs, push each other's slabs out of the last-level cache. */
-    private static final int MOST_BESIDE_OTHER_GPUS = 8;
+    /**
+     * Number of threads that keep a GPU's link busy. With several GPUs, more push each other's slabs out of the last-level cache.
+     */
+    private static final int MAX_BESIDE_OTHER_GPUS = 8;
 
-    /** So many in all keep memory and link busy when several requests are at work: one's threads fill the gaps of another's. */
+    /** Number of threads of several requests that together keep memory and link busy: one request fills the gaps of another. */
     private static final int BUSY_THREADS = 8;
 
     private static final long KIB = 1024;
     private static final long MIN_PIECE_SIZE = 512 * KIB;
 
-    /** Piece size of a thread that works alone because all others are busy: each piece takes a lock of the GPU's driver. */
+    /** Piece size of a thread that works alone because all others are busy: each piece takes a lock of the CUDA driver. */
     private static final long ALONE_PIECE_SIZE = 4096 * KIB;
 
     /**
-     * With fewer threads a second one takes half of the work at best. Reads from memory below {@link #WORTH_A_SECOND} then cost
-     * more than they gain: one thread copies 1 MiB in 40 microseconds, and waking another takes 20.
+     * Number of threads from which on small reads from memory use several. With fewer, a second thread takes at most half of the
+     * work, and that gains less than waking it costs: one thread copies 1 MiB in 40 microseconds, and waking another takes 20.
      */
     private static final int ENOUGH_THREADS = 4;
 
+    /** Smallest read from memory in bytes that uses a second thread on a machine with few. */
     private static final long WORTH_A_SECOND = 4096 * KIB;
 
     public static Parallelism of(CuFileConfig config, int processors) {
@@ -63,10 +66,10 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
     }
 
     /**
-     * Threads of a request beside others: together they have no more than there are, because callers that keep all processors
-     * busy gain nothing from workers that take turns with them, and lose the processors' caches.
+     * Returns the number of threads of a request beside others. Together, requests have no more threads than there are. Callers
+     * that keep all processors busy gain nothing from workers that take turns with them, and lose the processors' caches.
      *
-     * @param requests at work, this one included
+     * @param requests number of requests at work, including this one
      */
     int share(int requests) {
         int alone = workers + 1;
@@ -75,45 +78,45 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
     }
 
     /**
-     * Threads of a request while others read into or write from other GPUs.
+     * Returns the number of threads of a request while other requests use other GPUs.
      *
-     * @param requests at work with the same GPU, this one included
-     * @param gpus at work
+     * @param requests number of requests at work with the same GPU, including this one
+     * @param gpus number of GPUs at work
      */
     int share(int requests, int gpus) {
         int alone = share(requests);
-        return gpus < 2 ? alone : Math.min(alone, Math.clamp(processors / gpus, 1, MOST_BESIDE_OTHER_GPUS));
+        return gpus < 2 ? alone : Math.min(alone, Math.clamp(processors / gpus, 1, MAX_BESIDE_OTHER_GPUS));
     }
 
     /**
-     * True if the request is worth several threads, as far as its size tells.
+     * Returns whether the request is large enough for several threads.
      *
-     * @param largest bytes of a piece at most, a power of two
+     * @param largest largest size of a piece in bytes, a power of two
      */
     boolean mayShare(long size, long largest) {
         return size > Math.min(MIN_PIECE_SIZE, largest) && size >= minimumBytes && workers > 0;
     }
 
-    /** True if one thread serves a request of host memory best on this machine, wherever its bytes are. */
+    /** Returns whether one thread serves a request of host memory best on this machine, wherever its bytes are. */
     boolean isSmall(long size) {
         return size < WORTH_A_SECOND && perRequest < ENOUGH_THREADS;
     }
 
     /**
-     * Threads that a request served from memory gains from: the time that waking them takes grows with their number, and the
-     * share of each shrinks with it, so that the best number grows with the square root of the size: 2 for 1 MiB, 8 for 16 MiB,
-     * 12 from 36 MiB on.
+     * Returns the best number of threads for a request that is served from memory. The time to wake threads grows with their
+     * number, and the share of each shrinks. So the best number grows with the square root of the size: 2 for 1 MiB, 8 for 16
+     * MiB, 12 from 36 MiB on.
      */
     static int worthwhile(long size) {
         return Math.max(2, 2 * (int) Math.sqrt(size / (KIB * KIB)));
     }
 
     /**
-     * How large the pieces of a request are: small enough that all threads get some, large enough that waking a thread for one
-     * pays. A single thread, too, profits from pieces: one is copied while the next is read.
+     * Returns the piece size of a request: small enough that all threads get some, large enough that waking a thread for one
+     * pays. A single thread gains from pieces, too: one is copied while the next is read.
      *
-     * @param each pieces for each thread of a request that all begin at once; more of them end at the same time
-     * @param largest what a slab holds, a power of two
+     * @param each number of pieces for each thread; with more of them, threads end closer together
+     * @param largest bytes of a slab, a power of two
      */
     long pieceSize(long size, int threads, int each, long largest) {
         if (!mayShare(size, largest)) {
@@ -123,7 +126,7 @@ public record Parallelism(int workers, int perRequest, long minimumBytes, int pr
         return Math.min(largest, threads == 1 ? Math.min(ALONE_PIECE_SIZE, share) : share);
     }
 
-    /** True if a request of this size is worth several threads. */
+    /** Returns whether several threads pay for a request of this size. */
     boolean shares(long pieces, long bytes) {
         return workers > 0 && pieces > 1 && bytes >= minimumBytes;
     }

@@ -13,41 +13,41 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Moves one piece of a request between a file and host memory: the direct part by the direct descriptor, the rest by the
- * buffered one, again and again until all is moved, the file ends or the kernel refuses. Used by one thread at a time.
+ * Moves a piece of a request between a file and host memory: the direct part through the direct descriptor, the rest through the
+ * buffered one. Repeats until all bytes are moved, the file ends or the kernel refuses. Used by one thread at a time.
  */
 public final class PieceIo {
     private final Posix posix;
     private final PathCounters counters;
-    private final PageCache residency;
+    private final PageCache pageCache;
     private int errno;
 
     PieceIo(Posix posix, PathCounters counters) {
         this.posix = posix;
         this.counters = counters;
-        this.residency = new PageCache(posix);
+        this.pageCache = new PageCache(posix);
     }
 
-    /** Why the last piece moved less than asked; 0 at the end of the file. */
+    /** Returns why the last piece moved less than asked; 0 at the end of the file. */
     public int errno() {
         return errno;
     }
 
-    /** {@link #move} for a slab. */
-    public long move(FileDescriptors pair, TransferPlan plan, long start, long end, long address) {
-        return move(pair, plan, start, end, address, null, 0);
+    /** Moves {@code [start, end)} between the file and a slab. */
+    public long move(FileDescriptors descriptors, TransferPlan plan, long start, long end, long address) {
+        return move(descriptors, plan, start, end, address, null, 0);
     }
 
     /**
      * Moves {@code [start, end)} of the file.
      *
-     * @param address host memory of {@code start}
-     * @param segment the segment to go through instead, or null
-     * @param segmentOffset where in the segment {@code start} is
-     * @return bytes moved; less at the end of the file, or because of {@link #errno}
+     * @param address address of {@code start} in host memory
+     * @param segment the segment to use in place of the address, or null
+     * @param segmentOffset offset of {@code start} in the segment
+     * @return bytes moved; fewer at the end of the file, or because of {@link #errno}
      */
     public long move(
-            FileDescriptors pair,
+            FileDescriptors descriptors,
             TransferPlan plan,
             long start,
             long end,
@@ -60,13 +60,13 @@ public final class PieceIo {
         boolean tryDirect = plan.hasDirect();
         long position = start;
         while (position < end) {
-            boolean direct = tryDirect && plan.isDirect(position) && pair.directWorks();
+            boolean direct = tryDirect && plan.isDirect(position) && descriptors.directWorks();
             boolean hot = plan.cacheUse() == CacheUse.HIT;
             long count = tryDirect ? Math.min(end, plan.runEnd(position)) - position : end - position;
-            if (direct && asks && pair.tellsResidency()) {
-                long run = residency.run(pair, position, count);
+            if (direct && asks && descriptors.canQueryPageCache()) {
+                long run = pageCache.run(descriptors, position, count);
                 if (run == 0) {
-                    pair.refuseResidency();
+                    descriptors.disablePageCacheQueries();
                 } else {
                     hot = run > 0;
                     direct = !hot;
@@ -75,22 +75,22 @@ public final class PieceIo {
             }
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             long at = position - start;
-            if (direct && asks && segment == null && pair.triesCache(position)) {
-                long found = withoutWaiting(pair, address + at, count, position);
+            if (direct && asks && segment == null && descriptors.triesCache(position)) {
+                long found = withoutWaiting(descriptors, address + at, count, position);
                 position += found;
-                tryDirect = (position & (pair.traits().alignment() - 1)) == 0;
+                tryDirect = (position & (descriptors.traits().alignment() - 1)) == 0;
                 if (found > 0) {
                     continue;
                 }
             }
-            int fd = direct ? pair.directDescriptor() : pair.bufferedDescriptor();
+            int fd = direct ? descriptors.directDescriptor() : descriptors.bufferedDescriptor();
             if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
-                // A read alone has the disk fetch a window at a time, and waits for each.
+                // Without this, the kernel reads ahead a window at a time, and the read waits for each.
                 posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
             }
             long moved;
             if (!direct && !hot && plan.cacheTrace() != CacheTrace.KEPT) {
-                moved = passing(pair, address + at, segment, segmentOffset + at, count, position);
+                moved = passing(descriptors, address + at, segment, segmentOffset + at, count, position);
             } else if (segment == null) {
                 moved = write
                         ? posix.pwrite(fd, address + at, count, position)
@@ -101,7 +101,7 @@ public final class PieceIo {
                         : posix.pread(fd, segment, segmentOffset + at, count, position);
             }
             if (moved > 0) {
-                counters.add(path(pair, direct, hot), moved);
+                counters.add(path(descriptors, direct, hot), moved);
                 position += moved;
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
@@ -109,7 +109,7 @@ public final class PieceIo {
                 errno = write ? Errno.EIO : 0;
                 break;
             } else if (moved == -Errno.EINVAL && direct) {
-                pair.refuseDirect();
+                descriptors.refuseDirect();
                 counters.retry();
             } else if (moved != -Errno.EINTR) {
                 errno = (int) -moved;
@@ -121,38 +121,38 @@ public final class PieceIo {
         return position - start;
     }
 
-    /** What is in the page cache from {@code position} on: bytes, which may be 0. */
-    private long withoutWaiting(FileDescriptors pair, long address, long count, long position) {
-        long found = posix.preadv2(pair.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
+    /** Reads what is in the page cache from {@code position} on, and returns the number of bytes. */
+    private long withoutWaiting(FileDescriptors descriptors, long address, long count, long position) {
+        long found = posix.preadv2(descriptors.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
         if (found > 0) {
             counters.add(IoPath.COMPAT_CACHED, found);
             return found;
         }
-        pair.missed(position, found);
+        descriptors.missed(position, found);
         return 0;
     }
 
-    /** Reads through the page cache, which keeps nothing of it where the kernel can do that. */
+    /** Reads through the page cache. Where the kernel can, it keeps nothing of that in the page cache. */
     private long passing(
-            FileDescriptors pair, long address, @Nullable MemorySegment segment, long segmentOffset, long count,
+            FileDescriptors descriptors, long address, @Nullable MemorySegment segment, long segmentOffset, long count,
             long position) {
-        int fd = pair.bufferedDescriptor();
-        if (segment == null && pair.dropsBehind()) {
+        int fd = descriptors.bufferedDescriptor();
+        if (segment == null && descriptors.dropsBehind()) {
             long moved = posix.preadv2(fd, address, count, position, PosixConstants.RWF_DONTCACHE);
             if (moved != -Errno.EOPNOTSUPP && moved != -Errno.EINVAL && moved != -Errno.ENOSYS) {
                 return moved;
             }
-            pair.refuseDropBehind();
+            descriptors.refuseDropBehind();
         }
         return segment == null
                 ? posix.pread(fd, address, count, position)
                 : posix.pread(fd, segment, segmentOffset, count, position);
     }
 
-    private static IoPath path(FileDescriptors pair, boolean direct, boolean hot) {
+    private static IoPath path(FileDescriptors descriptors, boolean direct, boolean hot) {
         if (direct) {
             return IoPath.COMPAT_DIRECT;
         }
-        return hot ? IoPath.COMPAT_CACHED : pair.bufferedPath();
+        return hot ? IoPath.COMPAT_CACHED : descriptors.bufferedPath();
     }
 }

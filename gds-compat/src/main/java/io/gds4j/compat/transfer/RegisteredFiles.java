@@ -23,24 +23,24 @@ public final class RegisteredFiles {
     private final Posix posix;
     private final IoPolicy policy;
     private final RequestLog log;
-    private final DescriptorTable descriptors;
+    private final DescriptorTable descriptorTable;
     private final Set<CompatFile> files = new HashSet<>();
 
-    /** The callers' descriptors that {@link #files} were registered by; guarded by the same lock. */
+    /** The callers' descriptors of {@link #files}; guarded by the same lock. */
     private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
 
     public RegisteredFiles(Posix posix, IoPolicy policy, RequestLog log) {
         this.posix = posix;
         this.policy = policy;
         this.log = log;
-        this.descriptors = new DescriptorTable(posix);
+        this.descriptorTable = new DescriptorTable(posix);
     }
 
     public CompatFile register(FileSource source) {
-        // By instanceof: a pattern switch would make a class in the time of a program's first file.
+        // No pattern switch: it would make a class while the program opens its first file.
         if (source instanceof FileSource.Named named) {
-            FileDescriptors pair = descriptors.open(named);
-            return add(new CompatFile(descriptors, posix, pair, Optional.of(named.path()),
+            FileDescriptors descriptors = descriptorTable.open(named);
+            return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(named.path()),
                     policy.isDirect(named.direct()), named.drop(), null));
         }
         return register((FileSource.Descriptor) source);
@@ -76,9 +76,9 @@ public final class RegisteredFiles {
         }
         boolean registered = false;
         try {
-            FileDescriptors pair = descriptors.open(source, status, flags);
+            FileDescriptors descriptors = descriptorTable.open(source, status, flags);
             boolean direct = policy.isDirect((flags & PosixConstants.O_DIRECT) != 0);
-            CompatFile file = add(new CompatFile(descriptors, posix, pair, path, direct, false, caller));
+            CompatFile file = add(new CompatFile(descriptorTable, posix, descriptors, path, direct, false, caller));
             registered = true;
             return file;
         } finally {
@@ -114,7 +114,7 @@ public final class RegisteredFiles {
 
     /** Ignores a file that is not registered. */
     public void deregister(CompatFile file) {
-        if (file.belongsTo(descriptors)) {
+        if (file.belongsTo(descriptorTable)) {
             file.awaitOperations();
         }
         boolean known;
@@ -125,14 +125,14 @@ public final class RegisteredFiles {
             }
         }
         if (known && file.endRegistration()) {
-            descriptors.release(file.pair());
+            descriptorTable.release(file.descriptors());
         }
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);
     }
 
-    /** The descriptors that the files use. */
-    public DescriptorTable descriptors() {
-        return descriptors;
+    /** Returns the descriptors of the files. */
+    public DescriptorTable descriptorTable() {
+        return descriptorTable;
     }
 
     /** Drops all registrations and closes all descriptors; no request may be at work. */
@@ -142,6 +142,6 @@ public final class RegisteredFiles {
             files.clear();
             callerDescriptors.clear();
         }
-        descriptors.close();
+        descriptorTable.close();
     }
 }

@@ -14,17 +14,18 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Serves requests: calls, entries of batches and operations of streams all come this way. Thread-safe. */
+/** Serves all requests: calls, entries of batches and operations of streams. Thread-safe. */
 public final class RequestExecutor {
-    /** How the statistics count all requests: cuFile does not tell our paths apart, all I/O is POSIX I/O. */
+    /** The path under which cuFile's statistics count all requests: to cuFile, all I/O of this backend is POSIX I/O. */
     public static final IoPath STATISTICS_PATH = IoPath.COMPAT_BUFFERED;
 
-    private final DescriptorTable descriptors;
+    private final DescriptorTable descriptorTable;
     private final TransferPlanner planner;
     private final TransferEngine engine;
     private final BouncePool pool;
@@ -34,19 +35,19 @@ public final class RequestExecutor {
     private final boolean traces;
 
     /**
-     * @param descriptors of the session's files
-     * @param contexts null where there is no CUDA driver
+     * @param descriptorTable descriptors of the session's files
+     * @param contexts null if there is no CUDA driver
      * @param allowSystemMemory {@code properties.allow_system_memory}
      */
     public RequestExecutor(
-            DescriptorTable descriptors,
+            DescriptorTable descriptorTable,
             TransferPlanner planner,
             TransferEngine engine,
             BouncePool pool,
             @Nullable CudaContexts contexts,
             boolean allowSystemMemory,
             RequestLog log) {
-        this.descriptors = descriptors;
+        this.descriptorTable = descriptorTable;
         this.planner = planner;
         this.engine = engine;
         this.pool = pool;
@@ -59,76 +60,76 @@ public final class RequestExecutor {
     /** Moves the bytes of a call, whose thread waits. */
     public long execute(
             Operation operation, BackendFile file, MemoryRange memory, long size, long fileOffset, long bufferOffset) {
-        CompatFile ours = CompatFile.own(descriptors, file, operation.function());
-        RequestArguments.check(
+        CompatFile ours = CompatFile.own(descriptorTable, file, operation.function());
+        TransferArguments.check(
                 operation.function(), ours, memory, size, fileOffset, bufferOffset, operation.isWrite());
         if (size == 0) {
             return 0;
         }
         checkAllowed(memory, operation);
-        TransferContext lane = engine.borrowLane();
+        RequestContext context = engine.borrow();
         try {
-            lane.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
-            return move(lane, operation);
+            context.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
+            return move(context, operation);
         } finally {
-            lane.request().clear();
-            engine.giveBack(lane);
+            context.request().clear();
+            engine.giveBack(context);
         }
     }
 
     /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
-    public long execute(TransferContext lane, Operation operation, BatchRequest entry) {
+    public long execute(RequestContext context, Operation operation, BatchRequest entry) {
         CompatFile file = check(entry, operation.function());
         if (entry.size() == 0) {
             return 0;
         }
         checkAllowed(entry.memory(), operation);
-        lane.request().set(file, entry);
-        return moveUnattended(lane, operation);
+        context.request().set(file, entry);
+        return moveUnattended(context, operation);
     }
 
     /**
      * Moves a checked part of a stream's operation between the file and a slab.
      *
      * @param total bytes of all parts
-     * @param arrived of a read: told how many bytes are in the slab, from the first on and without a gap
+     * @param arrived receives how many bytes a read has put into the slab without a gap
      */
-    public long executePart(TransferContext lane, Operation operation, BatchRequest part, long total,
+    public long executePart(RequestContext context, Operation operation, BatchRequest part, long total,
             LongConsumer arrived) {
-        lane.hostTransfer().tell(arrived);
-        lane.request().set(own(part.file(), operation.function()), part).partOf(total);
-        return moveUnattended(lane, operation);
+        context.hostTransfer().tell(arrived);
+        context.request().set(own(part.file(), operation.function()), part).partOf(total);
+        return moveUnattended(context, operation);
     }
 
     /**
-     * The file of a valid request.
+     * Checks a request and returns its file.
      *
      * @throws CuFileException for a request that is not valid
      */
     public CompatFile check(BatchRequest entry, String function) {
         CompatFile file = own(entry.file(), function);
-        RequestArguments.check(
+        TransferArguments.check(
                 function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
                 entry.write());
         return file;
     }
 
     /**
-     * The file, if it is registered with this session.
+     * Returns the file.
      *
-     * @throws CuFileException HANDLE_NOT_REGISTERED if not
+     * @throws CuFileException HANDLE_NOT_REGISTERED if the file is not registered with this session
      */
     public CompatFile own(BackendFile file, String function) {
-        return CompatFile.own(descriptors, file, function);
+        return CompatFile.own(descriptorTable, file, function);
     }
 
-    /** True if a request's thread is likely to sleep until a disk answers. */
+    /** Returns whether a request's thread is likely to sleep until a disk answers. */
     public boolean waitsForDisk(BatchRequest entry, String function) {
         return planner.waitsForDisk(
                 own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
     }
 
-    /** Decides how a request is served. */
+    /** Returns the planner of requests. */
     public TransferPlanner planner() {
         return planner;
     }
@@ -142,20 +143,20 @@ public final class RequestExecutor {
         }
     }
 
-    private long moveUnattended(TransferContext lane, Operation operation) {
+    private long moveUnattended(RequestContext context, Operation operation) {
         try {
-            return move(lane, operation);
+            return move(context, operation);
         } finally {
-            lane.request().clear();
+            context.request().clear();
         }
     }
 
-    private long move(TransferContext lane, Operation operation) {
-        TransferRequest request = lane.request();
+    private long move(RequestContext context, Operation operation) {
+        TransferRequest request = context.request();
         CompatFile file = request.file();
-        FileDescriptors pair = file.pair();
+        FileDescriptors descriptors = file.descriptors();
         MemoryRange memory = request.memory();
-        Transfer transfer = transfer(lane, operation);
+        Transfer transfer = transfer(context, operation);
         TransferPlan plan = transfer.plan();
         long largest = planner.largestPiece();
         engine.enter(memory, request.size(), largest);
@@ -164,27 +165,27 @@ public final class RequestExecutor {
             transfer.begin();
             RangeLocks.Hold hold = null;
             if (plan.isWrite()) {
-                hold = pair.locks().acquire(
+                hold = descriptors.locks().acquire(
                         plan.offset(), plan.end(), plan.directFrom(), plan.directTo(),
-                        lane.thread().heedsInterrupts());
+                        context.thread().heedsInterrupts());
                 if (hold == null) {
                     transfer.cancel();
                     return transfer.result(operation.function(), file.path());
                 }
             }
             try {
-                if (transfer.usesGpu() && !lane.thread().heedsInterrupts() && pool.waits().many()) {
-                    // Many streams wait for this process: a worker that meets its first copy would have to wait for them.
-                    transfer.run(lane.thread());
+                if (transfer.usesGpu() && !context.thread().heedsInterrupts() && pool.waits().many()) {
+                    // Many streams wait for this process: the first copy of a worker would have to wait for them.
+                    transfer.run(context.thread());
                 } else {
-                    engine.execute(lane, transfer, memory, threads);
+                    engine.execute(context, transfer, memory, threads);
                 }
             } finally {
                 if (hold != null) {
-                    pair.locks().release(hold);
+                    descriptors.locks().release(hold);
                 }
             }
-            planner.tidy(plan, pair);
+            planner.tidy(plan, descriptors);
             return transfer.result(operation.function(), file.path());
         } catch (CuFileException e) {
             log.failed(e);
@@ -207,35 +208,33 @@ public final class RequestExecutor {
         }
     }
 
-    private Transfer transfer(TransferContext lane, Operation operation) {
-        MemoryRange memory = lane.request().memory();
+    private Transfer transfer(RequestContext context, Operation operation) {
+        MemoryRange memory = context.request().memory();
         if (memory.kind().isHost()) {
-            lane.hostTransfer().target();
-            return lane.hostTransfer();
+            context.hostTransfer().target();
+            return context.hostTransfer();
         }
-        GpuContextCache cache = lane.thread().contextCache();
+        GpuContextCache cache = context.thread().contextCache();
         if (cache == null) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
                     "there is no CUDA driver for " + memory);
         }
-        GpuContext context = cache.of(memory);
+        GpuContext gpuContext = cache.of(memory);
         boolean byProcessor = copiesByProcessor(memory);
-        if (operation.isWrite()) {
-            lane.deviceWrite().source(context, byProcessor);
-            return lane.deviceWrite();
-        }
-        lane.deviceRead().target(context, byProcessor);
-        return lane.deviceRead();
+        DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
+        transfer.target(gpuContext, byProcessor);
+        return transfer;
     }
 
     /**
-     * True for managed memory while streams may wait for this process: the driver's copies of it wait for all streams first, and
-     * those in turn might wait for the copy. Not for managed memory that processors may not touch while its GPU works.
+     * Returns whether a thread copies a request's memory itself. That is so for managed memory while streams may wait for this
+     * process: the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed
+     * memory that processors may not touch while its GPU works.
      */
     public boolean copiesByProcessor(MemoryRange memory) {
         return memory.kind() == MemoryKind.CUDA_MANAGED
-                && (pool.mayBeParked() || pool.waits().any())
+                && (pool.servesWaitingStreams() || pool.waits().any())
                 && contexts != null
                 && contexts.sharesManagedMemory(memory.device());
     }

@@ -4,9 +4,9 @@ import io.gds4j.error.CuFileException;
 import java.lang.System.Logger.Level;
 import org.jspecify.annotations.Nullable;
 
-/** Takes the lines that requests, batches and streams log. The log of a session implements it. */
+/** The log that requests, batches and streams write to. */
 public interface RequestLog {
-    /** cuFile's levels, least important first: a level lets through itself and all after it. */
+    /** cuFile's levels, least important first. A log that is set to a level writes that level and all after it. */
     enum Severity {
         TRACE(Level.TRACE),
         DEBUG(Level.DEBUG),
@@ -21,21 +21,21 @@ public interface RequestLog {
             this.level = level;
         }
 
-        /** The level of the Java logger. */
+        /** Returns the level for the Java logger. */
         public Level level() {
             return level;
         }
     }
 
-    /** True if {@link #log} writes lines of this severity; asked first where building the arguments costs time. */
+    /** Returns whether {@link #log} writes lines of this severity. Callers ask first if their arguments cost time. */
     boolean isOn(Severity severity);
 
-    /** Logs a line; {@code arguments} as of {@link String#formatted}. */
+    /** Logs a line that {@link String#formatted} makes of the arguments. */
     void log(Severity severity, String format, @Nullable Object... arguments);
 
-    /** A call failed, and its exception says so to the caller. */
+    /** Logs a failure that the caller gets as an exception. */
     void failed(CuFileException failure);
 
-    /** A failure of our own, of which the program only gets a code. */
+    /** Logs a defect of gds4j, of which the program only gets a code. */
     void error(String message, Throwable cause);
 }

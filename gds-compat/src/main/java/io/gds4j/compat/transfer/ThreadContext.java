@@ -14,8 +14,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one thread that moves pieces needs for itself, kept from transfer to transfer: its file I/O, and a copy pipeline for each
- * CUDA context it has met. Used by one thread at a time.
+ * The tools with which one thread moves pieces: its file I/O, and a copy pipeline for each CUDA context that it has met. Each
+ * worker has one, and so has each {@link RequestContext}, for the thread that waits for the request. Reused from transfer to
+ * transfer. Used by one thread at a time.
  */
 public final class ThreadContext {
     private final boolean heedsInterrupts;
@@ -24,14 +25,14 @@ public final class ThreadContext {
     private final PreciseSleep sleep;
     private final @Nullable CudaContexts contexts;
     private final @Nullable GpuContextCache contextCache;
-    private final List<CopyPipeline> rings = new ArrayList<>();
+    private final List<CopyPipeline> pipelines = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
 
     /**
-     * A context without pipelines.
+     * Creates a context without pipelines.
      *
-     * @param heedsInterrupts for threads of callers: their interrupt ends the request
-     * @param contexts null where there is no CUDA driver
+     * @param heedsInterrupts true for callers: an interrupt of the thread ends the request
+     * @param contexts null if there is no CUDA driver
      */
     public ThreadContext(
             boolean heedsInterrupts,
@@ -47,15 +48,15 @@ public final class ThreadContext {
         this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
     }
 
-    /** The thread is a worker: between pieces it asks whether another transfer needs it more. */
+    /** Sets the question that a worker asks between pieces: whether another transfer needs the worker more. */
     void leaveWhen(BooleanSupplier isNeededElsewhere) {
         neededElsewhere = isNeededElsewhere;
     }
 
-    /** True if the thread should leave its transfer to others. */
+    /** Returns whether the thread should leave its transfer to others. */
     boolean shouldLeave() {
-        BooleanSupplier asked = neededElsewhere;
-        return asked != null && asked.getAsBoolean();
+        BooleanSupplier question = neededElsewhere;
+        return question != null && question.getAsBoolean();
     }
 
     boolean heedsInterrupts() {
@@ -66,41 +67,41 @@ public final class ThreadContext {
         return io;
     }
 
-    /** Finds contexts of GPU memory; null where there is no CUDA driver. */
+    /** Returns the cache of CUDA contexts; null if there is no CUDA driver. */
     @Nullable
     public GpuContextCache contextCache() {
         return contextCache;
     }
 
-    /** The copy pipeline of a CUDA context, made when the thread first meets that context. */
-    public CopyPipeline ring(@Nullable GpuContext context) {
+    /** Returns the copy pipeline of a CUDA context. The first call for a context makes it. */
+    public CopyPipeline pipeline(@Nullable GpuContext context) {
         if (context == null || contexts == null) {
             throw new IllegalStateException("no CUDA context");
         }
-        for (int i = 0; i < rings.size(); i++) {
-            if (rings.get(i).context().equals(context)) {
-                return rings.get(i);
+        for (int i = 0; i < pipelines.size(); i++) {
+            if (pipelines.get(i).context().equals(context)) {
+                return pipelines.get(i);
             }
         }
-        CopyPipeline ring = new CopyPipeline(contexts, pool, context, sleep);
-        rings.add(ring);
-        return ring;
+        CopyPipeline pipeline = new CopyPipeline(contexts, pool, context, sleep);
+        pipelines.add(pipeline);
+        return pipeline;
     }
 
-    /** Makes what copies in a CUDA context need, once few streams wait for this process: then making it cannot block. */
+    /** Prepares the copy pipeline of a CUDA context. Waits until few streams wait for this process: then that cannot block. */
     public void prepare(long context) {
         if (contextCache != null) {
-            CopyPipeline ring = ring(contextCache.of(context));
-            if (!ring.isPrepared()) {
+            CopyPipeline pipeline = pipeline(contextCache.of(context));
+            if (!pipeline.isPrepared()) {
                 pool.waits().awaitFew();
-                ring.prepareAhead();
+                pipeline.prepareAhead();
             }
         }
     }
 
     /** Frees the pipelines' streams and events. */
     void close() {
-        rings.forEach(CopyPipeline::close);
-        rings.clear();
+        pipelines.forEach(CopyPipeline::close);
+        pipelines.clear();
     }
 }

@@ -10,45 +10,46 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being served: threads claim its pieces in the order of its plan, each claimed piece is finished, and the first piece
- * that moved less than asked decides what was moved without a gap. Belongs to a {@link TransferContext} and serves its requests one after
- * the other, so that a request allocates nothing.
+ * A request being served: threads claim its pieces in the order of its plan, and finish each claimed piece. The first piece that
+ * moved less than asked decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it
+ * for one request after the other, so that a request allocates nothing.
  */
-public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWrite {
+public abstract sealed class Transfer permits HostTransfer, DeviceTransfer {
     private static final long NONE = Long.MAX_VALUE;
 
-    /** From this size on, in bytes, a transfer lasts long enough for threads to join it that are free later. */
+    /** Size in bytes from which on a transfer lasts long enough for workers to join it later. */
     private static final long LARGE = 64L << 20;
 
     private final TransferRequest request;
     private final TransferPlan plan = new TransferPlan();
+
     /** The turn of the next claim. */
     private final AtomicLong next = new AtomicLong();
     private long pieces;
 
-    /** Pieces from this one on are not claimed any more. */
+    /** Pieces from this one on are no longer claimed. */
     private volatile long limit;
 
     private volatile long endPiece = NONE;
     private long endBytes;
     private int endErrno;
-    private @Nullable RuntimeException endCause;
+    private @Nullable Throwable endCause;
     private boolean interrupted;
 
-    /** Claims and moves pieces until there are none left. Never throws: failures are noted by {@link #stop}. */
+    /** Claims and moves pieces until there are none left. Reports failures to {@link #stop} and does not throw them. */
     abstract void run(ThreadContext thread);
 
-    /** True if the bytes go through a GPU's driver. */
+    /** Returns whether the CUDA driver moves the bytes. */
     abstract boolean usesGpu();
 
-    /** The system call that moves bytes, for messages. */
+    /** Returns the system call that moves bytes, for messages. */
     abstract String systemCall();
 
     Transfer(TransferRequest request) {
         this.request = request;
     }
 
-    /** Begins to serve the request, once the plan is set. */
+    /** Begins to serve the request, after the plan is set. */
     final void begin() {
         pieces = plan.pieces();
         endPiece = NONE;
@@ -58,7 +59,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         limit = pieces;
     }
 
-    /** Lets go of what the transfer referred to. */
+    /** Drops references to objects of the request. */
     void end() {
         endCause = null;
     }
@@ -67,8 +68,8 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         return request;
     }
 
-    final FileDescriptors pair() {
-        return request.file().pair();
+    final FileDescriptors descriptors() {
+        return request.file().descriptors();
     }
 
     final TransferPlan plan() {
@@ -79,12 +80,12 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         return pieces;
     }
 
-    /** Bytes from the request's first to that piece's first. */
+    /** Returns the offset of a piece in the request. */
     private long pieceOffset(long piece) {
         return plan.pieceStart(piece) - plan.offset();
     }
 
-    /** The next piece to move, or -1 if there is none. */
+    /** Claims the next piece to move; -1 if there is none. */
     final long claim(ThreadContext thread) {
         if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel();
@@ -105,22 +106,22 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         return -1;
     }
 
-    /** True if pieces may be left, and false once there are none. */
+    /** Returns whether there may be unclaimed pieces. */
     final boolean hasUnclaimed() {
         return next.get() < (plan.isTakenFromBothEnds() ? pieces : limit);
     }
 
-    /** True if this piece or an earlier one has ended the request, so that this one no longer matters. */
+    /** Returns whether this piece or an earlier one has ended the request. */
     final boolean isEnded(long piece) {
         return piece >= endPiece;
     }
 
     /**
-     * A piece moved fewer bytes than asked.
+     * Ends the request at a piece that moved fewer bytes than asked.
      *
-     * @param errno why, or 0 at the end of the file
+     * @param errno the reason; 0 at the end of the file
      */
-    final synchronized void stop(long piece, long bytes, int errno, @Nullable RuntimeException cause) {
+    final synchronized void stop(long piece, long bytes, int errno, @Nullable Throwable cause) {
         if (piece < endPiece) {
             endPiece = piece;
             endBytes = bytes;
@@ -130,15 +131,15 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         limit = Math.min(limit, piece + 1);
     }
 
-    /** The thread can move nothing: the next unclaimed piece fails, if there is one. */
-    final void stopNext(ThreadContext thread, RuntimeException cause) {
+    /** Fails the next unclaimed piece, because the thread cannot move any. */
+    final void stopNext(ThreadContext thread, Throwable cause) {
         long piece = claim(thread);
         if (piece >= 0) {
             stop(piece, 0, 0, cause);
         }
     }
 
-    /** Ends the request after the pieces that are at work. */
+    /** Ends the request after the claimed pieces. */
     final synchronized void cancel() {
         long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
         if (claimed < limit) {
@@ -147,13 +148,13 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
         }
     }
 
-    /** True if it lasts so long that workers may join it at any time. */
+    /** Returns whether the transfer lasts long enough for workers to join it at any time. */
     final boolean isLarge() {
         return plan.size() >= LARGE;
     }
 
     /**
-     * The bytes moved, once no thread is at work.
+     * Returns the number of bytes moved. No thread may be at work.
      *
      * @throws CuFileException if a piece failed or the caller was interrupted
      */
@@ -183,8 +184,11 @@ public abstract sealed class Transfer permits HostTransfer, DeviceRead, DeviceWr
                     .cause(closed)
                     .build();
         }
-        if (endCause != null) {
-            throw endCause;
+        if (endCause instanceof RuntimeException defect) {
+            throw defect;
+        }
+        if (endCause instanceof Error error) {
+            throw error;
         }
         if (endErrno != 0) {
             throw PosixErrors.failure(function, systemCall(), -endErrno)

@@ -11,13 +11,13 @@ import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs transfers: the calling thread takes pieces, and workers take pieces of a transfer that has several. An idle engine costs
- * nothing.
+ * Runs transfers: the calling thread moves pieces, and workers help with a transfer that has several pieces. An idle engine uses no
+ * processor time.
  */
 public final class TransferEngine {
-    private final TransferContextPool lanes;
-    private final TransferContextPool handOffLanes;
-    private final WorkerPools crews;
+    private final RequestContextPool contexts;
+    private final RequestContextPool unattendedContexts;
+    private final WorkerPools workers;
     private final ExecutorService platform =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
     private final Parallelism parallelism;
@@ -25,90 +25,90 @@ public final class TransferEngine {
     /**
      * Starts the workers.
      *
-     * @param makeContext makes a thread's context; told whether the thread's interrupt ends a request
-     * @param moveNear has the calling thread run near a GPU
+     * @param makeContext makes a thread's context; its argument tells whether an interrupt of the thread ends a request
+     * @param moveNear moves the calling thread near a GPU
      */
     public TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
         this.parallelism = parallelism;
-        this.crews = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
-        Thread worker = parallelism.workers() == 0 ? null : crews.first().anyThread();
-        this.lanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(true), worker));
-        this.handOffLanes = new TransferContextPool(() -> new TransferContext(makeContext.apply(false), worker));
+        this.workers = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
+        Thread worker = parallelism.workers() == 0 ? null : workers.first().anyThread();
+        this.contexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(true), worker));
+        this.unattendedContexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(false), worker));
     }
 
     /**
-     * Counts a request in, to be counted out by {@link #leave}.
+     * Counts a request in; {@link #leave} counts it out.
      *
-     * @param largest bytes of a piece at most, a power of two
+     * @param largest largest size of a piece in bytes, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
         if (parallelism.mayShare(size, largest)) {
-            crews.enter(crews.of(memory));
+            workers.enter(workers.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
         if (parallelism.mayShare(size, largest)) {
-            WorkerPool crew = crews.of(memory);
-            int others = crews.leave(crew);
-            crew.widen(parallelism.share(others, crews.gpus()));
+            WorkerPool pool = workers.of(memory);
+            int others = workers.leave(pool);
+            pool.widen(parallelism.share(others, workers.gpus()));
         }
     }
 
-    /** How many threads requests may have. */
+    /** Returns how many threads requests may have. */
     Parallelism parallelism() {
         return parallelism;
     }
 
-    /** The requests at work now. */
+    /** Returns the requests at work now. */
     public Load load() {
-        return crews;
+        return workers;
     }
 
-    /** A context for a request of the calling thread; to be given back. */
-    TransferContext borrowLane() {
-        return lanes.borrow();
+    /** Lends a context for a request of the calling thread. */
+    RequestContext borrow() {
+        return contexts.borrow();
     }
 
-    void giveBack(TransferContext lane) {
-        lanes.giveBack(lane);
+    void giveBack(RequestContext context) {
+        contexts.giveBack(context);
     }
 
-    /** A context for requests of a thread for which no caller waits; to be given back. */
-    public TransferContext borrowUnattendedLane() {
-        return handOffLanes.borrow();
+    /** Lends a context for requests of a thread for which no caller waits. */
+    public RequestContext borrowUnattended() {
+        return unattendedContexts.borrow();
     }
 
-    public void giveBackUnattended(TransferContext lane) {
-        handOffLanes.giveBack(lane);
+    public void giveBackUnattended(RequestContext context) {
+        unattendedContexts.giveBack(context);
     }
 
     /**
      * Moves all pieces; {@link Transfer#result} then tells the outcome.
      *
-     * @param memory decides whose workers help
-     * @param threads that the transfer may have, the caller included
+     * @param memory decides which workers help
+     * @param threads largest number of threads of the transfer, including the caller
      */
-    void execute(TransferContext lane, Transfer transfer, MemoryRange memory, int threads) {
+    void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer, memory, threads);
         } else if (threads == 1 && !transfer.isLarge()
                 || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
-            transfer.run(lane.thread());
+            transfer.run(context.thread());
         } else {
-            executeTogether(lane, transfer, crews.of(memory), threads);
+            executeTogether(context, transfer, workers.of(memory), threads);
         }
     }
 
-    /** A virtual thread may move between carriers while it waits, and a CUDA context would stay with the carrier. */
+    /** Serves a virtual thread: it may move between carriers while it waits, and a CUDA context would stay with the carrier. */
     private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
-                    TransferContext lane = handOffLanes.borrow();
+                    RequestContext context = unattendedContexts.borrow();
                     try {
-                        execute(lane, transfer, memory, threads);
+                        execute(context, transfer, memory, threads);
                     } finally {
-                        handOffLanes.giveBack(lane);
+                        unattendedContexts.giveBack(context);
                     }
                 },
                 platform);
@@ -124,29 +124,29 @@ public final class TransferEngine {
         });
     }
 
-    private static void executeTogether(TransferContext lane, Transfer transfer, WorkerPool crew, int threads) {
-        if (lane.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
-            // The workers must not be done before the caller looks.
+    private static void executeTogether(RequestContext context, Transfer transfer, WorkerPool pool, int threads) {
+        if (context.thread().heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+            // Without this, workers may move all pieces before the caller notices its interrupt.
             transfer.cancel();
         }
-        crew.offer(lane.offer(), transfer, threads);
+        pool.offer(context.offer(), transfer, threads);
         try {
-            transfer.run(lane.thread());
+            transfer.run(context.thread());
         } finally {
-            crew.withdraw(lane.offer());
+            pool.withdraw(context.offer());
         }
     }
 
     /** Ends the workers; no request may be at work. */
     public void close() {
-        crews.close();
+        workers.close();
         platform.shutdown();
-        lanes.close();
-        handOffLanes.close();
+        contexts.close();
+        unattendedContexts.close();
     }
 
-    /** The JVM exits: no new requests, and those at work end after the pieces in flight. */
+    /** Refuses new requests because the JVM exits, and ends those at work after their pieces in flight. */
     public void stopForExit() {
-        crews.cancelAll();
+        workers.cancelAll();
     }
 }

@@ -3,8 +3,8 @@ package io.gds4j.compat.transfer;
 import io.gds4j.engine.staging.CopyPipeline;
 
 /**
- * How one request is cut: pieces that begin at multiples of the piece size in the file, and one range in it that goes past
- * the page cache. Pure arithmetic; set anew for each request, so that a request allocates nothing.
+ * The plan of one request: pieces that begin at multiples of the piece size in the file, and one range that bypasses the page
+ * cache. Pure arithmetic. Reused, so that a request allocates nothing.
  */
 public final class TransferPlan {
     private static final long PAGE = 4096;
@@ -20,29 +20,30 @@ public final class TransferPlan {
     private boolean fromBothEnds;
     private boolean keepsThreads;
 
-    /** What is known of the page cache when a piece is read. */
+    /** How a piece uses the page cache. */
     enum CacheUse {
+        /** As the plan says. */
         UNKNOWN,
-        /** Each piece asks: what is in the page cache is taken from there, even where the plan says direct. */
+        /** Each piece asks the kernel, and takes cached bytes from the page cache even where the plan says direct. */
         ASKED,
-        /** The plan would say direct, but everything is in the page cache. */
+        /** Everything is in the page cache, so that no byte goes direct. */
         HIT,
-        /** Parts are missing: the disk is told of a whole piece before the piece is read through the page cache. */
+        /** Parts are not cached: the kernel is told of a whole piece before the piece is read through the page cache. */
         READ_AHEAD
     }
 
     /** What a read leaves in the page cache. */
     enum CacheTrace {
-        /** As the kernel likes. */
+        /** What the kernel keeps. */
         KEPT,
-        /** Bytes that were not there before do not stay. */
+        /** Nothing that was not there before. */
         SPARED,
-        /** As {@link #SPARED}; nothing of the request was there when it began, so that all of it may be dropped at the end. */
+        /** As {@link #SPARED}. Nothing of the request was cached when it began, so that all of it may be dropped at the end. */
         DROPPED
     }
 
     /**
-     * Everything through the page cache.
+     * Plans that every byte goes through the page cache.
      *
      * @param offset first byte in the file
      * @param size bytes
@@ -63,11 +64,11 @@ public final class TransferPlan {
     }
 
     /**
-     * Whole blocks direct, the edges through the page cache.
+     * Plans that whole blocks go direct, and the edges through the page cache.
      *
      * @param alignment bytes to which direct requests are aligned, a power of two
-     * @param limit nothing at or past this offset goes direct: for reads the file's size rounded down, because a direct read
-     *        across the end overwrites memory behind the count
+     * @param limit offset from which on nothing goes direct: for reads the file's size rounded down, because a direct read across
+     *        the end of the file overwrites memory behind the bytes that it returns
      */
     public TransferPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
         buffered(offset, size, pieceSize);
@@ -80,7 +81,7 @@ public final class TransferPlan {
         return this;
     }
 
-    /** The bytes go from memory to the file. */
+    /** Makes the request a write. */
     TransferPlan write() {
         write = true;
         return this;
@@ -90,7 +91,7 @@ public final class TransferPlan {
         return write;
     }
 
-    /** Stores a change only: storing a reference costs a memory barrier of the garbage collector. */
+    /** Sets the use of the page cache. Stores a change only: a stored reference costs a memory barrier of the garbage collector. */
     TransferPlan cache(CacheUse known) {
         if (use != known) {
             use = known;
@@ -113,7 +114,7 @@ public final class TransferPlan {
         return trace;
     }
 
-    /** More threads than it begins with would only wait for each other. */
+    /** Lets no threads join later: they would only wait for each other. */
     TransferPlan keepThreads() {
         keepsThreads = true;
         return this;
@@ -123,7 +124,7 @@ public final class TransferPlan {
         return keepsThreads;
     }
 
-    /** The beginning is in the page cache and the end is not: pieces are taken from both, so that memory and disk work at a time. */
+    /** Has pieces taken from both ends: only the beginning is cached, so that memory and disk work at the same time. */
     TransferPlan takeFromBothEnds() {
         fromBothEnds = true;
         return this;
@@ -142,37 +143,37 @@ public final class TransferPlan {
         return (value + alignment - 1) & -alignment;
     }
 
-    /** First byte in the file. */
+    /** Returns the offset of the first byte in the file. */
     public long offset() {
         return offset;
     }
 
-    /** Bytes. */
+    /** Returns the number of bytes. */
     long size() {
         return size;
     }
 
-    /** Bytes of a piece, a power of two. */
+    /** Returns the bytes of a piece, a power of two. */
     long pieceSize() {
         return pieceSize;
     }
 
-    /** First byte that goes direct; everything before goes buffered. */
+    /** Returns the offset of the first byte that goes direct. */
     public long directFrom() {
         return directFrom;
     }
 
-    /** End of what goes direct; equal to {@link #directFrom} when nothing does. */
+    /** Returns the end of the bytes that go direct; {@link #directFrom} if there are none. */
     public long directTo() {
         return directTo;
     }
 
-    /** What a piece needs of a slab: itself and, where it begins inside a page, the bytes before it. */
+    /** Returns the bytes that a piece needs in a slab: its own and, if it begins inside a page, those before it in the page. */
     long slabBytes() {
         return Math.min(pieceSize, CopyPipeline.skew(offset) + size);
     }
 
-    /** End of the request in the file. */
+    /** Returns the end of the request in the file. */
     public long end() {
         return offset + size;
     }
@@ -181,28 +182,28 @@ public final class TransferPlan {
         return size == 0 ? 0 : (end() - 1) / pieceSize - offset / pieceSize + 1;
     }
 
-    /** The piece that is taken in this turn, counted from 0. */
+    /** Returns the piece that is taken in a turn, both counted from 0. */
     long pieceOfTurn(long turn) {
         return !fromBothEnds ? turn : (turn & 1) == 0 ? turn / 2 : pieces() - 1 - turn / 2;
     }
 
-    /** Number of pieces taken from the first on, without a gap, after this number of turns. */
+    /** Returns how many pieces are taken from the first on, without a gap, after a number of turns. */
     long takenFromTheFirst(long turns) {
         return fromBothEnds && turns < pieces() ? (turns + 1) / 2 : turns;
     }
 
-    /** First byte of a piece in the file. */
+    /** Returns the offset of a piece in the file. */
     public long pieceStart(long piece) {
         return piece == 0 ? offset : (offset / pieceSize + piece) * pieceSize;
     }
 
-    /** End of a piece in the file. */
+    /** Returns the end of a piece in the file. */
     public long pieceEnd(long piece) {
         long boundary = (offset / pieceSize + piece) * pieceSize + pieceSize;
         return boundary < 0 ? end() : Math.min(end(), boundary);
     }
 
-    /** True if this byte goes past the page cache. */
+    /** Returns whether a byte of the file goes direct. */
     public boolean isDirect(long position) {
         return position >= directFrom && position < directTo;
     }
@@ -211,7 +212,7 @@ public final class TransferPlan {
         return directTo > directFrom;
     }
 
-    /** End of the run of equally served bytes that holds {@code position}. */
+    /** Returns the end of the bytes from {@code position} on that go the same way. */
     public long runEnd(long position) {
         if (position < directFrom) {
             return directFrom;

@@ -5,8 +5,7 @@ import io.gds4j.spi.BatchRequest;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a caller asks: which bytes of a file, and of which memory. Set anew for each request, so that a request allocates
- * nothing.
+ * What a caller asks for: which bytes of a file, and of which memory. Reused, so that a request allocates nothing.
  */
 public final class TransferRequest {
     private @Nullable CompatFile file;
@@ -17,7 +16,7 @@ public final class TransferRequest {
     private long bufferOffset;
     private long total;
 
-    /** A whole request. */
+    /** Sets a whole request. */
     public TransferRequest set(
             CompatFile ofFile, MemoryRange ofMemory, boolean writes, long bytes, long offset, long memoryOffset) {
         file = ofFile;
@@ -30,18 +29,18 @@ public final class TransferRequest {
         return this;
     }
 
-    /** A batch's entry or a stream's operation. */
+    /** Sets a batch's entry or a stream's operation. */
     public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
         return set(
                 ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
     }
 
-    /** The request is a part of an operation whose size decides how many threads it is worth. */
+    /** Makes the request a part of an operation, whose size decides how many threads pay. */
     void partOf(long bytes) {
         total = bytes;
     }
 
-    /** Lets go of file and memory. */
+    /** Drops file and memory. */
     public void clear() {
         file = null;
         memory = null;
@@ -63,32 +62,32 @@ public final class TransferRequest {
         return known;
     }
 
-    /** True if the bytes go from memory to the file. */
+    /** Returns whether the bytes go from memory to the file. */
     boolean isWrite() {
         return write;
     }
 
-    /** Bytes. */
+    /** Returns the number of bytes. */
     long size() {
         return size;
     }
 
-    /** First byte in the file. */
+    /** Returns the offset of the first byte in the file. */
     long fileOffset() {
         return fileOffset;
     }
 
-    /** First byte in the memory. */
+    /** Returns the offset of the first byte in the memory. */
     long bufferOffset() {
         return bufferOffset;
     }
 
-    /** Address of the first byte in memory. */
+    /** Returns the address of the first byte in memory. */
     long address() {
         return memory().address() + bufferOffset;
     }
 
-    /** Bytes of the operation that the request is a part of; its own size if it is whole. */
+    /** Returns the bytes of the operation that the request is a part of; the request's size if it is whole. */
     long total() {
         return total;
     }

@@ -14,26 +14,27 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The worker threads of a session. A transfer on offer is given to particular sleeping workers. They wake each other as a tree,
- * because waking eleven threads one after the other takes longer than many a request. A worker without work looks for another
+ * The worker threads of a session. The pool assigns an offered transfer to particular sleeping workers. They wake each other as a
+ * tree, because waking eleven threads one after the other takes longer than many requests. A worker without work looks for another
  * offer, then sleeps.
  */
 final class WorkerPool {
     private static final int NONE = -1;
 
-    /** A monitor: threads that wait for a lock of java.util.concurrent allocate the node in which they wait. */
+    /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
     private final Object lock = new Object();
 
     private final List<Offer> active = new ArrayList<>();
     private final Deque<Worker> idle = new ArrayDeque<>();
     private final List<Worker> workers = new ArrayList<>();
 
-    /** Offers that want workers and have had none: transfers with several workers should give one up. */
+    /** Number of offers that want workers and have had none: transfers with several workers should give one up. */
     private volatile int starving;
 
+    /** Number of offers of large transfers. */
     private volatile int largeOnOffer;
 
-    /** Requests worth several threads that are at work, on offer or not. */
+    /** Number of requests at work that are worth several threads, on offer or not. */
     private final AtomicInteger atWork = new AtomicInteger();
 
     private volatile boolean stopping;
@@ -74,25 +75,25 @@ final class WorkerPool {
         }
     }
 
-    /** Before they work on their next transfer the workers move near this GPU. */
+    /** Has each worker move near this GPU before its next transfer. */
     void stayNear(int device) {
         gpu = device;
     }
 
-    /** Requests worth several threads that have begun and are not over. */
+    /** Returns the number of requests at work that are worth several threads. */
     AtomicInteger atWork() {
         return atWork;
     }
 
-    /** Some worker's thread. */
+    /** Returns the thread of one worker. */
     Thread anyThread() {
         return workers.getFirst().thread;
     }
 
     /**
-     * Lets workers in until {@link #withdraw}. The calling thread is the one that waits for them.
+     * Lets workers join a transfer until {@link #withdraw}, which the same thread calls.
      *
-     * @param threads that the transfer may have, the caller included
+     * @param threads largest number of threads of the transfer, including the caller
      */
     void offer(Offer offer, Transfer transfer, int threads) {
         offer.begin(transfer, threads);
@@ -127,9 +128,9 @@ final class WorkerPool {
     }
 
     /**
-     * Other requests have ended: large transfers may have more threads now.
+     * Gives large transfers more threads, after other requests have ended.
      *
-     * @param threads of each, its caller included
+     * @param threads largest number of threads of each transfer, including its caller
      */
     void widen(int threads) {
         if (largeOnOffer == 0) {
@@ -161,7 +162,7 @@ final class WorkerPool {
         }
     }
 
-    /** Lets no more workers in and waits for those at work; it does not wait for workers that have not begun. */
+    /** Lets no more workers join, and waits for those at work. Does not wait for workers that have not begun. */
     void withdraw(Offer offer) {
         List<Worker> helpers = offer.helpers;
         synchronized (lock) {
@@ -176,7 +177,7 @@ final class WorkerPool {
             }
             helpers.clear();
         }
-        offer.awaitRunners();
+        offer.awaitWorkers();
         offer.end();
     }
 
@@ -187,13 +188,16 @@ final class WorkerPool {
         }
     }
 
-    /** The offer with pieces left that has the fewest workers, so that all advance. Without one, the worker is idle. */
+    /**
+     * Returns the offer with unclaimed pieces that has the fewest workers, so that all advance. If there is none, the worker is
+     * idle.
+     */
     private @Nullable Offer next(Worker worker) {
         synchronized (lock) {
             Offer best = null;
             for (int i = 0; i < active.size(); i++) {
                 Offer offer = active.get(i);
-                if (offer.wantsWorker() && (best == null || offer.runners.get() < best.runners.get())) {
+                if (offer.wantsWorker() && (best == null || offer.joined.get() < best.joined.get())) {
                     best = offer;
                 }
             }
@@ -207,7 +211,7 @@ final class WorkerPool {
         }
     }
 
-    /** No new transfers; those at work end after the pieces in flight. */
+    /** Refuses new transfers, and ends those at work after their pieces in flight. */
     void cancelAll() {
         stop();
         synchronized (lock) {
@@ -228,20 +232,21 @@ final class WorkerPool {
         workers.forEach(worker -> Uninterruptibly.join(worker.thread));
     }
 
-    /** A transfer that workers may join. The thread that waits for the transfer reuses its offer for the next one. */
+    /** A transfer that workers may join. The thread that waits for the transfer reuses its offer for the next transfer. */
     static final class Offer {
-        private final AtomicInteger runners = new AtomicInteger();
+        /** Number of workers that were assigned or have joined. */
+        private final AtomicInteger joined = new AtomicInteger();
 
-        /** Workers that it was given to. Under the pool's lock. */
+        /** Workers that the pool has assigned. Guarded by the pool's lock. */
         private final List<Worker> helpers = new ArrayList<>();
 
         private @Nullable Transfer transfer;
         private @Nullable Thread owner;
 
-        /** Threads that it may have, its owner included. Under the pool's lock. */
+        /** Largest number of threads, including the owner. Guarded by the pool's lock. */
         private int threads;
 
-        /** True while it wants workers and has had none. Under the pool's lock. */
+        /** True while the offer wants workers and has had none. Guarded by the pool's lock. */
         private boolean starving;
 
         private void begin(Transfer offered, int most) {
@@ -263,32 +268,32 @@ final class WorkerPool {
             return offered;
         }
 
-        /** Some transfers gain nothing from more threads than they begin with, and short ones are over too soon. */
+        /** Returns whether more threads help. Some transfers gain nothing from them, and short ones end too soon. */
         private boolean mayWiden() {
             return transfer().isLarge() && !transfer().plan().keepsThreads();
         }
 
-        /** True while one more worker has something to do and may come in. */
+        /** Returns whether one more worker may join and has something to do. */
         private boolean wantsWorker() {
-            return transfer().hasUnclaimed() && runners.get() < threads - 1;
+            return transfer().hasUnclaimed() && joined.get() < threads - 1;
         }
 
-        /** Counts a worker in. Under the pool's lock, while the transfer is on offer. */
+        /** Counts a worker in. The caller holds the pool's lock, and the transfer is on offer. */
         private void enter() {
-            runners.incrementAndGet();
+            joined.incrementAndGet();
         }
 
         private void exit() {
             Thread waiting = owner;
-            if (runners.decrementAndGet() == 0) {
+            if (joined.decrementAndGet() == 0) {
                 LockSupport.unpark(waiting);
             }
         }
 
-        /** Waits for the workers at work, once no more may come in. */
-        private void awaitRunners() {
+        /** Waits for the workers at work, after no more may join. */
+        private void awaitWorkers() {
             boolean wasInterrupted = false;
-            while (runners.get() > 0) {
+            while (joined.get() > 0) {
                 LockSupport.park(this);
                 wasInterrupted |= Thread.interrupted();
             }
@@ -298,17 +303,20 @@ final class WorkerPool {
         }
     }
 
-    /** One thread: idle, or given an offer that it may not have noticed yet, or at work. */
+    /** A thread that is idle, or has an assigned offer that it may not have noticed yet, or is at work. */
     final class Worker {
         private final Thread thread;
         private final AtomicReference<@Nullable Offer> assigned = new AtomicReference<>();
+
+        /** The workers that this one wakes. */
         private volatile @Nullable Worker left;
+
         private volatile @Nullable Worker right;
 
-        /** What this thread works on; used by this thread alone. */
+        /** The offer that this thread works on. Used by this thread only. */
         private @Nullable Offer current;
 
-        /** Where this thread has moved to. */
+        /** The GPU that this thread has moved near. */
         private int nearGpu = NONE;
 
         private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
@@ -319,10 +327,10 @@ final class WorkerPool {
             });
         }
 
-        /** True if this worker is one of several here while another transfer has none. */
+        /** Returns whether another transfer has no worker while this one has several. */
         private boolean isNeededElsewhere() {
-            Offer mine = current;
-            return starving > 0 && mine != null && mine.runners.get() > 1;
+            Offer offer = current;
+            return starving > 0 && offer != null && offer.joined.get() > 1;
         }
 
         private void assign(Offer offer, @Nullable Worker first, @Nullable Worker second) {
@@ -332,7 +340,7 @@ final class WorkerPool {
             assigned.set(offer);
         }
 
-        /** Takes an offer back that the worker has not noticed yet. */
+        /** Takes back an offer that the worker has not noticed yet. */
         private boolean revoke(Offer offer) {
             if (assigned.compareAndSet(offer, null)) {
                 offer.exit();

@@ -13,16 +13,16 @@ import org.jspecify.annotations.Nullable;
  * that is worth several threads.
  */
 final class WorkerPools implements Load {
-    private static final int MOST_GPUS = 64;
+    private static final int MAX_GPUS = 64;
     private static final int NONE = -1;
 
     private final WorkerPool first;
     private final AtomicInteger firstGpu = new AtomicInteger(NONE);
 
-    /** Of the further GPUs. */
-    private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MOST_GPUS);
+    /** The pools of the further GPUs, by their numbers. */
+    private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MAX_GPUS);
 
-    /** Pools that have a request at work. */
+    /** Number of pools that have a request at work. */
     private final AtomicInteger atWork = new AtomicInteger();
 
     private final Parallelism parallelism;
@@ -45,10 +45,10 @@ final class WorkerPools implements Load {
         return first;
     }
 
-    /** Those that work on requests of this memory. */
+    /** Returns the workers for requests of this memory. */
     WorkerPool of(MemoryRange memory) {
         int gpu = memory.device();
-        if (memory.kind().isHost() || gpu < 0 || gpu >= MOST_GPUS) {
+        if (memory.kind().isHost() || gpu < 0 || gpu >= MAX_GPUS) {
             return first;
         }
         int known = firstGpu.get();
@@ -62,37 +62,37 @@ final class WorkerPools implements Load {
         if (firstGpu.get() == gpu) {
             return first;
         }
-        WorkerPool crew = others.get(gpu);
-        return crew == null ? make(gpu) : crew;
+        WorkerPool pool = others.get(gpu);
+        return pool == null ? make(gpu) : pool;
     }
 
     private synchronized WorkerPool make(int gpu) {
-        WorkerPool crew = others.get(gpu);
-        if (crew == null) {
+        WorkerPool pool = others.get(gpu);
+        if (pool == null) {
             if (stopped) {
                 return first;
             }
-            crew = new WorkerPool(parallelism, makeContext, moveNear);
-            crew.stayNear(gpu);
-            others.set(gpu, crew);
+            pool = new WorkerPool(parallelism, makeContext, moveNear);
+            pool.stayNear(gpu);
+            others.set(gpu, pool);
         }
-        return crew;
+        return pool;
     }
 
-    /** A request begins that is worth several threads. */
-    void enter(WorkerPool crew) {
-        if (crew.atWork().getAndIncrement() == 0) {
+    /** Counts in a request that is worth several threads. */
+    void enter(WorkerPool pool) {
+        if (pool.atWork().getAndIncrement() == 0) {
             atWork.incrementAndGet();
         }
     }
 
     /**
-     * It is over.
+     * Counts a request out.
      *
-     * @return how many others the crew has
+     * @return number of other requests that the pool has
      */
-    int leave(WorkerPool crew) {
-        int left = crew.atWork().decrementAndGet();
+    int leave(WorkerPool pool) {
+        int left = pool.atWork().decrementAndGet();
         if (left == 0) {
             atWork.decrementAndGet();
         }
@@ -109,14 +109,14 @@ final class WorkerPools implements Load {
         return atWork.get();
     }
 
-    /** No new requests; those at work end after the pieces in flight. */
+    /** Refuses new requests, and ends those at work after their pieces in flight. */
     synchronized void cancelAll() {
         stopped = true;
         first.cancelAll();
-        for (int i = 0; i < MOST_GPUS; i++) {
-            WorkerPool crew = others.get(i);
-            if (crew != null) {
-                crew.cancelAll();
+        for (int i = 0; i < MAX_GPUS; i++) {
+            WorkerPool pool = others.get(i);
+            if (pool != null) {
+                pool.cancelAll();
             }
         }
     }
@@ -125,10 +125,10 @@ final class WorkerPools implements Load {
     synchronized void close() {
         stopped = true;
         first.close();
-        for (int i = 0; i < MOST_GPUS; i++) {
-            WorkerPool crew = others.get(i);
-            if (crew != null) {
-                crew.close();
+        for (int i = 0; i < MAX_GPUS; i++) {
+            WorkerPool pool = others.get(i);
+            if (pool != null) {
+                pool.close();
             }
         }
     }

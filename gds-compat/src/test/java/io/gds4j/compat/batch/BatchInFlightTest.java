@@ -2,6 +2,7 @@ package io.gds4j.compat.batch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
@@ -9,6 +10,7 @@ import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.Rig;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.testkit.GuardedFile;
@@ -88,6 +90,26 @@ class BatchInFlightTest {
                 goOn.countDown();
                 int left = count - canceled.size();
                 assertThat(batch.await(left, LONG)).hasSize(left).allMatch(Completion::isComplete);
+            }
+        }
+    }
+
+    @Test
+    void entryThatFindsNoMemoryFailsAlone() {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(4 * LARGE);
+            GuardedMemory memory = rig.host(4 * LARGE);
+            rig.posix().on(PosixCall.PREAD).covering(2L * LARGE).always().runsFirst(() -> {
+                throw new OutOfMemoryError("Java heap space");
+            });
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(4)) {
+                batch.submit(reads(handle, memory, 4));
+                List<Completion> completions = batch.await(4, LONG);
+                assertThat(completions).hasSize(4);
+                assertThat(completions)
+                        .filteredOn(completion -> !completion.isComplete())
+                        .extracting(Completion::status, Completion::result)
+                        .containsExactly(tuple(BatchStatus.FAILED, (long) -Errno.ENOMEM));
             }
         }
     }

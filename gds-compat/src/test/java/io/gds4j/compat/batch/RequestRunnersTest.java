@@ -2,6 +2,7 @@ package io.gds4j.compat.batch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.gds4j.compat.transfer.Parallelism;
 import io.gds4j.compat.transfer.ThreadContext;
@@ -32,13 +33,16 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Submissions of a batch when the system has no threads left, as in a container that limits them. */
+/** Tests that a submission ends although threads cannot start, or fail, or run out of memory. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RequestRunnersTest {
     private static final int LARGE = 1 << 20;
     private static final int ENTRIES = 8;
     private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
             BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (proxy, method, arguments) -> null);
+
+    private static final Runnable NO_FAILURE = () -> {
+    };
 
     private final Set<Long> ran = ConcurrentHashMap.newKeySet();
     private final Set<Thread> threads = ConcurrentHashMap.newKeySet();
@@ -47,8 +51,8 @@ class RequestRunnersTest {
     private TransferEngine engine;
     private RequestRunners runners;
     private volatile int startable;
-    private volatile Runnable failure = () -> {
-    };
+    private volatile Runnable failure = NO_FAILURE;
+    private volatile Runnable failureAtStart = NO_FAILURE;
 
     /** A thread that starts only while the system has threads left. */
     private final class LimitedThread extends Thread {
@@ -79,7 +83,10 @@ class RequestRunnersTest {
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
                 });
-        runners = new RequestRunners(engine, lane -> new TestRunner(), 16, 4, LimitedThread::new);
+        runners = new RequestRunners(engine, context -> {
+            failureAtStart.run();
+            return new TestRunner();
+        }, 16, 4, LimitedThread::new);
     }
 
     @AfterEach
@@ -155,16 +162,71 @@ class RequestRunnersTest {
                 FILE, false, MemoryRange.ofAddress(4096, LARGE, MemoryKind.HOST), LARGE, 0, 0, 1));
         failure = () -> {
             Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> died.countDown());
-            throw new OutOfMemoryError("Java heap space");
+            throw new LinkageError("a defect");
         };
         runners.run(batch.enter(1, into -> new Submission(into, entry, false)));
         assertThat(batch.take(1, 1, Optional.empty())).extracting(BatchEvent::status).containsExactly(
                 BatchStatus.FAILED);
         died.await();
-        failure = () -> {
-        };
+        failure = NO_FAILURE;
         startable = 1;
         runners.run(submission(100));
         assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty())).hasSize(ENTRIES);
+    }
+
+    @Test
+    void threadOutlivesEntriesThatFindNoMemory() {
+        startable = 1;
+        failure = () -> {
+            throw new OutOfMemoryError("Java heap space");
+        };
+        runners.run(submission(0));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty()))
+                .extracting(BatchEvent::status, BatchEvent::result)
+                .hasSize(ENTRIES)
+                .containsOnly(tuple(BatchStatus.FAILED, (long) -Errno.EIO));
+        assertThat(batch.atWork()).isZero();
+
+        failure = NO_FAILURE;
+        runners.run(submission(100));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty()))
+                .extracting(BatchEvent::status)
+                .hasSize(ENTRIES)
+                .containsOnly(BatchStatus.COMPLETE);
+        assertThat(threads).hasSize(1).allMatch(Thread::isAlive);
+    }
+
+    @Test
+    void submissionFailsIfItsOnlyThreadFindsNoMemoryToBegin() {
+        startable = 1;
+        failureAtStart = () -> {
+            Thread.currentThread().setUncaughtExceptionHandler((thread, thrown) -> {
+            });
+            throw new OutOfMemoryError("Java heap space");
+        };
+        runners.run(submission(0));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty()))
+                .extracting(BatchEvent::status)
+                .hasSize(ENTRIES)
+                .containsOnly(BatchStatus.FAILED);
+
+        failureAtStart = NO_FAILURE;
+        startable = 1;
+        runners.run(submission(100));
+        assertThat(batch.take(ENTRIES, ENTRIES, Optional.empty()))
+                .extracting(BatchEvent::status)
+                .hasSize(ENTRIES)
+                .containsOnly(BatchStatus.COMPLETE);
+    }
+
+    @Test
+    void destroyedBatchDropsEntriesWhoseThreadFailed() {
+        startable = 1;
+        failure = () -> {
+            throw new OutOfMemoryError("Java heap space");
+        };
+        runners.run(submission(0));
+        batch.destroy();
+        assertThat(batch.atWork()).isZero();
     }
 }

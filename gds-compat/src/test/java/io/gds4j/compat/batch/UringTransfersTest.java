@@ -90,7 +90,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void uringThatFailsUnderWritesIsGivenUpWithoutLoss() {
+    void writesLoseNothingWhenTheUringFails() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -139,7 +139,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void uringThatFailsUnderGpuReadsIsGivenUpWithoutLoss() {
+    void groupedGpuReadsLoseNothingWhenTheUringFails() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, true))) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);
@@ -171,7 +171,7 @@ class UringTransfersTest {
     }
 
     @Test
-    void uringThatFailsLaterIsGivenUpWithoutLoss() {
+    void entriesLoseNothingWhenTheUringFailsLater() {
         try (Rig rig = preferring()) {
             assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
             GuardedFile file = rig.file(COUNT * SIZE);

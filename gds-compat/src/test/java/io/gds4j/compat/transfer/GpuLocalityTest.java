@@ -139,15 +139,15 @@ class GpuLocalityTest {
         Posix posix = FfmPosix.instance();
         FileDescriptors.Key key = new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDWR, 0);
         FileTraits traits = new FileTraits(false, 0, 4096, false, false, false);
-        FileDescriptors pair = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
+        FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
         CompatFile file =
-                new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), false, false, null);
+                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
         TransferRequest request = new TransferRequest().set(file, memory, false, 64 * 4096, 0, 0);
         HostTransfer transfer = new HostTransfer(request, null);
         transfer.plan().buffered(0, 64 * 4096, 4096);
         transfer.begin();
-        TransferContext lane = engine.borrowLane();
-        engine.execute(lane, transfer, memory, 3);
-        engine.giveBack(lane);
+        RequestContext context = engine.borrow();
+        engine.execute(context, transfer, memory, 3);
+        engine.giveBack(context);
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.compat.transfer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.Rig;
@@ -23,6 +24,7 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** System calls that move less than asked, are interrupted, or fail halfway. */
@@ -64,6 +66,26 @@ class PartialProgressTest {
                 writeWhole(handle, file, rig.host(SIZE));
             }
             assertThat(fault.hits()).isPositive();
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"PREAD", "PWRITE"})
+    void pieceThatFindsNoMemoryFailsItsRequest(PosixCall call) {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(SIZE))) {
+            rig.posix().on(call).covering(2L * Rig.PIECE + 5).runsFirst(() -> {
+                throw new OutOfMemoryError("Java heap space");
+            });
+            GuardedMemory memory = rig.host(SIZE);
+            assertThatThrownBy(() -> {
+                if (call == PosixCall.PREAD) {
+                    handle.read(memory.range(), SIZE, 0, 0);
+                } else {
+                    handle.write(memory.range(), SIZE, 0, 0);
+                }
+            }).isInstanceOf(OutOfMemoryError.class);
+            assertThat(handle.read(memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
         }
     }
 

@@ -58,10 +58,10 @@ class TransferPlannerTest {
 
     private static CompatFile file(Posix posix, boolean direct) {
         FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
-        FileDescriptors pair = new FileDescriptors(
+        FileDescriptors descriptors = new FileDescriptors(
                 posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
                 new RangeLocks(4096));
-        return new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), direct, false, null);
+        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), direct, false, null);
     }
 
     private static TransferRequest request(CompatFile file, MemoryRange memory, long size, boolean write) {

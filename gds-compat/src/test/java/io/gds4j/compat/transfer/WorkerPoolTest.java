@@ -58,8 +58,8 @@ class WorkerPoolTest {
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> kernel.call());
         FileDescriptors.Key key = new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0);
         FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
-        FileDescriptors pair = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
-        CompatFile file = new CompatFile(new DescriptorTable(posix), posix, pair, Optional.empty(), false, false, null);
+        FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
+        CompatFile file = new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, pieces * PIECE, MemoryKind.HOST);
         HostTransfer transfer = new HostTransfer(
                 new TransferRequest().set(file, memory, false, pieces * PIECE, 0, 0), null);

@@ -18,24 +18,25 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The bounce buffers of a driver session: slabs of the sizes and counts of {@code properties.posix_pool_slab_*}, mapped when
- * they are first wanted and pinned for the GPU when they first serve one. Large slabs are handed out in pieces of
- * {@value #PIECE_SIZE} bytes, which a CPU's last-level cache holds while the copy engine reads them.
+ * The pool of bounce buffers of a driver session: slabs of the sizes and counts of {@code properties.posix_pool_slab_*}. A slab is
+ * mapped at its first use, and pinned when it first serves a GPU. Large slabs are handed out in pieces of {@value #PIECE_SIZE}
+ * bytes, which a CPU's last-level cache holds while the copy engine reads them.
  *
  * <p>
- * It never grows past its configuration: whoever holds none waits for one, whoever holds some goes on with those, so somebody
- * always makes progress.
+ * The pool never grows past its configuration. A thread without a slab waits for one; a thread that holds slabs continues with
+ * those. So one thread always makes progress.
  */
 public final class BouncePool {
     /** Largest piece of a request, and largest slab that is handed out. */
     public static final long PIECE_SIZE = 4L << 20;
 
-    /** So many pieces of operations of waiting streams are at work at a time, unless more slabs were needed before. */
-    private static final int SLABS_FOR_PARKING = 48;
+    /** Largest number of slabs of a class that are made before streams wait for this process. */
+    private static final int SLABS_FOR_WAITS = 48;
 
-    private static final long BYTES_FOR_PARKING = 64L << 20;
+    /** Largest number of bytes of a class that are made before streams wait for this process. */
+    private static final long BYTES_FOR_WAITS = 64L << 20;
 
-    /** Between two looks at what is no longer used: memory that lay idle for one to two of them is given back. */
+    /** Time between two trims: memory that was idle for one to two of them is unmapped. */
     private static final Duration IDLE = Duration.ofSeconds(10);
 
     private static final long KIB = 1024;
@@ -52,14 +53,16 @@ public final class BouncePool {
     private final Condition closing = lock.newCondition();
     private final Condition pinningOver = lock.newCondition();
 
-    /** Threads that pin or unpin. Under the lock. */
+    /** Number of threads that pin or unpin now. Guarded by the lock. */
     private int pinningNow;
 
+    /** Number of threads that wait for a slab. */
     private final AtomicInteger waiting = new AtomicInteger();
-    /** Streams may come to wait for us: what was made for them, and all else, stays. Under the lock. */
+
+    /** Streams may wait for this process: the pool keeps every slab that it has made. Written under the lock. */
     private volatile boolean filled;
 
-    /** Looks after idle memory while there is any. Under the lock. */
+    /** Trims idle blocks; runs only while any are mapped. Guarded by the lock. */
     private @Nullable Thread trimmer;
 
     private boolean closed;
@@ -71,9 +74,9 @@ public final class BouncePool {
     }
 
     /**
-     * Nothing is mapped yet.
+     * Creates a pool without slabs.
      *
-     * @param waits streams that wait for us: meanwhile nothing is mapped or pinned
+     * @param waits streams that wait for this process: nothing is mapped or pinned while there are any
      */
     public BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits) {
         this.posix = posix;
@@ -87,7 +90,7 @@ public final class BouncePool {
                 continue;
             }
             if (size <= PIECE_SIZE) {
-                // Small ones are mapped together: one mapping and one pinning for up to 2 MiB of them.
+                // One mapping and one pinning serve up to 2 MiB of small slabs.
                 long together = Math.max(1, Math.min(counts.get(i), HUGE_PAGE / size));
                 classes.add(new SlabClass(size, size * together, counts.get(i) / together));
             } else {
@@ -100,12 +103,12 @@ public final class BouncePool {
         classes.sort((a, b) -> Long.compare(a.size(), b.size()));
     }
 
-    /** Bytes of the largest slab: a power of two, page-aligned. */
+    /** Returns the bytes of the largest slab, rounded down to a power of two. */
     public long pieceSize() {
         return Long.highestOneBit(classes.getLast().size());
     }
 
-    /** Returns the bytes in use. */
+    /** Returns the bytes in use now. */
     public long bytesInUse() {
         // Under the lock: trimming takes all free slabs for a moment, and they would count as used.
         lock.lock();
@@ -120,13 +123,13 @@ public final class BouncePool {
         }
     }
 
-    /** Largest number of bytes in use at a time so far, those included that threads had left for their next request. */
+    /** Returns the largest number of bytes in use at a time so far, including slabs that threads kept for their next request. */
     public long peakBytes() {
         return peakBytes.get();
     }
 
     /**
-     * A slab of at least {@code bytes}; waits for one if all are out. For callers that hold none.
+     * Takes a slab of at least {@code bytes}; waits for one if all are in use. For threads that hold none.
      *
      * @throws CuFileException NOMEM_ERROR if there is none and none can be mapped
      */
@@ -148,10 +151,10 @@ public final class BouncePool {
                 if (slab != null) {
                     return slab;
                 }
-                if (someWillReturn(bytes)) {
+                if (mayReturn(bytes)) {
                     returned.awaitUninterruptibly();
                 } else if (mayNotMap) {
-                    awaitNoneParked();
+                    awaitNoWaitingStream();
                 } else {
                     throw CuFileException.builder("bounce buffer")
                             .error(CuFileError.NOMEM_ERROR)
@@ -166,8 +169,8 @@ public final class BouncePool {
         }
     }
 
-    /** Streams of another session wait, and this one has no slab yet. */
-    private void awaitNoneParked() {
+    /** Waits for the streams of other sessions: this session has no slab yet, and may not map one meanwhile. */
+    private void awaitNoWaitingStream() {
         lock.unlock();
         try {
             waits.awaitNone();
@@ -176,7 +179,7 @@ public final class BouncePool {
         }
     }
 
-    /** A slab of at least {@code bytes} if one is free or may be made, else null. For callers that hold one already. */
+    /** Takes a slab of at least {@code bytes} without waiting; null if none is free and none can be made. */
     @Nullable
     Slab tryAcquire(long bytes, boolean pinned) {
         Slab slab = take(bytes);
@@ -196,7 +199,7 @@ public final class BouncePool {
         wakeWaiting();
     }
 
-    /** Never hands this slab out again: a copy that cannot be waited for may still use it. */
+    /** Withdraws a slab from use: a copy whose end is unknown may still use it. */
     void abandon(Slab slab) {
         slab.home().abandon();
         wakeWaiting();
@@ -228,8 +231,8 @@ public final class BouncePool {
     }
 
     /**
-     * Pins a slab's block, outside of the lock: the first request of a program has all its threads here, and the kernel clears
-     * the pages for each of them on its own processor.
+     * Pins a slab's block. This happens outside the lock: all threads of a program's first request come here, and each has the
+     * kernel clear its pages on its own processor.
      */
     private void settlePinning(Slab slab) {
         if (!beginPinning()) {
@@ -243,7 +246,7 @@ public final class BouncePool {
         }
     }
 
-    /** A free slab of the smallest class that fits and has one. */
+    /** Takes a free slab of the smallest class that fits; null if that class can grow or no class has one. */
     private @Nullable Slab take(long bytes) {
         for (int i = 0; i < classes.size(); i++) {
             SlabClass slabs = classes.get(i);
@@ -260,7 +263,7 @@ public final class BouncePool {
         return null;
     }
 
-    /** Smallest class that fits, then larger ones: free slabs first, else a new block. Under the lock. */
+    /** Takes a slab of the smallest class that fits and has a free slab or can grow. Guarded by the lock. */
     private @Nullable Slab takeOrMap(long bytes) {
         for (int i = 0; i < classes.size(); i++) {
             SlabClass slabs = classes.get(i);
@@ -277,7 +280,7 @@ public final class BouncePool {
         return null;
     }
 
-    private boolean someWillReturn(long bytes) {
+    private boolean mayReturn(long bytes) {
         for (SlabClass slabs : classes) {
             if (slabs.size() >= bytes && slabs.hasAny()) {
                 return true;
@@ -318,7 +321,6 @@ public final class BouncePool {
                 try {
                     left = closing.awaitNanos(left);
                 } catch (InterruptedException e) {
-                    // Nobody interrupts this thread; were it so, it would look a little early.
                     left = 0;
                 }
                 if (left <= 0 && !closed) {
@@ -337,7 +339,7 @@ public final class BouncePool {
         }
     }
 
-    /** Gives back what is not in use and was not since the last call. */
+    /** Unmaps blocks that are not in use and were not used since the last call. */
     void trim() {
         List<SlabBlock> unused = new ArrayList<>();
         lock.lock();
@@ -351,7 +353,7 @@ public final class BouncePool {
         } finally {
             lock.unlock();
         }
-        // Without the lock: a program's own streams may hold the driver up, and must not hold up who wants a slab.
+        // Outside the lock: the program's streams may block the driver, and must not block threads that want a slab.
         for (SlabBlock block : unused) {
             block.unpin(pinning);
             posix.munmap(block.address(), block.size());
@@ -359,7 +361,7 @@ public final class BouncePool {
         endPinning();
     }
 
-    /** False if a stream waits for us; else {@link #endPinning} must follow. */
+    /** Returns false if a stream waits for this process. Otherwise the caller must call {@link #endPinning}. */
     private boolean beginPinning() {
         lock.lock();
         try {
@@ -390,18 +392,18 @@ public final class BouncePool {
         }
     }
 
-    /** True if streams may come to wait for us. */
-    public boolean mayBeParked() {
+    /** Returns whether streams may wait for this process. */
+    public boolean servesWaitingStreams() {
         return filled;
     }
 
-    /** The streams that wait for us: meanwhile the pool stays as it is. */
+    /** Returns the streams that wait for this process; the pool neither grows nor shrinks while there are any. */
     public StreamWaits waits() {
         return waits;
     }
 
-    /** Makes slabs for streams that will wait for us, before any does. */
-    public void fillForParking() {
+    /** Makes slabs before streams wait for this process: no slab can be made while they do. */
+    public void fillForWaitingStreams() {
         lock.lock();
         try {
             filled = true;
@@ -410,8 +412,8 @@ public final class BouncePool {
         }
         List<Slab> made = new ArrayList<>();
         for (SlabClass slabs : classes) {
-            long count = Math.min(SLABS_FOR_PARKING, Math.max(1, BYTES_FOR_PARKING / slabs.size()));
-            // None is held at first, and then none is waited for.
+            long count = Math.min(SLABS_FOR_WAITS, Math.max(1, BYTES_FOR_WAITS / slabs.size()));
+            // Only a thread that holds no slab may wait for one.
             Slab slab = made.isEmpty() ? acquire(slabs.size(), true) : tryAcquire(slabs.size(), true);
             while (slab != null) {
                 made.add(slab);
@@ -422,7 +424,7 @@ public final class BouncePool {
         made.forEach(this::release);
     }
 
-    /** Unmaps everything; nothing may be in use. */
+    /** Unmaps everything; no slab may be in use. */
     public void close() {
         lock.lock();
         try {
@@ -448,9 +450,9 @@ public final class BouncePool {
         }
     }
 
-    /** Pins memory for GPUs; refusing is no failure, copies are slower then. */
+    /** Pins memory for GPUs. A refusal is not a failure: copies are slower then. */
     public interface Pinning {
-        /** Nothing is pinned: there is no GPU. */
+        /** Pins nothing, for a process without a GPU. */
         Pinning NONE = new Pinning() {
             @Override
             public boolean pin(long address, long size) {
@@ -459,11 +461,11 @@ public final class BouncePool {
 
             @Override
             public void unpin(long address) {
-                // nothing was pinned
+                // pin() pins nothing
             }
         };
 
-        /** True if it is pinned now. */
+        /** Pins memory; false if the driver refuses. */
         boolean pin(long address, long size);
 
         void unpin(long address);

@@ -10,27 +10,28 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies pieces between slabs and one CUDA context, on a stream of its own: while the copy engine works on one slab, the disk
- * fills or drains the next. A copy is complete when its slot's event says so; nothing else is relied on.
+ * Copies pieces between slabs and one CUDA context, on a stream of its own. While the copy engine works on one slab, the disk
+ * fills or drains the next. A copy is complete when the event of its slot is.
  *
  * <p>
- * Used by one thread, between {@link #enter} and {@link #leave}.
+ * Used by one thread, between {@link #enter} and {@link #leave} or {@link #beginGroup} and {@link #endGroup}.
  */
 public final class CopyPipeline {
-    /** Slabs in turn: one is filled while one is copied. More of them push each other out of the last-level cache. */
+    /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
     private static final int DEPTH = 2;
 
-    /** Up to here waiting for a copy by spinning is cheaper than by sleeping. */
+    /** Largest copy in bytes for which spinning is cheaper than sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
 
-    /** Number of polls before a blocking wait: several times as long as a piece takes on a free link. */
+    /** Number of polls before a blocking wait. Together they last several times as long as a piece takes on an idle link. */
     private static final int POLLS = 32;
 
-    /** Time between polls: half of what a fast link needs for the copy, within these bounds. */
-    private static final long LEAST_POLL_NANOS = 2_000;
+    /** Shortest and longest time between polls. */
+    private static final long MIN_POLL_NANOS = 2_000;
 
-    private static final long MOST_POLL_NANOS = 20_000;
+    private static final long MAX_POLL_NANOS = 20_000;
 
+    /** Twice what a fast link copies in a nanosecond: the time between polls is half of the time that the copy takes. */
     private static final long BYTES_PER_POLL_NANO = 100;
 
     private static final long PAGE_MASK = 4095;
@@ -50,9 +51,9 @@ public final class CopyPipeline {
     private boolean single;
     private @Nullable PieceFailures failures;
 
-    /** Learns which pieces could not be copied. */
+    /** Receives the pieces whose copy failed. */
     public interface PieceFailures {
-        /** The copy of a piece failed. */
+        /** Reports that the copy of a piece failed. */
         void failed(long piece, RuntimeException cause);
     }
 
@@ -64,13 +65,13 @@ public final class CopyPipeline {
         private long piece;
         private long bytes;
 
-        /** The slab that the holder of the slot works on. */
+        /** Returns the slot's slab. */
         public Slab slab() {
-            Slab mine = slab;
-            if (mine == null) {
+            Slab held = slab;
+            if (held == null) {
                 throw new IllegalStateException("the slot has no slab");
             }
-            return mine;
+            return held;
         }
     }
 
@@ -89,7 +90,7 @@ public final class CopyPipeline {
         return context;
     }
 
-    /** Where in a slab a piece begins: direct I/O wants slab and file to agree within a page. */
+    /** Returns the offset in a slab at which a piece begins. Direct I/O requires the same offset in a page as in the file. */
     public static long skew(long start) {
         return start & PAGE_MASK;
     }
@@ -97,12 +98,12 @@ public final class CopyPipeline {
     /**
      * Takes a slab, which may wait, and then makes the context current.
      *
-     * @param told of each piece that fails until {@link #leave}
-     * @param bytes of the largest piece, {@link #skew} included
-     * @param pieces of the whole transfer: a small copy of a single piece is waited for at once
-     * @throws CuFileException if that failed; nothing is taken then
+     * @param listener receives each piece that fails until {@link #leave}
+     * @param bytes size of the largest piece, including {@link #skew}
+     * @param pieces number of pieces of the transfer: the pipeline waits for the small copy of a single piece at once
+     * @throws CuFileException if this fails; the pipeline has no slab then
      */
-    public void enter(PieceFailures told, long bytes, long pieces) {
+    public void enter(PieceFailures listener, long bytes, long pieces) {
         boolean current = false;
         boolean entered = false;
         try {
@@ -112,7 +113,7 @@ public final class CopyPipeline {
             CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
             current = true;
             prepare();
-            failures = told;
+            failures = listener;
             single = pieces == 1;
             entered = true;
         } finally {
@@ -125,9 +126,9 @@ public final class CopyPipeline {
         }
     }
 
-    /** Waits for all copies, restores what was current before, and gives the slabs back. */
+    /** Waits for all copies, restores the context that was current before, and gives the slabs back. */
     public void leave() {
-        // Copies of a stream end in their order: the newest is waited for, and the others only if it tells of a failure.
+        // Copies of a stream end in their order: if the newest succeeded, all have.
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
         boolean succeeded = newest.busy && await(newest);
         for (Slot slot : slots) {
@@ -143,9 +144,9 @@ public final class CopyPipeline {
     }
 
     /**
-     * Takes a slab, which may wait, and makes the context current: for copies that {@link #endGroup} waits for together.
+     * Takes a slab, which may wait, and makes the context current. For a group of copies, for which {@link #endGroup} waits.
      *
-     * @throws CuFileException if that failed; nothing is taken then
+     * @throws CuFileException if this fails; no slab is taken then
      */
     public Slab beginGroup(long bytes) {
         Slab slab = pool.acquire(bytes, true);
@@ -167,16 +168,16 @@ public final class CopyPipeline {
         }
     }
 
-    /** Starts copying a part of the group's slab to the GPU; a {@code CUresult}. */
+    /** Starts to copy a part of the group's slab to the GPU, and returns the {@code CUresult}. */
     public int copyInGroup(long from, long to, long bytes) {
         return copyToGpu(from, to, bytes);
     }
 
     /**
-     * Chooses how the following copies are made.
+     * Chooses how the next copies are made.
      *
-     * @param value true for copies by this thread, complete at once: for managed memory while streams wait for this process, since
-     *        the driver's copies of it wait for those streams first
+     * @param value true if this thread copies, which completes at once. For managed memory while streams wait for this process: the
+     *        driver's copies of managed memory first wait for those streams.
      */
     public void copyByProcessor(boolean value) {
         byProcessor = value;
@@ -188,8 +189,8 @@ public final class CopyPipeline {
     }
 
     /**
-     * Starts a copy. While streams wait for this process a small copy goes by a copy engine, too: in the command queue it would
-     * stand behind waiting streams of its channel. A single byte does so nevertheless; no stream waits for it.
+     * Starts a copy. While streams wait for this process, a copy engine makes small copies, too: in the command queue, they would
+     * stay behind waiting streams of the same channel. A single byte goes there nevertheless; no stream waits for it.
      */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {
@@ -201,7 +202,7 @@ public final class CopyPipeline {
                 : cuda.memcpyHtoDAsync(to, from, bytes, stream);
     }
 
-    /** Makes stream and events now: later, making them might wait for streams that wait for this process. */
+    /** Creates the stream and the events now: later, that might wait for streams that wait for this process. */
     public void prepareAhead() {
         CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
         try {
@@ -215,7 +216,7 @@ public final class CopyPipeline {
         return ready;
     }
 
-    /** Waits for the group's copies, gives the slab back and restores what was current before; a {@code CUresult}. */
+    /** Waits for the group's copies, gives the slab back, restores the previous context, and returns the {@code CUresult}. */
     public int endGroup(Slab slab) {
         int result = cuda.streamSynchronize(stream);
         boolean idle = result == Cuda.SUCCESS || cuda.streamSynchronize(stream) == Cuda.SUCCESS;
@@ -257,15 +258,15 @@ public final class CopyPipeline {
         cuda.streamDestroy(stream);
     }
 
-    /** True if a second piece can be taken up while the first is still at work. */
+    /** Returns whether a second piece can begin before the first one is over. */
     public boolean hasTwo(long bytes) {
         if (held < 2) {
-            more(bytes);
+            addSlab(bytes);
         }
         return held > 1;
     }
 
-    private void more(long bytes) {
+    private void addSlab(long bytes) {
         Slab slab = pool.tryAcquire(bytes, true);
         if (slab != null) {
             slots[held++].slab = slab;
@@ -273,13 +274,13 @@ public final class CopyPipeline {
     }
 
     /**
-     * The slot whose turn it is, its former copy complete.
+     * Returns the next slot after its previous copy is complete.
      *
      * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
      */
     public Slot next(long bytes) {
         if (turn == held && held < DEPTH) {
-            more(bytes);
+            addSlab(bytes);
         }
         if (turn >= held) {
             turn = 0;
@@ -293,7 +294,7 @@ public final class CopyPipeline {
         return slot;
     }
 
-    /** Waits for a slot's copy; false if it failed, which its piece is told of. */
+    /** Waits for a slot's copy. Returns false if it failed, and reports that to {@link PieceFailures}. */
     public boolean await(Slot slot) {
         if (!slot.busy) {
             return slot.slab != null;
@@ -308,22 +309,22 @@ public final class CopyPipeline {
     }
 
     /**
-     * Polls a few times, asleep in between, before it blocks: a blocking wait ends by an interrupt of the GPU, which takes up to
-     * 100 microseconds, and the interrupts of a request's threads come one after the other.
+     * Polls a few times, with sleeps in between, before it blocks. A blocking wait ends with an interrupt of the GPU, which takes
+     * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private int await(long event, long bytes) {
         long pause = Math.clamp(
-                bytes / BYTES_PER_POLL_NANO, LEAST_POLL_NANOS, MOST_POLL_NANOS);
+                bytes / BYTES_PER_POLL_NANO, MIN_POLL_NANOS, MAX_POLL_NANOS);
         return EventWait.poll(cuda, event, POLLS, pause, sleep);
     }
 
-    /** Starts copying a slab to the GPU, on behalf of a piece. */
+    /** Starts to copy a piece from a slab to the GPU. */
     public void copyIn(Slot slot, long from, long to, long bytes, long piece) {
         int result = copyToGpu(from, to, bytes);
-        begun(slot, piece, bytes, "cuMemcpyHtoDAsync", result);
+        started(slot, piece, bytes, "cuMemcpyHtoDAsync", result);
     }
 
-    /** Starts copying from the GPU to a slab, on behalf of a piece. */
+    /** Starts to copy a piece from the GPU to a slab. */
     public void copyOut(Slot slot, long from, long to, long bytes, long piece) {
         int result = Cuda.SUCCESS;
         if (byProcessor) {
@@ -331,10 +332,10 @@ public final class CopyPipeline {
         } else {
             result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
         }
-        begun(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
+        started(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
 
-    private void begun(Slot slot, long piece, long bytes, String call, int copied) {
+    private void started(Slot slot, long piece, long bytes, String call, int copied) {
         slot.piece = piece;
         slot.bytes = bytes;
         if (copied != Cuda.SUCCESS) {
@@ -355,13 +356,13 @@ public final class CopyPipeline {
         }
     }
 
-    /** A copy that cannot be waited for may still touch the slab: then the pool never hands the slab out again. */
+    /** Reports a failed copy. If its end is unknown, it may still use the slab: the pool never hands that slab out again. */
     private void failed(Slot slot, String call, int result) {
-        PieceFailures told = failures;
-        if (told == null) {
+        PieceFailures listener = failures;
+        if (listener == null) {
             throw new IllegalStateException("no transfer");
         }
-        told.failed(slot.piece, CudaErrors.failure(cuda, call, result).build());
+        listener.failed(slot.piece, CudaErrors.failure(cuda, call, result).build());
         Slab slab = slot.slab;
         if (slab != null && cuda.streamSynchronize(stream) != Cuda.SUCCESS) {
             pool.abandon(slab);
@@ -380,7 +381,7 @@ public final class CopyPipeline {
         held = 0;
     }
 
-    /** Frees stream and events; in a context of the program's own they go with it. */
+    /** Destroys the stream and the events. In a context that the program created, they are destroyed with the context. */
     public void close() {
         if (ready && contexts.isRetained(context.handle()) && contexts.enter(context.handle()) == Cuda.SUCCESS) {
             destroy(DEPTH);

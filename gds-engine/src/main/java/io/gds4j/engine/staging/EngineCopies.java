@@ -2,16 +2,16 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.ffi.cuda.Cuda;
 
-/** Copies that a copy engine makes, however small they are, so that they pass streams that wait in the channels of kernels. */
+/** Copies that a copy engine makes whatever their size, so that streams that wait in the channels of kernels do not delay them. */
 public final class EngineCopies {
-    /** The driver puts smaller copies into the queue of commands, unless they are copies of rows. */
+    /** Smallest plain copy that a copy engine makes, in bytes. The driver puts smaller ones into the command queue. */
     private static final long PLAIN_BYTES = 64 << 10;
 
     private EngineCopies() {
     }
 
     /**
-     * Starts a copy from pinned memory. A single byte has no two rows and goes through the queue of commands.
+     * Starts a copy from pinned memory. A copy of a single byte has no two rows, and goes through the command queue.
      *
      * @return a {@code CUresult}
      */

@@ -3,21 +3,21 @@ package io.gds4j.engine.staging;
 import io.gds4j.ffi.cuda.Cuda;
 
 /**
- * Waits for CUDA events. Being woken by the GPU is an interrupt, which takes up to 100 microseconds, so that an event is polled for a
- * while before the driver is asked to wait for it. Allocates nothing.
+ * Waits for CUDA events. A blocking wait ends with an interrupt, which takes up to 100 microseconds. So the thread polls an event
+ * for a while before it blocks. Allocates nothing.
  */
 public final class EventWait {
     private EventWait() {
     }
 
-    /** Lets time pass between two polls. */
+    /** Sleeps between two polls. */
     public interface Pause {
         /** Sleeps for about {@code nanos}. */
         void sleep(long nanos);
     }
 
     /**
-     * Polls without a pause for {@code spinNanos}, then blocks. For events that are due at once.
+     * Polls without a pause for {@code spinNanos}, then blocks. For events that are nearly complete.
      *
      * @return a {@code CUresult}
      */
@@ -32,7 +32,7 @@ public final class EventWait {
     }
 
     /**
-     * Polls {@code polls} times, {@code nanos} apart, then blocks. For events that take as long as sleeping does.
+     * Polls {@code polls} times, {@code nanos} apart, then blocks. For events that take at least as long as a sleep.
      *
      * @return a {@code CUresult}
      */

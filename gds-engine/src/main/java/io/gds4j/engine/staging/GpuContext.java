@@ -4,7 +4,7 @@ package io.gds4j.engine.staging;
  * A CUDA context that memory belongs to.
  *
  * @param handle the raw {@code CUcontext}
- * @param id what tells it from a later one at the same address
+ * @param id tells the context from a later one at the same address
  */
 public record GpuContext(long handle, long id) {
 }

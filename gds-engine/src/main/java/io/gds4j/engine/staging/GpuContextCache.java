@@ -3,7 +3,7 @@ package io.gds4j.engine.staging;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryRange;
 
-/** Finds the context of GPU memory; remembers the last ones, because a request must not allocate. */
+/** A cache of the last contexts of GPU memory, so that a request allocates nothing. */
 public final class GpuContextCache {
     private static final int REMEMBERED = 8;
 
@@ -16,7 +16,7 @@ public final class GpuContextCache {
     }
 
     /**
-     * The context of the memory.
+     * Returns the context of the memory.
      *
      * @throws io.gds4j.error.CuFileException CUDA_POINTER_INVALID if the driver does not know the address
      */
@@ -24,7 +24,7 @@ public final class GpuContextCache {
         return of(contexts.contextOf(range.address(), range.device()));
     }
 
-    /** A context by its handle. */
+    /** Returns the context with this handle. */
     public GpuContext of(long handle) {
         long id = contexts.idOf(handle);
         for (GpuContext context : known) {

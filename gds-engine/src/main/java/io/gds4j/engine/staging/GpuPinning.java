@@ -10,7 +10,7 @@ public final class GpuPinning implements BouncePool.Pinning {
     private final CudaContexts contexts;
     private final Consumer<String> warnings;
 
-    /** @param warnings told why memory could not be pinned */
+    /** @param warnings receives the reason why memory could not be pinned */
     public GpuPinning(CudaContexts contexts, Consumer<String> warnings) {
         this.contexts = contexts;
         this.warnings = warnings;

@@ -4,22 +4,22 @@ import io.gds4j.ffi.posix.Posix;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Short sleeps of a thread that waits for a GPU. The kernel may prolong any sleep by the thread's timer slack, 50 microseconds
- * by default, which is longer than many a copy takes: meanwhile the thread has next to none. It has its own back after
- * {@link #over}, because it may be the program's.
+ * Short sleeps of a thread that waits for a GPU. The kernel may prolong any sleep by the thread's timer slack. The default is 50
+ * microseconds, longer than many copies take. So the first sleep sets the smallest slack, and {@link #over} restores the thread's
+ * own, because it may be a thread of the program.
  *
  * <p>
  * Used by one thread between its first {@link #sleep} and {@link #over}.
  */
 public final class PreciseSleep implements EventWait.Pause {
-    /** 0 would stand for the default. */
-    private static final int LEAST = 1;
+    /** Smallest timer slack in nanoseconds; 0 means the default. */
+    private static final int MIN_SLACK_NANOS = 1;
 
     private final Posix posix;
     private boolean asked;
 
-    /** What the thread has by itself, if that was changed, else 0. */
-    private int own;
+    /** The thread's own timer slack in nanoseconds while it is replaced, else 0. */
+    private int ownSlack;
 
     public PreciseSleep(Posix posix) {
         this.posix = posix;
@@ -30,20 +30,20 @@ public final class PreciseSleep implements EventWait.Pause {
         if (!asked) {
             asked = true;
             int slack = posix.timerSlack();
-            // Threads with a priority of real time have none.
-            if (slack > LEAST && posix.setTimerSlack(LEAST) == 0) {
-                own = slack;
+            // Threads with a real-time priority have no slack.
+            if (slack > MIN_SLACK_NANOS && posix.setTimerSlack(MIN_SLACK_NANOS) == 0) {
+                ownSlack = slack;
             }
         }
         LockSupport.parkNanos(nanos);
     }
 
-    /** Gives the thread its own timer slack back. */
+    /** Restores the thread's own timer slack. */
     public void over() {
         asked = false;
-        if (own > 0) {
-            posix.setTimerSlack(own);
-            own = 0;
+        if (ownSlack > 0) {
+            posix.setTimerSlack(ownSlack);
+            ownSlack = 0;
         }
     }
 }

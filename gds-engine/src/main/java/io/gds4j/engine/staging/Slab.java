@@ -1,18 +1,16 @@
 package io.gds4j.engine.staging;
 
-/**
- * A piece of bounce-buffer memory, page-aligned. Belongs to a {@link BouncePool}, which hands it out and takes it back.
- */
+/** A page-aligned part of a {@link BouncePool}'s memory, which the pool hands out and takes back. */
 public final class Slab {
     private final long address;
     private final SlabClass home;
     private final SlabBlock block;
     private final int index;
 
-    /** Number, from 1 on, of the slab below this one in its class's stack of free ones; 0 for none. */
+    /** Number of the slab below this one in the stack of free slabs, counted from 1; 0 if there is none. */
     private int below;
 
-    /** Taken since the pool last looked; a race loses a mark at most. */
+    /** True if the slab was taken since the last trim. A race loses at most one mark. */
     private boolean used;
 
     Slab(long address, SlabClass home, SlabBlock block, int index) {
@@ -38,7 +36,7 @@ public final class Slab {
         return block;
     }
 
-    /** Place in its class, from 0 on. */
+    /** Returns the place in its class, counted from 0. */
     int index() {
         return index;
     }
@@ -49,7 +47,7 @@ public final class Slab {
         }
     }
 
-    /** True if it was taken since the last question. */
+    /** Returns whether the slab was taken since the last call. */
     boolean wasUsed() {
         boolean was = used;
         used = false;

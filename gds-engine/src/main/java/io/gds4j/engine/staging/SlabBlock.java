@@ -1,6 +1,6 @@
 package io.gds4j.engine.staging;
 
-/** A mapping that slabs are cut from, and whether the GPU's driver has it pinned. */
+/** A mapping that holds slabs, and whether the CUDA driver has pinned it. */
 final class SlabBlock {
     private enum State {
         PAGEABLE,
@@ -25,7 +25,7 @@ final class SlabBlock {
         return size;
     }
 
-    /** True if pinning was tried: a refusal is remembered, copies are slower then. */
+    /** Returns whether pinning was tried. A refusal is final: copies are slower then. */
     boolean isPinningSettled() {
         return state != State.PAGEABLE;
     }

@@ -12,22 +12,25 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Slabs of one size: free ones, taken and given without a lock, and how many more may be made. A thread leaves the last slab it
- * gave back at a place of its own, where it finds it again, in its processor's cache and without meeting another thread; all
- * other free ones are in a stack. It grows under the pool's lock.
+ * The slabs of one size. Threads take and give free slabs without a lock; new slabs are made under the pool's lock. Each thread has
+ * a place for the last slab that it gave back. It finds the slab there again, in its processor's cache and without contention. All
+ * other free slabs are in a stack.
  */
 final class SlabClass {
+    /** Bits of a slab's number in {@link #top}; the tag is above them. */
     private static final int TAG_SHIFT = 32;
+
+    /** Number of places, a power of two. Threads with the same number modulo this share a place. */
     private static final int PLACES = 64;
 
-    /** References of two cache lines. */
+    /** Number of references in two cache lines: threads at different places do not contend. */
     private static final int SPACING = 32;
 
     private final long size;
     private final long blockSize;
     private final AtomicInteger abandoned = new AtomicInteger();
 
-    /** Number of the top slab, and above it a tag that changes each time, lest a slab that went and came back be mistaken. */
+    /** Number of the top slab and a tag that each change increments, so that a slab that left and came back is noticed. */
     private final AtomicLong top = new AtomicLong();
 
     private final AtomicReferenceArray<Slab> near = new AtomicReferenceArray<>((PLACES + 1) * SPACING);
@@ -35,7 +38,7 @@ final class SlabClass {
     /** Slabs that are not in the stack. */
     private final AtomicInteger outside = new AtomicInteger();
 
-    /** By their numbers; holes where a block was given back. */
+    /** All slabs by their numbers; null where a block was unmapped. */
     private volatile @Nullable Slab[] slabs = new Slab[0];
 
     private volatile int count;
@@ -43,11 +46,11 @@ final class SlabClass {
     private final List<SlabBlock> blocks = new ArrayList<>();
 
     /**
-     * A class without slabs yet.
+     * Creates a class without slabs.
      *
-     * @param size bytes of a slab as it is handed out
-     * @param blockSize bytes that are mapped at a time, at least {@code size}
-     * @param blocks how many blocks there may be
+     * @param size bytes of a slab
+     * @param blockSize bytes of a block, at least {@code size}
+     * @param blocks largest number of blocks
      */
     SlabClass(long size, long blockSize, long blocks) {
         this.size = size;
@@ -63,7 +66,7 @@ final class SlabClass {
         return blockSize;
     }
 
-    /** A free slab, or null. */
+    /** Takes a free slab; null if there is none. */
     @Nullable
     Slab take() {
         int mine = place((int) Thread.currentThread().threadId());
@@ -101,7 +104,7 @@ final class SlabClass {
             }
             Slab slab = slabs[number - 1];
             if (slab == null) {
-                continue; // given back to the kernel meanwhile: it is no longer at the top
+                continue; // its block was unmapped: it is no longer at the top
             }
             if (top.compareAndSet(now, tagged(now, slab.below()))) {
                 outside.incrementAndGet();
@@ -121,12 +124,12 @@ final class SlabClass {
         }
     }
 
-    /** Slabs that are in use or where a thread left them. */
+    /** Returns the number of slabs in use or at a thread's place. */
     int outside() {
         return outside.get();
     }
 
-    /** Slabs in use. */
+    /** Returns the number of slabs in use. */
     int inUse() {
         int left = 0;
         for (int i = 0; i < PLACES; i++) {
@@ -139,7 +142,7 @@ final class SlabClass {
         return ((before >>> TAG_SHIFT) + 1) << TAG_SHIFT | number;
     }
 
-    /** A slab that is out does not come back. */
+    /** Counts a slab out that will not come back. */
     void abandon() {
         outside.decrementAndGet();
         abandoned.incrementAndGet();
@@ -149,12 +152,12 @@ final class SlabClass {
         return blocksLeft > 0;
     }
 
-    /** True if there are any that are free or will come back, so that waiting for one makes sense. */
+    /** Returns whether any slab is free or will come back. */
     boolean hasAny() {
         return count > abandoned.get();
     }
 
-    /** Cuts a new block into free slabs. */
+    /** Adds a new block's slabs. */
     void add(SlabBlock block) {
         blocksLeft = blocksLeft - 1;
         blocks.add(block);
@@ -182,8 +185,8 @@ final class SlabClass {
     }
 
     /**
-     * Takes out the blocks of which nothing is in use, nor was since the last call; they are the caller's to give back. Under
-     * the pool's lock; whoever finds no slab meanwhile waits for it.
+     * Removes and returns the blocks without a slab that is in use or was used since the last call. The caller unmaps them. Guarded
+     * by the pool's lock: a thread that finds no slab meanwhile waits for the lock.
      */
     List<SlabBlock> removeUnused() {
         List<Slab> free = new ArrayList<>();

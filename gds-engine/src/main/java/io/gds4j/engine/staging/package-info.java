@@ -1,4 +1,4 @@
-/** Staging memory between files and GPUs, and the copies that go through it. For both backends. */
+/** Staging memory between files and GPUs, and copies through it. Both backends use it. */
 @NullMarked
 package io.gds4j.engine.staging;
 

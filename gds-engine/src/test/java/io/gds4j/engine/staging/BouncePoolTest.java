@@ -126,7 +126,7 @@ class BouncePoolTest {
     void blocksForWaitingStreamsStay() {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
-        pool.fillForParking();
+        pool.fillForWaitingStreams();
         pool.trim();
         pool.trim();
         assertThat(posix.mappedBytes()).isEqualTo(16 << 20);

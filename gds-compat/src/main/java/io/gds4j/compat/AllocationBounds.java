@@ -1,4 +1,4 @@
-package io.gds4j.compat.transfer;
+package io.gds4j.compat;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -7,32 +7,46 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.util.Optional;
 
 /**
- * Asks the CUDA driver where an allocation ends, before a range of raw addresses in it is registered. Ranges of an allocator
- * cannot reach past theirs. Of mapped memory the driver knows single mappings, across which a range may well reach, but not past
- * the last of them.
+ * Checks a range of raw addresses against its allocation before the range is registered. Ranges of an allocator need no check. Of
+ * mapped memory the CUDA driver knows single mappings: a range may cover several of them, but must not reach past the last.
  */
-public final class AllocationBounds {
+final class AllocationBounds {
     private static final String REGISTER = "cuFileBufRegister";
 
-    private final CudaContexts contexts;
+    private final Optional<CudaContexts> contexts;
 
-    public AllocationBounds(CudaContexts contexts) {
+    AllocationBounds(Optional<CudaContexts> contexts) {
         this.contexts = contexts;
     }
 
     /**
-     * @throws CuFileException CUDA_POINTER_RANGE_ERROR if the range reaches past its allocation, CUDA_POINTER_INVALID if the
-     *         driver does not know the address
+     * Checks a range.
+     *
+     * @throws CuFileException INVALID_VALUE for an empty range, CUDA_POINTER_RANGE_ERROR if the range reaches past its allocation,
+     *         CUDA_POINTER_INVALID if the CUDA driver does not know the address or there is no CUDA driver
      */
-    public void check(MemoryRange range) {
+    void check(MemoryRange range) {
+        if (range.length() == 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, REGISTER, "the range is empty");
+        }
+        if (contexts.isPresent()) {
+            check(range, contexts.get());
+        } else if (range.kind().isCuda()) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, REGISTER, "there is no CUDA driver for " + range);
+        }
+    }
+
+    private static void check(MemoryRange range, CudaContexts contexts) {
         MemoryKind kind = range.kind();
         if (kind.isHost() || range.owner().isPresent()) {
             return;
         }
         if (kind == MemoryKind.CUDA_VMM) {
-            checkMappings(range);
+            checkMappings(range, contexts.cuda());
             return;
         }
         long context = contexts.contextOf(range.address(), range.device());
@@ -47,8 +61,8 @@ public final class AllocationBounds {
         }
     }
 
-    private void checkMappings(MemoryRange range) {
-        long known = new CudaPointers(contexts.cuda()).knownUpTo(range.address(), range.length()) - range.address();
+    private static void checkMappings(MemoryRange range, Cuda cuda) {
+        long known = new CudaPointers(cuda).knownUpTo(range.address(), range.length()) - range.address();
         if (known < range.length()) {
             throw CuFileException.of(
                     known == 0 ? CuFileError.CUDA_POINTER_INVALID : CuFileError.CUDA_POINTER_RANGE_ERROR,

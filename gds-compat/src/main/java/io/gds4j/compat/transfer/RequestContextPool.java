@@ -3,45 +3,45 @@ package io.gds4j.compat.transfer;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Supplier;
 
-/** Idle contexts of transfers: borrowed and given back without a lock. */
-final class TransferContextPool {
+/** A pool of idle {@link RequestContext}s that works without a lock. */
+final class RequestContextPool {
     private static final int PLACES = 64;
 
     /** Two cache lines for each place, so that threads that use different places do not contend. */
     private static final int SPACING = 32;
 
-    private final AtomicReferenceArray<TransferContext> places = new AtomicReferenceArray<>((PLACES + 1) * SPACING);
-    private final Supplier<TransferContext> maker;
+    private final AtomicReferenceArray<RequestContext> places = new AtomicReferenceArray<>((PLACES + 1) * SPACING);
+    private final Supplier<RequestContext> maker;
 
-    TransferContextPool(Supplier<TransferContext> maker) {
+    RequestContextPool(Supplier<RequestContext> maker) {
         this.maker = maker;
     }
 
-    TransferContext borrow() {
+    RequestContext borrow() {
         int first = firstPlace();
         for (int i = 0; i < PLACES; i++) {
             int place = place(first + i);
             if (places.getPlain(place) != null) {
-                TransferContext lane = places.getAndSet(place, null);
-                if (lane != null) {
-                    return lane;
+                RequestContext context = places.getAndSet(place, null);
+                if (context != null) {
+                    return context;
                 }
             }
         }
         return maker.get();
     }
 
-    void giveBack(TransferContext lane) {
+    void giveBack(RequestContext context) {
         int first = firstPlace();
         for (int i = 0; i < PLACES; i++) {
-            if (places.compareAndSet(place(first + i), null, lane)) {
+            if (places.compareAndSet(place(first + i), null, context)) {
                 return;
             }
         }
-        lane.close();
+        context.close();
     }
 
-    /** Threads begin their search at different places, each where it found its context the last time. */
+    /** Returns the place where a thread starts its search, usually the place where it found its last context. */
     private static int firstPlace() {
         return (int) (Thread.currentThread().threadId() % PLACES);
     }
@@ -52,9 +52,9 @@ final class TransferContextPool {
 
     void close() {
         for (int i = 0; i < PLACES; i++) {
-            TransferContext lane = places.getAndSet(place(i), null);
-            if (lane != null) {
-                lane.close();
+            RequestContext context = places.getAndSet(place(i), null);
+            if (context != null) {
+                context.close();
             }
         }
     }

@@ -3,10 +3,11 @@ package io.gds4j.compat.transfer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What serves one request at a time: the transfers that it may become, the offer that brings it workers, and the context of the
- * thread that waits for it. Kept from request to request, so that a request allocates nothing. Used by one thread at a time.
+ * The objects that serve one request: the request itself, the transfers that it may become, the offer that brings it workers, and
+ * the {@link ThreadContext} of the thread that waits for it. There is one for each request at work; workers have none. Reused from
+ * request to request, so that a request allocates nothing. Used by one thread at a time.
  */
-public final class TransferContext {
+public final class RequestContext {
     private final ThreadContext thread;
     private final TransferRequest request = new TransferRequest();
     private final HostTransfer hostTransfer;
@@ -14,13 +15,13 @@ public final class TransferContext {
     private final DeviceWrite deviceWrite = new DeviceWrite(request);
     private final WorkerPool.Offer offer = new WorkerPool.Offer();
 
-    /** @param worker a thread that may work on requests beside the caller; null if there is none */
-    TransferContext(ThreadContext thread, @Nullable Thread worker) {
+    /** @param worker one of the workers that may help; null if there is none */
+    RequestContext(ThreadContext thread, @Nullable Thread worker) {
         this.thread = thread;
         this.hostTransfer = new HostTransfer(request, worker);
     }
 
-    /** The request that the transfers serve. */
+    /** Returns the request that the transfers serve. */
     TransferRequest request() {
         return request;
     }
@@ -41,7 +42,7 @@ public final class TransferContext {
         return deviceWrite;
     }
 
-    /** Brings workers to the transfer that this thread waits for. */
+    /** Returns the offer that lets workers join a transfer of this context. */
     WorkerPool.Offer offer() {
         return offer;
     }
