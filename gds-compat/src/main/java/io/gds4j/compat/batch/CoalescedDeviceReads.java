@@ -157,7 +157,8 @@ public final class CoalescedDeviceReads {
             return false;
         }
         uring.read(
-                file.descriptors().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(), queued.size());
+                file.descriptors().directDescriptor(), stretch.host(), Math.toIntExact(size), stretch.start(),
+                queued.size());
         queued.add(stretch);
         return true;
     }

@@ -109,7 +109,8 @@ public final class DescriptorTable {
         }
         if (source.truncate()) {
             PosixErrors.check(
-                    FUNCTION, "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), 0), Optional.of(source.path()));
+                    FUNCTION, "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), 0),
+                    Optional.of(source.path()));
         }
         return Optional.of(use(descriptors));
     }
@@ -179,7 +180,8 @@ public final class DescriptorTable {
             SharedState file = files.computeIfAbsent(
                     key.file(), any -> new SharedState(new RangeLocks(Math.max(PAGE, traits.alignment()))));
             file.users++;
-            FileDescriptors descriptors = new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
+            FileDescriptors descriptors =
+                    new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);
             open.add(descriptors);
             shared.put(key, descriptors);
             return use(descriptors);

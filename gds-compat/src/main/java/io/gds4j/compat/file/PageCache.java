@@ -59,7 +59,8 @@ public final class PageCache {
 
     /** Returns whether the kernel says that no byte of the range is in the page cache. */
     public boolean isWhollyCold(FileDescriptors descriptors, long offset, long length) {
-        return descriptors.canQueryPageCache() && posix.cachedPages(descriptors.bufferedDescriptor(), offset, length) == 0;
+        return descriptors.canQueryPageCache()
+                && posix.cachedPages(descriptors.bufferedDescriptor(), offset, length) == 0;
     }
 
     /**

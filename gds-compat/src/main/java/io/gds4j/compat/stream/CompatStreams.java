@@ -2,11 +2,11 @@ package io.gds4j.compat.stream;
 
 import io.gds4j.compat.transfer.CompatFile;
 import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.Transfer;
-import io.gds4j.compat.transfer.RequestContext;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.stream.RegisteredStreams;
@@ -76,7 +76,8 @@ public final class CompatStreams {
     }
 
     /** Moves bytes with a borrowed context. */
-    private record Mover(RequestExecutor executor, TransferEngine engine, RequestContext context) implements StreamMover {
+    private record Mover(RequestExecutor executor, TransferEngine engine,
+            RequestContext context) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
             return executor.execute(context, Operation.ofStream(request.write()), request);

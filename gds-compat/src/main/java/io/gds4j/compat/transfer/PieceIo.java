@@ -123,7 +123,8 @@ public final class PieceIo {
 
     /** Reads what is in the page cache from {@code position} on, and returns the number of bytes. */
     private long withoutWaiting(FileDescriptors descriptors, long address, long count, long position) {
-        long found = posix.preadv2(descriptors.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
+        long found =
+                posix.preadv2(descriptors.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
         if (found > 0) {
             counters.add(IoPath.COMPAT_CACHED, found);
             return found;

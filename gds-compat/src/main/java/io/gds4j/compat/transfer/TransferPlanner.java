@@ -195,7 +195,8 @@ public final class TransferPlanner {
         if (size <= ASKED_WHOLE || !descriptors.canQueryPageCache()) {
             return false;
         }
-        return exactly ? pageCache.isWhollyCached(descriptors, offset, size) : pageCache.seemsCached(descriptors, offset, size);
+        return exactly ? pageCache.isWhollyCached(descriptors, offset, size)
+                : pageCache.seemsCached(descriptors, offset, size);
     }
 
     /** Returns whether a request exceeds half of the free memory, so that it would evict other pages from the page cache. */
@@ -222,6 +223,7 @@ public final class TransferPlanner {
     private static boolean mayDirect(FileDescriptors descriptors, TransferRequest request) {
         long difference = request.address() - request.fileOffset();
         return descriptors.directWorks()
-                && (request.memory().kind().isCuda() || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
+                && (request.memory().kind().isCuda()
+                        || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
     }
 }

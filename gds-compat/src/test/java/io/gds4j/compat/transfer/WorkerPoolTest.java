@@ -59,7 +59,8 @@ class WorkerPoolTest {
         FileDescriptors.Key key = new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0);
         FileTraits traits = new FileTraits(false, 0, PIECE, false, false, false);
         FileDescriptors descriptors = new FileDescriptors(posix, key, traits, -1, 0, new RangeLocks(4096));
-        CompatFile file = new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+        CompatFile file =
+                new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, pieces * PIECE, MemoryKind.HOST);
         HostTransfer transfer = new HostTransfer(
                 new TransferRequest().set(file, memory, false, pieces * PIECE, 0, 0), null);
