@@ -133,7 +133,20 @@ public final class Registrations {
         if (registration.owners == 0 && find(registration.base) == registration) {
             registration.transfers.close();
             remove(registration);
-            library.bufDeregister(registration.base);
+            deregister(registration.base);
+        }
+    }
+
+    /** The library sometimes loses a registration beside unregistered transfers of the same memory: nothing is left to do. */
+    private void deregister(long base) {
+        try {
+            library.bufDeregister(base);
+        } catch (CuFileException e) {
+            if (e.error() != CuFileError.MEMORY_NOT_REGISTERED) {
+                throw e;
+            }
+            System.getLogger("io.gds4j.libcufile")
+                    .log(Level.DEBUG, "libcufile has lost a registration: address=0x{0}", Long.toHexString(base));
         }
     }
 

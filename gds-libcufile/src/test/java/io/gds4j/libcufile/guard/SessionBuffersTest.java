@@ -63,6 +63,18 @@ class SessionBuffersTest extends SessionRig {
     }
 
     @Test
+    void registrationThatTheLibraryLostIsReleased() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        backend.bufRegister(memory.range(), 0);
+        backend.read(file(), memory.range(), 100, 0, 0);
+        fake.transfers().loseBuffers();
+
+        backend.bufDeregister(memory.range());
+        assertThat(fake.callsOf("cuFileBufDeregister")).hasSize(1);
+        backend.bufRegister(memory.range(), 0);
+    }
+
+    @Test
     void sessionsShareARegistrationUntilTheLastReleasesIt() {
         MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
         CuFileBackend other = machine.backend();

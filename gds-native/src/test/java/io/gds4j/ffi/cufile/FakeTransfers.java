@@ -222,6 +222,11 @@ public final class FakeTransfers {
         return buffers.putIfAbsent(base, length) == null ? 0 : 5023;
     }
 
+    /** Loses all registrations, as the library does with some beside unregistered transfers of the same memory. */
+    public synchronized void loseBuffers() {
+        buffers.clear();
+    }
+
     synchronized long bufDeregister(long base) {
         fake.called("BufDeregister", "0x" + Long.toHexString(base));
         pins();
