@@ -8,7 +8,6 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -29,23 +28,14 @@ import java.util.concurrent.ConcurrentHashMap;
  * @since 0.1
  */
 public final class LeakDetector extends ForwardingAllocator {
-    /** Number of stack frames in the description of a site. */
-    private static final int FRAMES = 8;
-
     private final Map<Long, Site> alive = new ConcurrentHashMap<>();
 
     /** Site of an allocation. */
-    private record Site(MemoryRange range, StackTraceElement[] stack) {
+    private record Site(MemoryRange range, CallSite place) {
         @Override
         public String toString() {
-            StringBuilder text = new StringBuilder(
+            return place.describe(
                     "%d bytes of %s at 0x%x, allocated".formatted(range.length(), range.kind(), range.address()));
-            Arrays.stream(stack)
-                    .filter(frame -> !(frame.getClassName() + '$').startsWith(LeakDetector.class.getName() + '$'))
-                    .filter(frame -> !frame.getClassName().startsWith("java.lang.Thread"))
-                    .limit(FRAMES)
-                    .forEach(frame -> text.append("\n        at ").append(frame));
-            return text.toString();
         }
     }
 
@@ -79,7 +69,7 @@ public final class LeakDetector extends ForwardingAllocator {
     }
 
     private static Site site(MemoryAllocation allocation) {
-        return new Site(bare(allocation), Thread.currentThread().getStackTrace());
+        return new Site(bare(allocation), new CallSite());
     }
 
     /** Does not refer to the owner, so that a forgotten owner can still be collected and reported. */
@@ -129,7 +119,7 @@ public final class LeakDetector extends ForwardingAllocator {
         @Override
         public synchronized MemoryAllocation grow(long bytes) {
             MemoryAllocation grown = memory.grow(bytes);
-            Site larger = new Site(bare(grown), site.stack());
+            Site larger = new Site(bare(grown), site.place());
             alive.replace(address, site, larger);
             site = larger;
             return grown;
