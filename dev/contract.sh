@@ -11,7 +11,7 @@ set -u
 . "$(dirname "$0")/test-jvm.sh"
 report=${1:?name of the report}
 reports=${2:-$(mktemp -d)}
-class_path=$(class_path_of gds-compat gds-libcufile gds-engine gds-native gds-testkit)
+class_path=$(class_path_of gds-compat gds-libcufile gds-engine gds-native gds-testkit gds-testkit-contract)
 need_test_jvm
 export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
 groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}

@@ -1,47 +1,72 @@
 package io.gds4j.testkit;
 
-import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.catchThrowable;
-
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /**
- * Asserts how a call fails, and returns the exception for further assertions.
+ * Asserts how a call fails, and returns the exception for further assertions. Each method throws an {@link AssertionError} if the
+ * call fails otherwise or not at all.
  *
  * @since 0.1
  */
 public final class Failures {
+    /**
+     * A call that may throw anything.
+     *
+     * @since 0.1
+     */
+    @FunctionalInterface
+    public interface Attempt {
+        /**
+         * Makes the call.
+         *
+         * @throws Throwable whatever the call throws
+         */
+        void run() throws Throwable;
+    }
+
     private Failures() {
     }
 
     /** Runs a call that must fail with this code. */
-    public static CuFileException expect(CuFileError error, ThrowingCallable call) {
+    public static CuFileException expect(CuFileError error, Attempt call) {
         CuFileException failure = expect(call);
-        assertThat(failure.error()).as("code of: %s", failure).isEqualTo(error);
+        if (failure.error() != error) {
+            throw new AssertionError(
+                    "code %s, expected %s: %s".formatted(failure.error(), error, failure), failure);
+        }
         return failure;
     }
 
     /** Runs a call that must fail with this code and this errno. */
-    public static CuFileException expect(CuFileError error, int errno, ThrowingCallable call) {
-        CuFileException failure = expect(error, call);
-        assertThat(Errno.name(failure.errno().orElse(0))).as("errno of: %s", failure).isEqualTo(Errno.name(errno));
-        return failure;
+    public static CuFileException expect(CuFileError error, int errno, Attempt call) {
+        return check(errno, expect(error, call));
     }
 
     /** Runs a call that must fail with this errno and any code. */
-    public static CuFileException expectErrno(int errno, ThrowingCallable call) {
-        CuFileException failure = expect(call);
-        assertThat(Errno.name(failure.errno().orElse(0))).as("errno of: %s", failure).isEqualTo(Errno.name(errno));
+    public static CuFileException expectErrno(int errno, Attempt call) {
+        return check(errno, expect(call));
+    }
+
+    private static CuFileException check(int errno, CuFileException failure) {
+        int actual = failure.errno().orElse(0);
+        if (actual != errno) {
+            throw new AssertionError(
+                    "errno %s, expected %s: %s".formatted(Errno.name(actual), Errno.name(errno), failure), failure);
+        }
         return failure;
     }
 
     /** Runs a call that must fail with a CuFileException. */
-    public static CuFileException expect(ThrowingCallable call) {
-        Throwable failure = catchThrowable(call);
-        assertThat(failure).as("a failure").isInstanceOf(CuFileException.class);
-        return (CuFileException) failure;
+    public static CuFileException expect(Attempt call) {
+        try {
+            call.run();
+        } catch (CuFileException e) {
+            return e;
+        } catch (Throwable e) {
+            throw new AssertionError("expected a CuFileException, but it failed with " + e, e);
+        }
+        throw new AssertionError("expected a CuFileException, but it did not fail");
     }
 }

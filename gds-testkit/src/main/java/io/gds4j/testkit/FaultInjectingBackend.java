@@ -1,17 +1,27 @@
 package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.ForwardingBackend;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.testkit.PlannedFault.Failure;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A backend that delegates to another one and injects faults, to test how a program handles a full disk, a bad block or
@@ -19,26 +29,81 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <pre>{@code
  * FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
- * backend.failWrite(3, Errno.ENOSPC);
+ * backend.on(Call.WRITE).nth(3).fails(Errno.ENOSPC);
+ * backend.on(Call.FSYNC).always().delays(Duration.ofMillis(20));
  * try (CuFileDriver driver = CuFileDriver.open(backend)) {
  *     saveCheckpoint(driver, path);     // its third write fails: disk full
  * }
+ * backend.verify();                     // fails if a planned fault never happened
  * }</pre>
  *
  * <p>
- * Numbers reads, writes and registrations from 1 in the order in which they start. Thread-safe.
+ * A fault of a batch entry is reported by its completion; latency and gates delay the call that submits it. A fault of a stream
+ * operation happens in stream order on a {@link io.gds4j.HostStream}; on a CUDA stream the submitting call fails.
+ *
+ * <p>
+ * If several faults hit a call, it waits for all of them and fails as the one that was planned last. Thread-safe.
  *
  * @since 0.1
  */
 public final class FaultInjectingBackend extends ForwardingBackend {
-    private final Calls reads = new Calls();
-    private final Calls writes = new Calls();
-    private final Calls registrations = new Calls();
-    private final Calls buffers = new Calls();
+    private final FaultPlan plan = new FaultPlan();
+    private final FaultyStreams streams = new FaultyStreams(plan);
+    private final Map<Long, Gate> heldReads = new ConcurrentHashMap<>();
+    private final Map<Long, Gate> heldWrites = new ConcurrentHashMap<>();
 
     /** Creates a backend that delegates to {@code delegate}. */
     public FaultInjectingBackend(CuFileBackend delegate) {
         super(delegate);
+    }
+
+    /**
+     * Plans a fault of one kind of call. It takes effect when its outcome is chosen.
+     *
+     * @param call kind of call
+     * @return the fault, for filters and an outcome
+     */
+    public PlannedFault on(Call call) {
+        return plan.add(EnumSet.of(call));
+    }
+
+    /**
+     * Plans a fault of several kinds of calls, such as {@link Call#reads()}. It takes effect when its outcome is chosen.
+     *
+     * @param calls kinds of calls, at least one
+     * @return the fault, for filters and an outcome
+     * @throws IllegalArgumentException if there are no calls
+     */
+    public PlannedFault on(Set<Call> calls) {
+        return plan.add(calls);
+    }
+
+    /**
+     * Returns how many calls of one kind have started: forwarded, delayed or failed.
+     *
+     * @param call kind of call
+     * @return number of calls; each entry of a batch counts
+     */
+    public long count(Call call) {
+        return plan.count(call);
+    }
+
+    /** {@return the planned faults that have hit no call, in words} */
+    public List<String> unfired() {
+        return plan.all().stream().filter(fault -> fault.hits() == 0).map(PlannedFault::toString).toList();
+    }
+
+    /**
+     * Checks that every planned fault has hit at least one call.
+     *
+     * @throws AssertionError with the faults that have not
+     */
+    public void verify() {
+        List<String> left = unfired();
+        if (!left.isEmpty()) {
+            throw new AssertionError("%d planned faults never happened:\n    %s"
+                    .formatted(left.size(), String.join("\n    ", left)));
+        }
     }
 
     /** Makes the {@code nth} read fail with this errno before it moves a byte. */
@@ -48,7 +113,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     /** Makes the {@code nth} read move up to {@code bytes} bytes and then fail with this errno. */
     public void failRead(long nth, int errno, long bytes) {
-        reads.plan(nth, ofErrno(errno, bytes));
+        fail(Call.READ, nth, errno, bytes);
     }
 
     /** Makes the {@code nth} write fail with this errno before it moves a byte. */
@@ -58,12 +123,20 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     /** Makes the {@code nth} write move {@code bytes} bytes and then fail with this errno. */
     public void failWrite(long nth, int errno, long bytes) {
-        writes.plan(nth, ofErrno(errno, bytes));
+        fail(Call.WRITE, nth, errno, bytes);
     }
 
     /** Makes the {@code nth} file registration fail with this errno. */
     public void failRegistration(long nth, int errno) {
-        registrations.plan(nth, ofErrno(errno, 0));
+        fail(Call.OPEN, nth, errno, 0);
+    }
+
+    private void fail(Call call, long nth, int errno, long bytes) {
+        checkFuture(call, nth);
+        if (errno <= 0 || bytes < 0) {
+            throw new IllegalArgumentException("errno %d, bytes %d".formatted(errno, bytes));
+        }
+        on(call).numbered(nth).after(bytes).fails(errno);
     }
 
     /**
@@ -71,153 +144,220 @@ public final class FaultInjectingBackend extends ForwardingBackend {
      * (INVALID_MAPPING_SIZE, GPU_MEMORY_PINNING_FAILED, NOMEM_ERROR).
      */
     public void failBufferRegistration(long nth, CuFileError error) {
-        buffers.plan(nth, new Failure(Objects.requireNonNull(error, "error"), 0, 0));
+        Objects.requireNonNull(error, "error");
+        checkFuture(Call.REGISTER, nth);
+        on(Call.REGISTER).numbered(nth).fails(error);
     }
 
     /** Makes the {@code nth} read wait at the returned gate before it moves a byte. */
     public Gate holdRead(long nth) {
-        return reads.hold(nth);
+        checkFuture(Call.READ, nth);
+        return heldReads.computeIfAbsent(nth, number -> on(Call.READ).numbered(number).holds());
     }
 
     /** Makes the {@code nth} write wait at the returned gate before it moves a byte. */
     public Gate holdWrite(long nth) {
-        return writes.hold(nth);
+        checkFuture(Call.WRITE, nth);
+        return heldWrites.computeIfAbsent(nth, number -> on(Call.WRITE).numbered(number).holds());
+    }
+
+    private void checkFuture(Call call, long nth) {
+        if (nth <= count(call)) {
+            throw new IllegalArgumentException("call %d is past: %d have started".formatted(nth, count(call)));
+        }
     }
 
     /** Returns the number of reads that have started. */
     public long readCount() {
-        return reads.count.get();
+        return count(Call.READ);
     }
 
     /** Returns the number of writes that have started. */
     public long writeCount() {
-        return writes.count.get();
+        return count(Call.WRITE);
     }
 
     /** Returns the number of file registrations that have started. */
     public long registrationCount() {
-        return registrations.count.get();
+        return count(Call.OPEN);
     }
 
     /** Returns the number of memory registrations that have started. */
     public long bufferRegistrationCount() {
-        return buffers.count.get();
+        return count(Call.REGISTER);
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return new FaultyAllocator(super.allocator(), plan);
     }
 
     @Override
     public BackendFile handleRegister(FileSource source) {
-        Failure failure = registrations.next();
-        if (failure != Failure.NONE) {
-            throw failure.exception("cuFileHandleRegister", -1, -1, 0).build();
+        Optional<Path> path = switch (source) {
+            case FileSource.Named named -> Optional.of(named.path());
+            case FileSource.Descriptor ignored -> Optional.empty();
+        };
+        plan.pass(Call.OPEN, Call.OPEN.function(), path, -1, -1);
+        return new FaultyFile(super.handleRegister(source), plan);
+    }
+
+    @Override
+    public void handleDeregister(BackendFile file) {
+        Failure failure = plan.begin(Call.CLOSE, file.path());
+        super.handleDeregister(own(file));
+        if (failure != null) {
+            throw failure.exception(Call.CLOSE.function()).path(file.path()).build();
         }
-        return super.handleRegister(source);
+    }
+
+    /** {@return the delegate's file} */
+    private BackendFile own(BackendFile file) {
+        return file instanceof FaultyFile faulty && faulty.plan() == plan ? faulty.delegate() : file;
     }
 
     @Override
     public void bufRegister(MemoryRange range, int flags) {
-        failBufferRegistration(range);
+        plan.pass(Call.REGISTER, Call.REGISTER.function(), Optional.empty(), -1, range.length());
         super.bufRegister(range, flags);
     }
 
     @Override
     public void bufRegisterNow(MemoryRange range, int flags) {
-        failBufferRegistration(range);
+        plan.pass(Call.REGISTER, Call.REGISTER.function(), Optional.empty(), -1, range.length());
         super.bufRegisterNow(range, flags);
     }
 
-    private void failBufferRegistration(MemoryRange range) {
-        Failure failure = buffers.next();
-        if (failure != Failure.NONE) {
-            throw failure.exception("cuFileBufRegister", -1, range.length(), 0).build();
+    /** Moves a number of bytes. */
+    private interface Transfer {
+        long move(long bytes);
+    }
+
+    private long transfer(Call call, BackendFile file, long size, long fileOffset, Transfer transfer) {
+        Failure failure = plan.begin(call, file.path());
+        if (failure == null) {
+            return transfer.move(size);
         }
+        long part = Math.min(size, failure.bytes());
+        long moved = part == 0 ? 0 : transfer.move(part);
+        throw failure.exception(call.function())
+                .range(fileOffset, size)
+                .transferred(moved)
+                .path(file.path())
+                .build();
     }
 
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        Failure failure = reads.next();
-        if (failure == Failure.NONE) {
-            return super.read(file, base, size, fileOffset, bufferOffset);
-        }
-        long part = Math.min(size, failure.bytes);
-        long moved = part == 0 ? 0 : super.read(file, base, part, fileOffset, bufferOffset);
-        throw failure.exception("cuFileRead", fileOffset, size, moved).path(file.path()).build();
+        return transfer(Call.READ, file, size, fileOffset,
+                bytes -> super.read(own(file), base, bytes, fileOffset, bufferOffset));
     }
 
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-        Failure failure = writes.next();
-        if (failure == Failure.NONE) {
-            return super.write(file, base, size, fileOffset, bufferOffset);
-        }
-        long part = Math.min(size, failure.bytes);
-        long moved = part == 0 ? 0 : super.write(file, base, part, fileOffset, bufferOffset);
-        throw failure.exception("cuFileWrite", fileOffset, size, moved).path(file.path()).build();
+        return transfer(Call.WRITE, file, size, fileOffset,
+                bytes -> super.write(own(file), base, bytes, fileOffset, bufferOffset));
     }
 
-    private record Failure(CuFileError code, int errno, long bytes) {
-
-        static final Failure NONE = new Failure(0, 0);
-
-        Failure(int errno, long bytes) {
-            this(code(errno), errno, bytes);
-        }
-
-        CuFileException.Builder exception(String function, long fileOffset, long size, long moved) {
-            CuFileException.Builder failure = CuFileException.builder(function)
-                    .error(code)
-                    .range(fileOffset, size)
-                    .transferred(moved)
-                    .detail("injected by FaultInjectingBackend");
-            return errno == 0 ? failure : failure.errno(errno);
-        }
-
-        private static CuFileError code(int errno) {
-            return switch (errno) {
-                case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
-                case Errno.EINVAL, Errno.ENOENT -> CuFileError.INVALID_VALUE;
-                case Errno.EBADF -> CuFileError.INVALID_FILE_OPEN_FLAG;
-                case Errno.ENOMEM -> CuFileError.NOMEM_ERROR;
-                default -> CuFileError.IO_ERROR;
-            };
-        }
+    @Override
+    public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transfer(Call.READV, file, total(ranges), fileOffset,
+                bytes -> super.readv(own(file), first(ranges, bytes), fileOffset, flags));
     }
 
-    private static Failure ofErrno(int errno, long bytes) {
-        if (errno <= 0 || bytes < 0) {
-            throw new IllegalArgumentException("errno %d, bytes %d".formatted(errno, bytes));
-        }
-        return new Failure(errno, bytes);
+    @Override
+    public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return transfer(Call.WRITEV, file, total(ranges), fileOffset,
+                bytes -> super.writev(own(file), first(ranges, bytes), fileOffset, flags));
     }
 
-    private static final class Calls {
-        private final AtomicLong count = new AtomicLong();
-        private final Map<Long, Failure> failures = new ConcurrentHashMap<>();
-        private final Map<Long, Gate> gates = new ConcurrentHashMap<>();
+    private static long total(List<MemoryRange> ranges) {
+        return ranges.stream().mapToLong(MemoryRange::length).sum();
+    }
 
-        void plan(long nth, Failure failure) {
-            checkFuture(nth);
-            failures.put(nth, failure);
+    /** {@return the ranges of the first bytes; the same list for all of them} */
+    private static List<MemoryRange> first(List<MemoryRange> ranges, long bytes) {
+        if (bytes == total(ranges)) {
+            return ranges;
         }
-
-        Gate hold(long nth) {
-            checkFuture(nth);
-            return gates.computeIfAbsent(nth, number -> new Gate());
+        List<MemoryRange> part = new ArrayList<>();
+        long left = bytes;
+        for (MemoryRange range : ranges) {
+            long length = Math.min(left, range.length());
+            if (length > 0) {
+                part.add(range.slice(0, length));
+            }
+            left -= length;
         }
+        return part;
+    }
 
-        private void checkFuture(long nth) {
-            if (nth <= count.get()) {
-                throw new IllegalArgumentException("call %d is past: %d have started".formatted(nth, count.get()));
+    @Override
+    public BackendBatch batchIoSetUp(int capacity) {
+        return new FaultyBatch(super.batchIoSetUp(capacity));
+    }
+
+    @Override
+    public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int flags) {
+        if (!(batch instanceof FaultyBatch faulty)) {
+            super.batchIoSubmit(batch, requests, flags);
+            return;
+        }
+        boolean submitted = false;
+        try {
+            List<BatchRequest> entries = new ArrayList<>(requests.size());
+            for (BatchRequest request : requests) {
+                entries.add(faulty.entry(request, own(request.file()), plan));
+            }
+            super.batchIoSubmit(faulty.delegate(), entries, flags);
+            submitted = true;
+        } finally {
+            if (!submitted) {
+                faulty.forget(requests);
             }
         }
+    }
 
-        Failure next() {
-            long number = count.incrementAndGet();
-            Gate gate = gates.remove(number);
-            if (gate != null) {
-                gate.pass();
-            }
-            Failure failure = failures.remove(number);
-            return failure == null ? Failure.NONE : failure;
-        }
+    @Override
+    public List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        List<BatchEvent> events = super.batchIoGetStatus(own(batch), minimum, maximum, timeout);
+        return batch instanceof FaultyBatch faulty && !faulty.failures().isEmpty()
+                ? events.stream().map(faulty::event).toList()
+                : events;
+    }
+
+    @Override
+    public void batchIoCancel(BackendBatch batch) {
+        super.batchIoCancel(own(batch));
+    }
+
+    @Override
+    public void batchIoDestroy(BackendBatch batch) {
+        super.batchIoDestroy(own(batch));
+    }
+
+    private static BackendBatch own(BackendBatch batch) {
+        return batch instanceof FaultyBatch faulty ? faulty.delegate() : batch;
+    }
+
+    @Override
+    public void readAsync(StreamRequest request) {
+        streams.queue(Call.STREAM_READ, withOwnFile(request), super::readAsync);
+    }
+
+    @Override
+    public void writeAsync(StreamRequest request) {
+        streams.queue(Call.STREAM_WRITE, withOwnFile(request), super::writeAsync);
+    }
+
+    private StreamRequest withOwnFile(StreamRequest request) {
+        return new StreamRequest(
+                own(request.file()),
+                request.memory(),
+                request.size(),
+                request.fileOffset(),
+                request.bufferOffset(),
+                request.bytesDone(),
+                request.stream());
     }
 }

@@ -1,21 +1,15 @@
 package io.gds4j.testkit;
 
 import io.gds4j.internal.memory.MemoryAccess;
-import io.gds4j.memory.AllocationTag;
-import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
-import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.MemoryUsage;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -33,31 +27,21 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * @since 0.1
  */
-public final class LeakDetector implements MemoryAllocator {
-    /** Number of stack frames in the description of a site. */
-    private static final int FRAMES = 8;
-
-    private final MemoryAllocator delegate;
+public final class LeakDetector extends ForwardingAllocator {
     private final Map<Long, Site> alive = new ConcurrentHashMap<>();
 
     /** Site of an allocation. */
-    private record Site(MemoryRange range, StackTraceElement[] stack) {
+    private record Site(MemoryRange range, CallSite place) {
         @Override
         public String toString() {
-            StringBuilder text = new StringBuilder(
+            return place.describe(
                     "%d bytes of %s at 0x%x, allocated".formatted(range.length(), range.kind(), range.address()));
-            Arrays.stream(stack)
-                    .filter(frame -> !(frame.getClassName() + '$').startsWith(LeakDetector.class.getName() + '$'))
-                    .filter(frame -> !frame.getClassName().startsWith("java.lang.Thread"))
-                    .limit(FRAMES)
-                    .forEach(frame -> text.append("\n        at ").append(frame));
-            return text.toString();
         }
     }
 
     /** Creates a detector that allocates through {@code delegate}. */
     public LeakDetector(MemoryAllocator delegate) {
-        this.delegate = delegate;
+        super(delegate);
     }
 
     /** Describes each open allocation: its size, kind and site. */
@@ -85,7 +69,7 @@ public final class LeakDetector implements MemoryAllocator {
     }
 
     private static Site site(MemoryAllocation allocation) {
-        return new Site(bare(allocation), Thread.currentThread().getStackTrace());
+        return new Site(bare(allocation), new CallSite());
     }
 
     /** Does not refer to the owner, so that a forgotten owner can still be collected and reported. */
@@ -96,17 +80,17 @@ public final class LeakDetector implements MemoryAllocator {
 
     @Override
     public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
-        return watch(delegate.allocate(kind, size, device));
+        return watch(super.allocate(kind, size, device));
     }
 
     @Override
     public MemoryAllocation pin(MemorySegment segment) {
-        return watch(delegate.pin(segment));
+        return watch(super.pin(segment));
     }
 
     @Override
     public GrowableMemory growable(long maximum, int device) {
-        return new Growable(delegate.growable(maximum, device));
+        return new Growable(super.growable(maximum, device));
     }
 
     /** Counts as one allocation from creation to close, regardless of the allocations between. */
@@ -135,7 +119,7 @@ public final class LeakDetector implements MemoryAllocator {
         @Override
         public synchronized MemoryAllocation grow(long bytes) {
             MemoryAllocation grown = memory.grow(bytes);
-            Site larger = new Site(bare(grown), site.stack());
+            Site larger = new Site(bare(grown), site.place());
             alive.replace(address, site, larger);
             site = larger;
             return grown;
@@ -160,75 +144,5 @@ public final class LeakDetector implements MemoryAllocator {
         public String toString() {
             return memory.toString();
         }
-    }
-
-    @Override
-    public boolean supports(MemoryKind kind) {
-        return delegate.supports(kind);
-    }
-
-    @Override
-    public void copyToHost(MemoryRange from, MemorySegment to) {
-        delegate.copyToHost(from, to);
-    }
-
-    @Override
-    public void copyFromHost(MemorySegment from, MemoryRange to) {
-        delegate.copyFromHost(from, to);
-    }
-
-    @Override
-    public void copy(MemoryRange from, MemoryRange to) {
-        delegate.copy(from, to);
-    }
-
-    @Override
-    public void fill(MemoryRange range, byte value) {
-        delegate.fill(range, value);
-    }
-
-    @Override
-    public long available(MemoryKind kind, int device) {
-        return delegate.available(kind, device);
-    }
-
-    @Override
-    public Optional<AllocationTag> allocationOf(MemoryRange range) {
-        return delegate.allocationOf(range);
-    }
-
-    @Override
-    public boolean isCurrent(AllocationTag tag) {
-        return delegate.isCurrent(tag);
-    }
-
-    @Override
-    public Optional<HostPages> pages(MemoryAllocation allocation) {
-        return delegate.pages(allocation);
-    }
-
-    @Override
-    public MemoryRange wrap(long address, long length) {
-        return delegate.wrap(address, length);
-    }
-
-    @Override
-    public void prefetch(MemoryRange range, int device) {
-        delegate.prefetch(range, device);
-    }
-
-    @Override
-    public DmaBuf exportDmaBuf(MemoryRange range) {
-        return delegate.exportDmaBuf(range);
-    }
-
-    @Override
-    public boolean flushDeviceWrites(int device) {
-        return delegate.flushDeviceWrites(device);
-    }
-
-    @Override
-    public Map<MemoryKind, MemoryUsage> usage() {
-        return delegate.usage();
     }
 }

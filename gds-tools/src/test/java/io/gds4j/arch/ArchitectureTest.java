@@ -68,8 +68,13 @@ class ArchitectureTest {
                                 Rooms.VERBS, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
-                        new String[]{Rooms.TESTKIT},
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT,
+                        Rooms.TESTKIT,
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, "io.gds4j.testkit",
+                                "io.gds4j.testkit.random", "org.junit..")),
+                Arguments.of(
+                        "gds-testkit-contract",
+                        new String[]{Rooms.CONTRACT},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, "io.gds4j.testkit", Rooms.CONTRACT,
                                 "org.junit..",
                                 "org.assertj..")));
     }
@@ -180,6 +185,6 @@ class ArchitectureTest {
         assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
                 .contains(Rooms.API)
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
-                .contains("io.gds4j.loader", "io.gds4j.testkit", "io.gds4j.samples", "io.gds4j.tools");
+                .contains("io.gds4j.loader", "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
     }
 }

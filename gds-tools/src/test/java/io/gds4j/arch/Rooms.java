@@ -55,7 +55,8 @@ final class Rooms {
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
-    static final String TESTKIT = "io.gds4j.testkit..";
+    static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
+    static final String CONTRACT = "io.gds4j.testkit.contract";
     static final String TOOLS = "io.gds4j.tools..";
     static final String SAMPLES = "io.gds4j.samples..";
 

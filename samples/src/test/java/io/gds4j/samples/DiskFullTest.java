@@ -7,6 +7,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.ReferenceBackend;
@@ -32,11 +33,12 @@ class DiskFullTest {
     void fullDiskIsReportedAndMemoryUntouched() {
         Path path = folder.resolve("saved");
         FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
-        backend.failWrite(3, Errno.ENOSPC); // the third write finds the disk full
+        backend.on(Call.WRITE).nth(3).fails(Errno.ENOSPC); // the third write finds the disk full
         try (CuFileDriver driver = CuFileDriver.open(backend);
                 GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), MemoryKind.HOST, 10_000)) {
             assertThatThrownBy(() -> save(driver, path, memory.range())).hasMessageContaining("ENOSPC");
             memory.verify(); // no byte outside of it changed
         }
+        backend.verify(); // the fault happened
     }
 }

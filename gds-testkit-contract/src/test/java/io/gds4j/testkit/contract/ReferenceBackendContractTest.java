@@ -1,8 +1,10 @@
-package io.gds4j.testkit;
+package io.gds4j.testkit.contract;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.spi.CuFileBackend;
-import io.gds4j.testkit.contract.BackendContractSuite;
+import io.gds4j.testkit.ChannelDescriptors;
+import io.gds4j.testkit.RawDescriptors;
+import io.gds4j.testkit.ReferenceBackend;
 import java.nio.file.Path;
 import java.util.Set;
 

@@ -1,0 +1,38 @@
+package io.gds4j.testkit;
+
+import java.util.Arrays;
+import java.util.List;
+
+/** The place where a test opened or allocated something. */
+final class CallSite {
+    /** Number of stack frames in the description of a site. */
+    private static final int FRAMES = 8;
+
+    /** Classes between the test and the object. */
+    private static final List<Class<?>> WATCHERS =
+            List.of(CallSite.class, LeakDetector.class, WatchedBackend.class, FaultInjectingBackend.class);
+
+    private final StackTraceElement[] stack = Thread.currentThread().getStackTrace();
+
+    /** {@return what was opened or allocated, and where, over several lines} */
+    String describe(String what) {
+        StringBuilder text = new StringBuilder(what);
+        Arrays.stream(stack)
+                .filter(CallSite::isOfProgram)
+                .limit(FRAMES)
+                .forEach(frame -> text.append("\n        at ").append(frame));
+        return text.toString();
+    }
+
+    /** {@return whether the place was called by this method} */
+    boolean isWithin(Class<?> type, String method) {
+        return Arrays.stream(stack)
+                .anyMatch(frame -> frame.getClassName().equals(type.getName()) && frame.getMethodName().equals(method));
+    }
+
+    private static boolean isOfProgram(StackTraceElement frame) {
+        String name = frame.getClassName();
+        return !name.startsWith("java.lang.Thread")
+                && WATCHERS.stream().noneMatch(watcher -> (name + '$').startsWith(watcher.getName() + '$'));
+    }
+}
