@@ -92,7 +92,8 @@ public final class CuFileStream implements AutoCloseable {
         submit("cuFileWriteAsync", handle, memory, cells, true);
     }
 
-    private void submit(String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write) {
+    private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {
+        IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
         RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
         if (handle.session() != use.session()) {

@@ -300,7 +300,7 @@ class HandleArgumentsTest {
 
     @Test
     void nullThrowsNullPointerException() {
-        assertThatThrownBy(() -> handle.read(null, 0)).isInstanceOf(NullPointerException.class);
+        assertThatThrownBy(() -> handle.read((IoMemory) null, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.write(null, 8, 0, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.readv(null, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.readv(Arrays.asList(MEMORY, null), 0))
