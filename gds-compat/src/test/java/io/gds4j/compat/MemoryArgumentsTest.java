@@ -10,6 +10,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
+import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
@@ -25,6 +27,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,7 +50,7 @@ class MemoryArgumentsTest {
 
     @BeforeEach
     void open() throws IOException {
-        rig = Rig.onGpu();
+        rig = Rig.onGpuWithWorkers();
         driver = rig.driver();
         path = Files.write(folder.resolve("data"), CONTENT);
         file = driver.openFile(path, READ, WRITE);
@@ -92,6 +95,41 @@ class MemoryArgumentsTest {
             assertThat(batch.await(1, Duration.ofSeconds(60)).getFirst().bytes()).isEqualTo(SIZE);
 
             assertThat(content(memory)).isEqualTo(CONTENT);
+        }
+    }
+
+    @Test
+    void allocationServesStreams() throws InterruptedException {
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                HostStream order = HostStream.create();
+                CuFileStream stream = driver.stream(order.address(), Set.of())) {
+            CuFileStream.Cells read = CuFileStream.Cells.of(SIZE - 10, 10, 5);
+            CuFileStream.Cells pastTheEnd = CuFileStream.Cells.of(8, SIZE, 0);
+            stream.read(file, memory, read);
+            stream.read(file, memory, pastTheEnd);
+            order.synchronize();
+
+            assertThat(read.result()).isEqualTo(SIZE - 10);
+            assertThat(pastTheEnd.result()).isZero();
+            assertThat(memory.segment().asSlice(5, SIZE - 10).mismatch(MemorySegment.ofArray(CONTENT).asSlice(10)))
+                    .isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void missingFileIsNotFound() {
+        CuFileException e =
+                catchThrowableOfType(CuFileException.class, () -> driver.openFile(folder.resolve("missing")));
+
+        assertThat(e.isNotFound()).isTrue();
+        assertThat(e.isAccessDenied()).isFalse();
+    }
+
+    @Test
+    void bestMemoryIsOnTheGpuIfThereIsOne() {
+        assertThat(driver.allocator().best()).isEqualTo(MemoryKind.CUDA_DEVICE);
+        try (Rig host = Rig.onHost()) {
+            assertThat(host.driver().allocator().best()).isEqualTo(MemoryKind.HOST);
         }
     }
 
