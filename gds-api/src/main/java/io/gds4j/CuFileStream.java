@@ -172,6 +172,7 @@ public final class CuFileStream implements AutoCloseable {
      */
     public record Cells(
             MemorySegment size, MemorySegment fileOffset, MemorySegment bufferOffset, MemorySegment bytesDone) {
+
         private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
 
         /**

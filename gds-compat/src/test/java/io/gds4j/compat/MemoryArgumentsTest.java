@@ -190,7 +190,8 @@ class MemoryArgumentsTest {
         CuFileException e =
                 catchThrowableOfType(CuFileException.class, () -> file.read(MemorySegment.ofArray(CONTENT), 3));
 
-        assertThat(e).hasMessageStartingWith("cuFileRead: a segment over a Java array").hasMessageContaining("offset=3");
+        assertThat(e).hasMessageStartingWith("cuFileRead: a segment over a Java array")
+                .hasMessageContaining("offset=3");
         assertThat(e.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
         assertThat(e.path()).contains(path);
         Failures.expect(CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> file.read(heap, 0));

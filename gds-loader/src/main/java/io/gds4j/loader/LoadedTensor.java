@@ -62,7 +62,8 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     public ByteBuffer asByteBuffer() {
         MemorySegment segment = segment();
         if (segment.byteSize() > Integer.MAX_VALUE) {
-            throw invalid("has %d bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
+            throw invalid(
+                    "has %d bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
         }
         return segment.asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }

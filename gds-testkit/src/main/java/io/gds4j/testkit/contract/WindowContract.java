@@ -368,7 +368,8 @@ public abstract class WindowContract extends BackendContract {
             assertThat(outside.result()).as("past the window").isNegative();
             window.close();
             Failures.expect(
-                    CuFileError.MEMORY_NOT_REGISTERED, () -> stream.read(handle, window, CuFileStream.Cells.of(10, 0, 0)));
+                    CuFileError.MEMORY_NOT_REGISTERED,
+                    () -> stream.read(handle, window, CuFileStream.Cells.of(10, 0, 0)));
             memory.expect(PAGE + 40, file.expected(5, 60));
             memory.verify();
         }
