@@ -306,7 +306,7 @@ class HandleArgumentsTest {
         assertThatThrownBy(() -> handle.readv(Arrays.asList(MEMORY, null), 0))
                 .isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.openFile(null)).isInstanceOf(NullPointerException.class);
-        assertThatThrownBy(() -> driver.registerBuffer(null)).isInstanceOf(NullPointerException.class);
+        assertThatThrownBy(() -> driver.registerBuffer((MemoryRange) null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.registerBuffer(MEMORY, null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.stream(1, null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> CuFileDriver.open((io.gds4j.config.CuFileConfig) null))

@@ -8,12 +8,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
@@ -130,6 +132,17 @@ class MemoryArgumentsTest {
         assertThat(driver.allocator().best()).isEqualTo(MemoryKind.CUDA_DEVICE);
         try (Rig host = Rig.onHost()) {
             assertThat(host.driver().allocator().best()).isEqualTo(MemoryKind.HOST);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "CUDA_DEVICE"})
+    void registeredAllocationCannotBeClosed(MemoryKind kind) {
+        try (MemoryAllocation memory = driver.allocator().allocate(kind, SIZE);
+                CuFileBuffer buffer = driver.registerBuffer(memory)) {
+            assertThat(file.read(buffer, 0)).isEqualTo(SIZE);
+            assertThat(content(memory)).isEqualTo(CONTENT);
+            Failures.expectErrno(Errno.EBUSY, memory::close);
         }
     }
 

@@ -271,7 +271,7 @@ public abstract class MisuseContract extends BackendContract {
             assertThatNullPointerException().isThrownBy(() -> handle.write((IoMemory) null, 0));
             assertThatNullPointerException().isThrownBy(() -> handle.write(null, 1, 0, 0));
             assertThatNullPointerException().isThrownBy(() -> driver().openFile(null));
-            assertThatNullPointerException().isThrownBy(() -> driver().registerBuffer(null));
+            assertThatNullPointerException().isThrownBy(() -> driver().registerBuffer((MemoryRange) null));
             assertThat(handle.size()).isEqualTo(PAGE);
         }
     }
