@@ -196,17 +196,17 @@ public final class CuFileBatch implements AutoCloseable {
      *
      * @param handle the file
      * @param write true to write the memory to the file, false to read
-     * @param memory holds or receives the bytes
+     * @param memory holds or receives the bytes; of an allocation, its range
      * @param size bytes, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
      */
     public record Request(
             CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        /** Rejects null. */
+        /** Rejects null, and takes the range of an allocation. */
         public Request {
             Objects.requireNonNull(handle, "handle");
-            Objects.requireNonNull(memory, "memory");
+            memory = MemoryUse.plain(Objects.requireNonNull(memory, "memory"));
         }
 
         /**

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Memory registered with a driver ({@code cuFileBufRegister}). Register memory that you use many times.
  *
  * <pre>{@code
- * try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+ * try (CuFileBuffer buffer = driver.registerBuffer(memory)) {
  *     handle.read(buffer, 1 << 20, 0, 0);
  * }
  * }</pre>

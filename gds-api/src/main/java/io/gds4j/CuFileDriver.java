@@ -10,6 +10,7 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
@@ -207,6 +208,17 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Registers a whole allocation ({@code cuFileBufRegister}), which cannot be closed until the registration is closed.
+     *
+     * @param allocation the memory
+     * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
+     */
+    public CuFileBuffer registerBuffer(MemoryAllocation allocation) {
+        return registerBuffer(allocation.range());
+    }
+
+    /**
      * Registers memory with RDMA flags ({@code cuFileBufRegister}). They have no effect on machines without RDMA.
      *
      * @param range the memory, 1 byte or more; the caller keeps it allocated until the registration is closed
@@ -262,7 +274,7 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Creates a batch ({@code cuFileBatchIOSetUp}).
+     * Creates a batch ({@code cuFileBatchIOSetUp}). {@link CuFileBatch#transferAll} serves any number of requests with it.
      *
      * @param capacity largest number of outstanding entries, 1 to {@code properties.io_batchsize}
      * @return the batch

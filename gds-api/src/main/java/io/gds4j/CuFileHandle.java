@@ -13,7 +13,9 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPathReport;
+import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
@@ -84,7 +86,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(false, memory, size, fileOffset, bufferOffset);
+        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -97,6 +99,67 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Fills a native segment from {@code fileOffset}; see {@link #read(IoMemory, long, long, long)}. Wraps the segment at each
+     * call: a loop over one segment saves that with {@link MemoryRange#ofSegment(MemorySegment)}.
+     *
+     * @param segment receives the bytes
+     * @param fileOffset first byte in the file
+     * @return bytes read; less than the segment holds only at the end of the file
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)}; as {@link MemoryRange#ofSegment(MemorySegment)},
+     *         such as CUDA_MEMORY_TYPE_INVALID for a segment over a Java array
+     */
+    public long read(MemorySegment segment, long fileOffset) {
+        return read(wrap(false, segment, fileOffset), fileOffset);
+    }
+
+    /**
+     * Reads into a direct buffer, from its position to its limit, and advances the position by the bytes read.
+     *
+     * @param buffer receives the bytes; no other thread uses it during the call
+     * @param fileOffset first byte in the file
+     * @return bytes read; less than the buffer's remaining bytes only at the end of the file (0 at or past it, never -1)
+     * @throws CuFileException as {@link #read(MemorySegment, long)}: CUDA_MEMORY_TYPE_INVALID for a heap buffer,
+     *         PERMISSION_DENIED for a read-only one. The position is unchanged then
+     */
+    public long read(ByteBuffer buffer, long fileOffset) {
+        return advance(buffer, read(MemorySegment.ofBuffer(buffer), fileOffset));
+    }
+
+    /**
+     * Fills the whole memory from {@code fileOffset}, or throws.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @throws CuFileException IO_ERROR without an errno if the file ends before, with the count in
+     *         {@link CuFileException#bytesTransferred()}; otherwise as {@link #read(IoMemory, long, long, long)}
+     */
+    public void readFully(IoMemory memory, long fileOffset) {
+        requireAll(memory.range().length(), fileOffset, read(memory, fileOffset));
+    }
+
+    /**
+     * Fills a native segment from {@code fileOffset}, or throws.
+     *
+     * @param segment receives the bytes
+     * @param fileOffset first byte in the file
+     * @throws CuFileException as {@link #readFully(IoMemory, long)} and {@link #read(MemorySegment, long)}
+     */
+    public void readFully(MemorySegment segment, long fileOffset) {
+        requireAll(segment.byteSize(), fileOffset, read(segment, fileOffset));
+    }
+
+    /**
+     * Fills a direct buffer from its position to its limit, or throws. The position advances by the bytes read in both cases.
+     *
+     * @param buffer receives the bytes; no other thread uses it during the call
+     * @param fileOffset first byte in the file
+     * @throws CuFileException as {@link #readFully(IoMemory, long)} and {@link #read(ByteBuffer, long)}
+     */
+    public void readFully(ByteBuffer buffer, long fileOffset) {
+        requireAll(buffer.remaining(), fileOffset, read(buffer, fileOffset));
     }
 
     /**
@@ -113,7 +176,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(true, memory, size, fileOffset, bufferOffset);
+        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -126,6 +189,32 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Writes a native segment at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}.
+     *
+     * @param segment holds the bytes
+     * @param fileOffset first byte in the file
+     * @return bytes written: all that the segment holds
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long)}; as
+     *         {@link MemoryRange#ofSegment(MemorySegment)}, such as CUDA_MEMORY_TYPE_INVALID for a segment over a Java array
+     */
+    public long write(MemorySegment segment, long fileOffset) {
+        return write(wrap(true, segment, fileOffset), fileOffset);
+    }
+
+    /**
+     * Writes a direct buffer, from its position to its limit, and advances the position to the limit.
+     *
+     * @param buffer holds the bytes; no other thread uses it during the call
+     * @param fileOffset first byte in the file
+     * @return bytes written: all that remained in the buffer
+     * @throws CuFileException as {@link #write(MemorySegment, long)}: CUDA_MEMORY_TYPE_INVALID for a heap buffer. The
+     *         position is unchanged then
+     */
+    public long write(ByteBuffer buffer, long fileOffset) {
+        return advance(buffer, write(MemorySegment.ofBuffer(buffer), fileOffset));
     }
 
     /**
@@ -144,7 +233,20 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(request(false, size, fileOffset, bufferOffset), memory);
+        return start(request(false, size, fileOffset, bufferOffset), MemoryUse.plain(memory));
+    }
+
+    /**
+     * Starts {@link #read(IoMemory, long)} as {@link #readAsync(IoMemory, long, long, long)} does.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes read; less than the memory holds only at the end of the file
+     * @throws CuFileException as {@link #readAsync(IoMemory, long, long, long)}
+     */
+    @Experimental
+    public CompletableFuture<Long> readAsync(IoMemory memory, long fileOffset) {
+        return readAsync(memory, memory.range().length(), fileOffset, 0);
     }
 
     /**
@@ -160,7 +262,45 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(request(true, size, fileOffset, bufferOffset), memory);
+        return start(request(true, size, fileOffset, bufferOffset), MemoryUse.plain(memory));
+    }
+
+    /**
+     * Starts {@link #write(IoMemory, long)} as {@link #writeAsync(IoMemory, long, long, long)} does.
+     *
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes written: all that the memory holds
+     * @throws CuFileException as {@link #writeAsync(IoMemory, long, long, long)}
+     */
+    @Experimental
+    public CompletableFuture<Long> writeAsync(IoMemory memory, long fileOffset) {
+        return writeAsync(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    private MemoryRange wrap(boolean write, MemorySegment segment, long fileOffset) {
+        try {
+            return MemoryRange.ofSegment(segment);
+        } catch (CuFileException e) {
+            throw request(write, segment.byteSize(), fileOffset, 0).wrap(e);
+        }
+    }
+
+    private static long advance(ByteBuffer buffer, long bytes) {
+        buffer.position(buffer.position() + (int) bytes);
+        return bytes;
+    }
+
+    private void requireAll(long size, long fileOffset, long bytes) {
+        if (bytes < size) {
+            throw CuFileException.builder("cuFileRead")
+                    .error(CuFileError.IO_ERROR)
+                    .path(file.path())
+                    .range(fileOffset, size)
+                    .transferred(bytes)
+                    .detail("the file ends before the memory is full")
+                    .build();
+        }
     }
 
     /** Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */

@@ -6,7 +6,10 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
@@ -15,7 +18,8 @@ import java.util.Objects;
  *
  * <pre>{@code
  * try (CuFileStream stream = driver.stream(rawStream, Set.of(StreamFlag.FIXED_FILE_SIZE))) {
- *     stream.read(handle, memory, cells);     // returns at once; bytesDone is set before the stream goes on
+ *     CuFileStream.Cells cells = CuFileStream.Cells.of(memory.length(), 0, 0);
+ *     stream.read(handle, memory, cells);     // returns at once; cells.result() is set before the stream goes on
  * }
  * }</pre>
  *
@@ -92,7 +96,8 @@ public final class CuFileStream implements AutoCloseable {
         submit("cuFileWriteAsync", handle, memory, cells, true);
     }
 
-    private void submit(String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write) {
+    private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {
+        IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
         RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
         if (handle.session() != use.session()) {
@@ -167,6 +172,9 @@ public final class CuFileStream implements AutoCloseable {
      */
     public record Cells(
             MemorySegment size, MemorySegment fileOffset, MemorySegment bufferOffset, MemorySegment bytesDone) {
+
+        private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
+
         /**
          * Checks the cells.
          *
@@ -181,6 +189,32 @@ public final class CuFileStream implements AutoCloseable {
             if (bytesDone.isReadOnly()) {
                 throw invalid("bytesDone is read-only");
             }
+        }
+
+        /**
+         * Makes cells for one operation, in memory that is freed when neither the program nor the operation refers to it.
+         *
+         * @param size bytes to move, 0 to 2^62
+         * @param fileOffset first byte in the file
+         * @param bufferOffset first byte in the memory
+         * @return the cells; {@code bytesDone} is 0
+         */
+        public static Cells of(long size, long fileOffset, long bufferOffset) {
+            MemorySegment cells = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, size, fileOffset, bufferOffset, 0);
+            return new Cells(cell(cells, 0), cell(cells, 1), cell(cells, 2), cell(cells, 3));
+        }
+
+        private static MemorySegment cell(MemorySegment cells, int index) {
+            return cells.asSlice(index * CELL_BYTES, CELL_BYTES);
+        }
+
+        /**
+         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation.
+         *
+         * @return the bytes moved, or a negative errno or cuFile code
+         */
+        public long result() {
+            return (long) CELL.getAcquire(bytesDone, 0L);
         }
 
         private static void check(String name, MemorySegment cell) {

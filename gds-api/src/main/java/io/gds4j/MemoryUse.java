@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 
 /**
@@ -15,6 +16,11 @@ final class MemoryUse {
     private static final String FUNCTION = "IoMemory";
 
     private MemoryUse() {
+    }
+
+    /** Returns the range in place of an allocation: all code behind the public methods sees ranges and registered memory only. */
+    static IoMemory plain(IoMemory memory) {
+        return memory instanceof MemoryAllocation allocation ? allocation.range() : memory;
     }
 
     /** Returns the range that a backend gets: for a window, the whole registered buffer. */

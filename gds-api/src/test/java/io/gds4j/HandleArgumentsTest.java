@@ -300,13 +300,13 @@ class HandleArgumentsTest {
 
     @Test
     void nullThrowsNullPointerException() {
-        assertThatThrownBy(() -> handle.read(null, 0)).isInstanceOf(NullPointerException.class);
+        assertThatThrownBy(() -> handle.read((IoMemory) null, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.write(null, 8, 0, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.readv(null, 0)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> handle.readv(Arrays.asList(MEMORY, null), 0))
                 .isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.openFile(null)).isInstanceOf(NullPointerException.class);
-        assertThatThrownBy(() -> driver.registerBuffer(null)).isInstanceOf(NullPointerException.class);
+        assertThatThrownBy(() -> driver.registerBuffer((MemoryRange) null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.registerBuffer(MEMORY, null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> driver.stream(1, null)).isInstanceOf(NullPointerException.class);
         assertThatThrownBy(() -> CuFileDriver.open((io.gds4j.config.CuFileConfig) null))

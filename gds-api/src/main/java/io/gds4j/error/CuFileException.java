@@ -20,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  *
+ * <p>
+ * A RuntimeException, unlike {@link java.io.IOException}: a {@code catch (IOException e)} does not catch it.
+ * {@link #isNotFound} and {@link #isAccessDenied} answer what NoSuchFileException and AccessDeniedException tell there.
+ *
+ * <p>
  * Instances are immutable; threads may share them.
  *
  * @since 0.1
@@ -91,6 +96,25 @@ public class CuFileException extends RuntimeException {
     /** {@return the kernel's errno, if a system call failed (see {@link Errno})} */
     public OptionalInt errno() {
         return errno == 0 ? OptionalInt.empty() : OptionalInt.of(errno);
+    }
+
+    /**
+     * Tells whether a file or a folder of its path does not exist (ENOENT, ENOTDIR).
+     *
+     * @return true if so
+     */
+    public boolean isNotFound() {
+        return errno == Errno.ENOENT || errno == Errno.ENOTDIR;
+    }
+
+    /**
+     * Tells whether the kernel denied access to the file (EACCES, EPERM). False for what gds4j refuses itself, such as
+     * a transfer without the {@code BufferRight} that it needs: that is {@link CuFileError#PERMISSION_DENIED} without an errno.
+     *
+     * @return true if so
+     */
+    public boolean isAccessDenied() {
+        return errno == Errno.EACCES || errno == Errno.EPERM;
     }
 
     /** {@return the C name of the cuFile function that failed} */

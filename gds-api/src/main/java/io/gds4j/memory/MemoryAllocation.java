@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.FreeListeners;
 import io.gds4j.internal.lifetime.Lifetime;
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20)) {
- *     handle.read(memory.range(), 0);
+ *     handle.read(memory, 0);
  * }
  * }</pre>
  *
@@ -23,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
-public final class MemoryAllocation implements AutoCloseable {
+public final class MemoryAllocation implements IoMemory, AutoCloseable {
     private final MemoryRange range;
     private final Lifetime lifetime;
     private final FreeListeners listeners = new FreeListeners();
@@ -58,8 +59,34 @@ public final class MemoryAllocation implements AutoCloseable {
     }
 
     /** {@return the whole memory} */
+    @Override
     public MemoryRange range() {
         return range;
+    }
+
+    /** {@return address of the first byte, as the CPU or the GPU sees it} */
+    public long address() {
+        return range.address();
+    }
+
+    /** {@return length in bytes} */
+    public long length() {
+        return range.length();
+    }
+
+    /**
+     * Returns host memory as a segment. After {@link #close()} every access to the segment throws IllegalStateException.
+     *
+     * @return the whole memory
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment: all GPU memory, and host memory made
+     *         from a raw address. {@link MemoryAllocator#copyToHost} copies it
+     */
+    public MemorySegment segment() {
+        return range.segment()
+                .orElseThrow(() -> CuFileException.of(
+                        CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                        "MemoryAllocation.segment",
+                        "%s memory has no segment here; MemoryAllocator.copyToHost copies it".formatted(range.kind())));
     }
 
     /** {@return true until {@link #close()}} */

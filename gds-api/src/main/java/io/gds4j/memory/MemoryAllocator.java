@@ -24,6 +24,15 @@ public interface MemoryAllocator {
     boolean supports(MemoryKind kind);
 
     /**
+     * Returns the kind of memory to choose where a GPU is welcome and not required.
+     *
+     * @return CUDA_DEVICE if this machine can allocate it, else HOST
+     */
+    default MemoryKind best() {
+        return supports(MemoryKind.CUDA_DEVICE) ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
+    }
+
+    /**
      * Allocates on GPU 0 or on the host.
      *
      * @param kind the kind of memory

@@ -50,6 +50,22 @@ class CuFileExceptionTest {
         assertThat(e.bytesTransferred()).isZero();
     }
 
+    @ParameterizedTest
+    @CsvSource({
+            "2, true, false",
+            "20, true, false",
+            "13, false, true",
+            "1, false, true",
+            "5, false, false",
+            "0, false, false"
+    })
+    void errnoTellsMissingFromForbiddenFiles(int errno, boolean notFound, boolean accessDenied) {
+        CuFileException e = CuFileException.builder("open").errno(errno).error(CuFileError.PERMISSION_DENIED).build();
+
+        assertThat(e.isNotFound()).isEqualTo(notFound);
+        assertThat(e.isAccessDenied()).isEqualTo(accessDenied);
+    }
+
     @Test
     void offsetZeroIsKnown() {
         CuFileException e = CuFileException.builder("cuFileRead").range(0, 0).build();

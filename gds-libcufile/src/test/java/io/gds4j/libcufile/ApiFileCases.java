@@ -87,7 +87,7 @@ final class ApiFileCases {
 
     private void registrations(CuFileDriver driver, MemoryRange range) {
         long address = range.address();
-        answers.asks("bufRegister(null)", () -> driver.registerBuffer(null));
+        answers.asks("bufRegister(null)", () -> driver.registerBuffer((MemoryRange) null));
         answers.does("bufRegister len 0", () -> driver.registerBuffer(range.slice(0, 0)));
         answers.does("bufRegister len>alloc",
                 () -> driver.registerBuffer(MemoryRange.ofAddress(address, 64 * MIB, MemoryKind.CUDA_DEVICE)));

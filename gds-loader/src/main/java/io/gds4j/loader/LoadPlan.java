@@ -62,7 +62,7 @@ public final class LoadPlan {
 
     /**
      * Keeps only tensors in whose name the expression is found ({@link java.util.regex.Matcher#find}). Narrows the current
-     * choice.
+     * choice. If no tensor is left, {@link #tensors} is empty and {@link #load} throws.
      *
      * @throws CuFileException INVALID_VALUE for a malformed expression
      */
@@ -78,7 +78,8 @@ public final class LoadPlan {
     }
 
     /**
-     * Keeps only tensors that the filter accepts. Narrows the current choice.
+     * Keeps only tensors that the filter accepts. Narrows the current choice. If no tensor is left, {@link #tensors} is empty
+     * and {@link #load} throws.
      *
      * @param filter called on any thread, possibly several times for a tensor
      */
@@ -89,6 +90,16 @@ public final class LoadPlan {
     /** Loads into memory of this kind, of GPU 0 or of the host. */
     public LoadPlan to(MemoryKind kind) {
         return to(kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+    }
+
+    /**
+     * Loads into memory of GPU 0, or into host memory where the driver has no GPU
+     * ({@link io.gds4j.memory.MemoryAllocator#best}).
+     *
+     * @param driver the driver that loads
+     */
+    public LoadPlan toBest(CuFileDriver driver) {
+        return to(driver.allocator().best());
     }
 
     /**
@@ -290,6 +301,7 @@ public final class LoadPlan {
      * interrupt of the calling thread the load waits for the pieces in flight, frees everything and throws.
      *
      * @param listener receives progress; an exception of it ends the load and is thrown as it is
+     * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors
      * @throws CheckpointException FILE_CHANGED if the size of a file changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
@@ -298,7 +310,7 @@ public final class LoadPlan {
     public LoadedTensors load(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return new LoadJob(this, layout(), driver, listener).run();
+        return new LoadJob(this, chosen(), driver, listener).run();
     }
 
     /** Loads without a listener; see {@link #loadAsync(CuFileDriver, LoadListener)}. */
@@ -310,15 +322,32 @@ public final class LoadPlan {
      * Starts a load and returns its future. {@code cancel} of this future (not of a dependent one) waits for the pieces in
      * flight and frees everything before it returns; its argument has no effect. If the program completes the future by other
      * means, the load frees its tensors.
+     *
+     * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors; the future reports what
+     *         {@link #load} throws
      */
     public CompletableFuture<LoadedTensors> loadAsync(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return LoadFuture.start(new LoadJob(this, layout(), driver, listener));
+        return LoadFuture.start(new LoadJob(this, chosen(), driver, listener));
     }
 
     LoadOptions options() {
         return options;
+    }
+
+    /** Returns the layout of a choice that is not empty by mistake; a checkpoint may well have no tensors. */
+    private Layout chosen() {
+        Layout chosen = layout();
+        int all = checkpoint.tensors().size();
+        if (chosen.tensors().isEmpty() && all > 0) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.INVALID_VALUE)
+                    .path(checkpoint.path())
+                    .detail("the choice matches none of the checkpoint's tensors (%d)".formatted(all))
+                    .build();
+        }
+        return chosen;
     }
 
     private Layout layout() {

@@ -1,15 +1,36 @@
 package io.gds4j.loader;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.ShortBuffer;
 
 /**
  * A tensor in memory.
+ *
+ * <pre>{@code
+ * FloatBuffer bias = tensors.get("lm_head.bias").asFloatBuffer();     // F32: a view, nothing is copied
+ * float[] weights = tensors.get("lm_head.weight").toFloats();         // BF16: decoded into an array
+ * }</pre>
+ *
+ * <p>
+ * Views are for tensors in host memory; {@link LoadedTensors#copyToHost} copies others. A view covers all elements in the order
+ * of the file, little-endian, and has at most 2^31-1 bytes. After the tensor is freed, an access throws IllegalStateException.
  *
  * @param info description of the tensor
  * @param range exactly its bytes; length 0 for a tensor without elements
  * @since 0.1
  */
 public record LoadedTensor(TensorInfo info, MemoryRange range) {
+    private static final String FUNCTION = "LoadedTensor";
+
     /** Returns the address of the first byte, in the address space of the CPU or the GPU. */
     public long address() {
         return range.address();
@@ -18,5 +39,121 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     /** Returns the length in bytes. */
     public long length() {
         return range.length();
+    }
+
+    /**
+     * Returns a tensor in host memory as a segment.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment, such as all GPU memory
+     */
+    public MemorySegment segment() {
+        return range.segment()
+                .orElseThrow(() -> CuFileException.of(
+                        CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                        FUNCTION,
+                        "%s memory has no segment; LoadedTensors.copyToHost copies it".formatted(range.kind())));
+    }
+
+    /**
+     * Views the bytes of a tensor of any type.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for more than 2^31-1 bytes
+     */
+    public ByteBuffer asByteBuffer() {
+        MemorySegment segment = segment();
+        if (segment.byteSize() > Integer.MAX_VALUE) {
+            throw invalid(
+                    "has %d bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
+        }
+        return segment.asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /**
+     * Views an F32 tensor.
+     *
+     * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     */
+    public FloatBuffer asFloatBuffer() {
+        require(info.dtype() == DType.F32, "a view of floats needs F32; toFloats() decodes shorter floats");
+        return asByteBuffer().asFloatBuffer();
+    }
+
+    /**
+     * Views an F64 tensor.
+     *
+     * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     */
+    public DoubleBuffer asDoubleBuffer() {
+        require(info.dtype() == DType.F64, "a view of doubles needs F64");
+        return asByteBuffer().asDoubleBuffer();
+    }
+
+    /**
+     * Views an I32 or U32 tensor; {@link Integer#toUnsignedLong} gives the value of a U32 element.
+     *
+     * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     */
+    public IntBuffer asIntBuffer() {
+        require(info.dtype() == DType.I32 || info.dtype() == DType.U32, "a view of ints needs I32 or U32");
+        return asByteBuffer().asIntBuffer();
+    }
+
+    /**
+     * Views an I64 or U64 tensor.
+     *
+     * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     */
+    public LongBuffer asLongBuffer() {
+        require(info.dtype() == DType.I64 || info.dtype() == DType.U64, "a view of longs needs I64 or U64");
+        return asByteBuffer().asLongBuffer();
+    }
+
+    /**
+     * Views an I16 or U16 tensor, or the bits of an F16 or BF16 tensor.
+     *
+     * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     */
+    public ShortBuffer asShortBuffer() {
+        require(
+                info.dtype() == DType.I16
+                        || info.dtype() == DType.U16
+                        || info.dtype() == DType.F16
+                        || info.dtype() == DType.BF16,
+                "a view of shorts needs I16, U16, F16 or BF16");
+        return asByteBuffer().asShortBuffer();
+    }
+
+    /**
+     * Decodes a tensor of F32, F16, BF16 or an 8-bit float type. Decoding is exact: every value of these types is a float.
+     * F8_E4M3 is the type of safetensors and PyTorch without infinities (E4M3FN).
+     *
+     * @return a new array of all elements in the order of the file
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for another type, or for more
+     *         elements than an array may have
+     */
+    public float[] toFloats() {
+        require(FloatDecoder.decodes(info.dtype()), "only F32, F16, BF16 and 8-bit floats are decoded");
+        MemorySegment from = segment();
+        long elements = from.byteSize() * Byte.SIZE / info.dtype().bits();
+        if (elements > Integer.MAX_VALUE - Long.BYTES) {
+            throw invalid("has %d elements, more than an array may have".formatted(elements));
+        }
+        float[] floats = new float[(int) elements];
+        FloatDecoder.decode(info.dtype(), from, floats);
+        return floats;
+    }
+
+    private void require(boolean valid, String rule) {
+        if (!valid) {
+            throw invalid("is of type %s: %s".formatted(info.dtype(), rule));
+        }
+    }
+
+    private CuFileException invalid(String detail) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.INVALID_VALUE)
+                .path(info.file())
+                .detail("tensor %s %s".formatted(CheckpointException.quote(info.name()), detail))
+                .build();
     }
 }

@@ -90,12 +90,7 @@ public final class LoadedTensors implements AutoCloseable {
      *         {@link #get}
      */
     public MemorySegment segment(String name) {
-        MemoryRange range = range(name);
-        return range.segment()
-                .orElseThrow(() -> CuFileException.of(
-                        CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                        FUNCTION,
-                        "%s memory has no segment; copyToHost copies it".formatted(range.kind())));
+        return get(name).segment();
     }
 
     /**

@@ -235,7 +235,8 @@ class LoadTest {
             plan = plan.stagingBudget((128L << 10) * 5);
         }
         if (random.nextInt(3) == 0) {
-            plan = plan.include("[" + random.nextInt(10) + random.nextInt(10) + "]$");
+            LoadPlan some = plan.include("[" + random.nextInt(10) + random.nextInt(10) + "]$");
+            return some.tensors().isEmpty() ? plan : some;
         }
         return plan;
     }
@@ -492,12 +493,30 @@ class LoadTest {
     }
 
     @Test
-    void filterWithoutMatchLoadsNothing() {
-        try (LoadedTensors tensors = dense(HeaderPadding.EIGHT).plan().include("nothing").load(driver)) {
+    void loadOfAChoiceWithoutMatchFails() {
+        LoadPlan plan = dense(HeaderPadding.EIGHT).plan().include("nothing");
+
+        assertThat(plan.tensors()).isEmpty();
+        assertThat(plan.bytes()).isZero();
+        assertInvalid(() -> plan.load(driver), "the choice matches none of the checkpoint's tensors");
+        assertInvalid(() -> plan.loadAsync(driver), "the choice matches none of the checkpoint's tensors");
+        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
+    void checkpointWithoutTensorsLoads() {
+        writer("none.safetensors").write(PATTERN);
+        LoadPlan plan = Checkpoint.open(folder.resolve("none.safetensors")).plan().include("any");
+        try (LoadedTensors tensors = plan.load(driver)) {
             assertThat(tensors.names()).isEmpty();
             assertThat(tensors.report().bytes()).isZero();
         }
-        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
+    void bestMemoryIsThatOfTheGpu() {
+        assertThat(odd().plan().toBest(driver).kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
+        assertThat(odd().plan().toBest(driver).device()).isZero();
     }
 
     @Test

@@ -54,7 +54,7 @@ public final class BatchMemoryKinds {
                             .allocate(kind, EACH, kind.isCuda() ? arguments.gpu() : MemoryRange.NO_DEVICE);
                     owned.add(memory);
                     if (register) {
-                        registered.add(driver.registerBuffer(memory.range()));
+                        registered.add(driver.registerBuffer(memory));
                     }
                     memories.add(register ? registered.getLast() : memory.range());
                 }

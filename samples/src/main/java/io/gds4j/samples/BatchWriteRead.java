@@ -36,7 +36,7 @@ public final class BatchWriteRead {
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range());
+                CuFileBuffer buffer = driver.registerBuffer(memory);
                 CuFileBatch batch = driver.batch(ENTRIES)) {
             Bytes.put(driver, data, memory.range());
             long start = System.nanoTime();

@@ -36,7 +36,7 @@ public final class BufferOffsets {
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, BUFFER);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                CuFileBuffer buffer = driver.registerBuffer(memory)) {
             Bytes.put(driver, data, memory.range());
             long start = System.nanoTime();
             long bytes = file.write(buffer, BUFFER - OFFSET, 0, OFFSET);

@@ -42,7 +42,7 @@ public final class FirstWrites {
             driver.allocator().fill(memory.range(), VALUE);
             long start = System.nanoTime();
             try (CuFileHandle file = driver.openFile(registered, CREATE_NEW, WRITE, CuFileOpenOption.DIRECT);
-                    CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                    CuFileBuffer buffer = driver.registerBuffer(memory)) {
                 bytes += file.write(buffer, SMALL, 0, 0);
                 arguments.say("registered, O_DIRECT: %s", file.ioPath().path());
             }

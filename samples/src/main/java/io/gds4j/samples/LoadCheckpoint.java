@@ -5,7 +5,6 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.memory.MemoryKind;
 import java.nio.file.Path;
 
 /** The second example of the README: loads the layers of a checkpoint into GPU memory, or into host memory without a GPU. */
@@ -16,9 +15,7 @@ public final class LoadCheckpoint {
     /** Loads the checkpoint named by the first argument. */
     public static void main(String[] args) {
         try (CuFileDriver driver = CuFileDriver.open()) {
-            MemoryKind kind =
-                    driver.allocator().supports(MemoryKind.CUDA_DEVICE) ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
-            LoadPlan plan = Checkpoint.open(Path.of(args[0])).plan().include("layers\\.").to(kind);
+            LoadPlan plan = Checkpoint.open(Path.of(args[0])).plan().include("layers\\.").toBest(driver);
             try (LoadedTensors tensors = plan.load(driver)) {
                 for (LoadedTensor tensor : tensors.tensors()) {
                     System.out.printf("%s %s 0x%x%n", tensor.info().name(), tensor.info().dtype(), tensor.address());

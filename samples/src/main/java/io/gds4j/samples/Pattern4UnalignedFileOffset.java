@@ -36,7 +36,7 @@ public final class Pattern4UnalignedFileOffset {
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                CuFileBuffer buffer = driver.registerBuffer(memory)) {
             file.truncate(data.length + 2 * SHIFT); // SHIFT zeros before and after the data
             long bytes = 0;
             double seconds = 0;

@@ -34,7 +34,7 @@ public final class Pattern5UnalignedBufferOffset {
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length + 2 * SHIFT);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                CuFileBuffer buffer = driver.registerBuffer(memory)) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
             file.write(memory.range(), data.length, 0, 0); // bypasses the page cache, so the reads come from the disk
             driver.allocator().fill(memory.range(), (byte) 0);

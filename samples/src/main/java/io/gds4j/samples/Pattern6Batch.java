@@ -40,7 +40,7 @@ public final class Pattern6Batch {
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, data.length);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range());
+                CuFileBuffer buffer = driver.registerBuffer(memory);
                 CuFileBatch batch = driver.batch(ENTRIES)) {
             driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
             file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk

@@ -17,10 +17,10 @@ public final class ReadIntoGpu {
         try (CuFileDriver driver = CuFileDriver.open();
                 CuFileHandle file = driver.openFile(Path.of(args[0]))) {
             MemoryAllocator allocator = driver.allocator();
-            MemoryKind kind = allocator.supports(MemoryKind.CUDA_DEVICE) ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
+            MemoryKind kind = allocator.best();
             try (MemoryAllocation memory = allocator.allocate(kind, file.size())) {
                 long start = System.nanoTime();
-                long bytes = file.read(memory.range(), 0);
+                long bytes = file.read(memory, 0);
                 double seconds = (System.nanoTime() - start) / 1e9;
                 System.out.printf("%d bytes into %s, %.1f GB/s%n", bytes, kind, bytes / seconds / 1e9);
             }

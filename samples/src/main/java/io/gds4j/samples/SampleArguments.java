@@ -123,7 +123,7 @@ public record SampleArguments(
      */
     public MemoryKind kind(CuFileDriver driver) {
         return memory.orElseGet(
-                () -> driver.allocator().supports(MemoryKind.CUDA_DEVICE) ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST);
+                () -> driver.allocator().best());
     }
 
     /**

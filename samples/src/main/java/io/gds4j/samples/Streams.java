@@ -12,9 +12,6 @@ import io.gds4j.StreamFlag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -96,10 +93,10 @@ public final class Streams {
             for (int i = 0; i < STREAMS; i++) {
                 CuFileStream stream = streams.get(i % raw.size());
                 MemoryRange part = memory.range().slice((long) i * PART, PART);
-                cells.add(cells(PART, (long) i * PART));
+                cells.add(CuFileStream.Cells.of(PART, (long) i * PART, 0));
                 stream.read(source, part, cells.getLast());
                 raw.get(i % raw.size()).increment(part);
-                cells.add(cells(PART, (long) i * PART));
+                cells.add(CuFileStream.Cells.of(PART, (long) i * PART, 0));
                 stream.write(target, part, cells.getLast());
             }
             for (SampleStream stream : raw) {
@@ -109,20 +106,11 @@ public final class Streams {
             streams.forEach(CuFileStream::close);
         }
         for (CuFileStream.Cells done : cells) {
-            bytes += done.bytesDone().get(ValueLayout.JAVA_LONG, 0);
+            bytes += done.result();
         }
         boolean equal = Arrays.equals(Files.readAllBytes(path), expected);
         arguments.say("%s: %s", what, equal ? "equal" : "DIFFERENT");
         verified &= equal;
         Files.delete(path);
-    }
-
-    /** The first three cells may change until the operation starts; the last cell receives the result. */
-    private static CuFileStream.Cells cells(long size, long fileOffset) {
-        MemorySegment four = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 4);
-        four.setAtIndex(ValueLayout.JAVA_LONG, 0, size);
-        four.setAtIndex(ValueLayout.JAVA_LONG, 1, fileOffset);
-        return new CuFileStream.Cells(
-                four.asSlice(0, 8), four.asSlice(8, 8), four.asSlice(16, 8), four.asSlice(24, 8));
     }
 }

@@ -71,7 +71,7 @@ public final class ThreadsOwnHandles {
         long bytes = 0;
         try (CuFileHandle file = open();
                 MemoryAllocation memory = arguments.allocate(driver, STREAMING);
-                CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                CuFileBuffer buffer = driver.registerBuffer(memory)) {
             for (int offset = number * part; offset < end; offset += STREAMING) {
                 int size = Math.min(STREAMING, end - offset);
                 Bytes.put(driver, Arrays.copyOfRange(data, offset, offset + size), memory.range());

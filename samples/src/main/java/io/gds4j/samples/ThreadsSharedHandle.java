@@ -55,7 +55,7 @@ public final class ThreadsSharedHandle {
             arguments.say("%d threads, not registered: %s", arguments.threads(), verified ? "equal" : "DIFFERENT");
 
             driver.allocator().fill(memory.range(), (byte) 0);
-            try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+            try (CuFileBuffer buffer = driver.registerBuffer(memory)) {
                 start = System.nanoTime();
                 bytes += program.readAll(buffer);
                 seconds += (System.nanoTime() - start) / 1e9;

@@ -266,12 +266,12 @@ public abstract class MisuseContract extends BackendContract {
     void nullIsANullPointerException() {
         GuardedFile file = newFile(PAGE);
         try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED)) {
-            assertThatNullPointerException().isThrownBy(() -> handle.read(null, 0));
+            assertThatNullPointerException().isThrownBy(() -> handle.read((IoMemory) null, 0));
             assertThatNullPointerException().isThrownBy(() -> handle.read(null, 1, 0, 0));
-            assertThatNullPointerException().isThrownBy(() -> handle.write(null, 0));
+            assertThatNullPointerException().isThrownBy(() -> handle.write((IoMemory) null, 0));
             assertThatNullPointerException().isThrownBy(() -> handle.write(null, 1, 0, 0));
             assertThatNullPointerException().isThrownBy(() -> driver().openFile(null));
-            assertThatNullPointerException().isThrownBy(() -> driver().registerBuffer(null));
+            assertThatNullPointerException().isThrownBy(() -> driver().registerBuffer((MemoryRange) null));
             assertThat(handle.size()).isEqualTo(PAGE);
         }
     }

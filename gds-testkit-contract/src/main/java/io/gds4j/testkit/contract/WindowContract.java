@@ -24,8 +24,6 @@ import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -360,31 +358,22 @@ public abstract class WindowContract extends BackendContract {
                 CuFileStream stream = driver().stream(host.address(), Set.of())) {
             BufferWindow window = buffer.window(PAGE, 100, READ_INTO);
             Failures.expect(
-                    CuFileError.PERMISSION_DENIED, () -> stream.write(handle, window, cells(10, 0, 0)));
-            CuFileStream.Cells inside = cells(60, 5, 40);
-            CuFileStream.Cells outside = cells(61, 5, 40);
+                    CuFileError.PERMISSION_DENIED, () -> stream.write(handle, window, CuFileStream.Cells.of(10, 0, 0)));
+            CuFileStream.Cells inside = CuFileStream.Cells.of(60, 5, 40);
+            CuFileStream.Cells outside = CuFileStream.Cells.of(61, 5, 40);
             stream.read(handle, window, inside);
             stream.read(handle, window, outside);
             host.synchronize();
-            assertThat(inside.bytesDone().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(60);
-            assertThat(outside.bytesDone().get(ValueLayout.JAVA_LONG, 0)).as("past the window").isNegative();
+            assertThat(inside.result()).isEqualTo(60);
+            assertThat(outside.result()).as("past the window").isNegative();
             window.close();
             Failures.expect(
-                    CuFileError.MEMORY_NOT_REGISTERED, () -> stream.read(handle, window, cells(10, 0, 0)));
+                    CuFileError.MEMORY_NOT_REGISTERED,
+                    () -> stream.read(handle, window, CuFileStream.Cells.of(10, 0, 0)));
             memory.expect(PAGE + 40, file.expected(5, 60));
             memory.verify();
         }
         file.verify();
-    }
-
-    private static CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {
-        return new CuFileStream.Cells(cell(size), cell(fileOffset), cell(bufferOffset), cell(0));
-    }
-
-    private static MemorySegment cell(long value) {
-        MemorySegment cell = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
-        cell.set(ValueLayout.JAVA_LONG, 0, value);
-        return cell;
     }
 
     @Test
