@@ -22,28 +22,73 @@ import java.util.stream.Stream;
 final class Backends {
     private static final String FUNCTION = "cuFileDriverOpen";
     static final String AUTO = "auto";
+    private static final String SERVICE_FILE = "META-INF/services/" + CuFileBackendProvider.class.getName();
+    private static final List<String> OWN_PROVIDERS =
+            List.of("io.gds4j.libcufile.LibCuFileBackendProvider", "io.gds4j.compat.CompatBackendProvider");
 
     private Backends() {
     }
 
-    /** Returns the providers, best first. Logs and omits a provider that cannot be loaded. */
+    /** Returns the providers of the loader that loaded the SPI, best first. Logs and omits a provider that cannot be loaded. */
     static List<CuFileBackendProvider> providers() {
-        List<CuFileBackendProvider> found = new ArrayList<>();
-        Iterator<CuFileBackendProvider> providers = ServiceLoader.load(
-                CuFileBackendProvider.class, CuFileBackendProvider.class.getClassLoader())
-                .iterator();
-        while (true) {
-            try {
-                if (!providers.hasNext()) {
-                    break;
-                }
-                found.add(providers.next());
-            } catch (ServiceConfigurationError e) {
-                System.getLogger("io.gds4j").log(Level.WARNING, "a backend cannot be loaded: " + e.getMessage());
+        return providers(CuFileBackendProvider.class.getClassLoader());
+    }
+
+    /**
+     * Returns the providers that a loader finds, best first. Logs and omits a provider that cannot be loaded. Our own providers
+     * are found by name where a jar of many jars kept only one of the service files.
+     */
+    static List<CuFileBackendProvider> providers(ClassLoader loader) {
+        List<CuFileBackendProvider> found = listed(loader);
+        for (String name : OWN_PROVIDERS) {
+            if (found.stream().noneMatch(provider -> provider.getClass().getName().equals(name))) {
+                unlisted(name, loader).ifPresent(found::add);
             }
         }
         found.sort(Comparator.comparingInt(CuFileBackendProvider::priority).reversed());
         return found;
+    }
+
+    /** Returns the providers that service files and module descriptors list. */
+    private static List<CuFileBackendProvider> listed(ClassLoader loader) {
+        List<CuFileBackendProvider> found = new ArrayList<>();
+        Iterator<CuFileBackendProvider> providers = ServiceLoader.load(CuFileBackendProvider.class, loader).iterator();
+        while (true) {
+            try {
+                if (!providers.hasNext()) {
+                    return found;
+                }
+                found.add(providers.next());
+            } catch (ServiceConfigurationError e) {
+                warn("a backend cannot be loaded: " + e.getMessage() + (e.getCause() == null
+                        ? "; add the jar that contains the provider, or remove its line from " + SERVICE_FILE
+                        : ": " + e.getCause()));
+            }
+        }
+    }
+
+    /** Returns a provider of ours that the loader can load although no service file lists it. */
+    private static Optional<CuFileBackendProvider> unlisted(String name, ClassLoader loader) {
+        try {
+            Class<?> type = Class.forName(name, false, loader);
+            if (type.getModule().isNamed() || !CuFileBackendProvider.class.isAssignableFrom(type)) {
+                return Optional.empty();
+            }
+            CuFileBackendProvider provider = (CuFileBackendProvider) type.getConstructor().newInstance();
+            warn("%s is on the class path, but no %s lists it; found by name. Merge the service files of all jars: "
+                    .formatted(name, SERVICE_FILE)
+                    + "ServicesResourceTransformer of the Maven Shade plugin, mergeServiceFiles() of Gradle Shadow");
+            return Optional.of(provider);
+        } catch (ClassNotFoundException e) {
+            return Optional.empty();
+        } catch (ReflectiveOperationException | LinkageError e) {
+            warn("a backend cannot be loaded: %s: %s".formatted(name, e));
+            return Optional.empty();
+        }
+    }
+
+    private static void warn(String line) {
+        System.getLogger("io.gds4j").log(Level.WARNING, line);
     }
 
     static CuFileBackend choose(String name, CuFileConfig config) {

@@ -3,7 +3,8 @@ package io.gds4j.spi;
 import io.gds4j.config.CuFileConfig;
 
 /**
- * Makes backends. {@link java.util.ServiceLoader} finds providers with the class loader of this interface.
+ * Makes backends. {@link java.util.ServiceLoader} finds providers with the class loader of this interface. Where a jar of many
+ * jars kept only one service file, our own two providers are found by name, with a warning in the log.
  *
  * @since 0.1
  */

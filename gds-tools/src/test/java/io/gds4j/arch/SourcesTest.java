@@ -45,7 +45,7 @@ class SourcesTest {
     void theRulesSeeTheSourcesOfEveryModule() throws IOException {
         assertThat(sources()).extracting(source -> ROOT.relativize(source).getName(0).toString()).contains(
                 "gds-api", "gds-native", "gds-engine", "gds-libcufile", "gds-compat", "gds-jcuda", "gds-loader",
-                "gds-testkit", "gds-testkit-contract", "gds-tools", "samples", "benchmarks");
+                "gds-testkit", "gds-testkit-contract", "gds-tools", "gds4j", "samples", "benchmarks");
     }
 
     private static List<Path> sources() throws IOException {

@@ -21,9 +21,16 @@ final class BuiltJars {
         return find(file -> Stream.of(names).anyMatch(name -> file.matches(name + "-\\d.*\\.jar")));
     }
 
-    /** Returns the jars of gds4j. */
+    /** Returns the jars of gds4j, without the samples. */
     static List<Path> own() throws IOException {
-        return find(file -> file.startsWith("gds-"));
+        return find(file -> file.startsWith("gds-") || file.matches("gds4j-\\d.*\\.jar"));
+    }
+
+    /** Returns what a build tool adds for the one dependency {@code io.gds4j:gds4j}. */
+    static List<Path> ofTheOneDependency() throws IOException {
+        return Stream.of(ofApiAndCompat(), named("gds4j", "gds-libcufile", "gds-loader", "jspecify"))
+                .flatMap(List::stream)
+                .toList();
     }
 
     /** Returns the jars that a program needs to use the compat backend. */

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.jar.Attributes;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import java.util.stream.Collectors;
@@ -31,7 +32,7 @@ class JarsIT {
                 .extracting(jar -> descriptor(jar).name())
                 .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.engine", "io.gds4j.libcufile",
                         "io.gds4j.compat",
-                        "io.gds4j.jcuda", "io.gds4j.loader");
+                        "io.gds4j.jcuda", "io.gds4j.loader", "io.gds4j.all");
     }
 
     @ParameterizedTest
@@ -47,6 +48,20 @@ class JarsIT {
         Map<String, List<String>> provided = descriptor(jar).provides().stream()
                 .collect(Collectors.toMap(ModuleDescriptor.Provides::service, ModuleDescriptor.Provides::providers));
         assertThat(servicesInMetaInf(jar)).isEqualTo(provided);
+    }
+
+    @ParameterizedTest
+    @MethodSource("ownJars")
+    void jarCarriesLicenceTitleAndVersion(Path jar) throws IOException {
+        try (JarFile file = new JarFile(jar.toFile())) {
+            assertThat(file.getEntry("META-INF/LICENSE")).isNotNull();
+            assertThat(file.getEntry("META-INF/NOTICE")).isNotNull();
+            Attributes manifest = file.getManifest().getMainAttributes();
+            assertThat(jar.getFileName()).hasToString("%s-%s.jar".formatted(
+                    manifest.getValue(Attributes.Name.IMPLEMENTATION_TITLE),
+                    manifest.getValue(Attributes.Name.IMPLEMENTATION_VERSION)));
+            assertThat(manifest.getValue("Build-Tool-Jdk-Spec")).as("whichever JDK runs Maven").isEqualTo("any");
+        }
     }
 
     private static ModuleDescriptor descriptor(Path jar) {
