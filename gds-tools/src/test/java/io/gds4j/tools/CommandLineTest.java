@@ -96,7 +96,7 @@ class CommandLineTest {
 
     @Test
     void argumentWithAtSignIsAPath() {
-        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: FileNotFound: no such file or folder");
+        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: no such file or folder (FileNotFound)");
     }
 
     @Test
