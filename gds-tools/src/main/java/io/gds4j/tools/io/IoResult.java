@@ -144,7 +144,7 @@ record IoResult(
     }
 
     private List<String> row() {
-        List<String> row = new ArrayList<>(List.of(name, ioSize == null ? "-" : binary(ioSize),
+        List<String> row = new ArrayList<>(List.of(name, ioSize == null ? "-" : Units.bytes(ioSize),
                 Units.rate(bytesPerSecond())));
         if (!runs.isEmpty()) {
             row.add(String.format(Locale.ROOT, "%.1f %%", 100 * spread()));
@@ -180,15 +180,5 @@ record IoResult(
 
     private static String micros(double nanos) {
         return String.format(Locale.ROOT, "%.1f", nanos / MICRO);
-    }
-
-    private static String binary(long bytes) {
-        if (bytes % (1 << 30) == 0) {
-            return (bytes >> 30) + " GiB";
-        }
-        if (bytes % (1 << 20) == 0) {
-            return (bytes >> 20) + " MiB";
-        }
-        return bytes % (1 << 10) == 0 ? (bytes >> 10) + " KiB" : bytes + " B";
     }
 }
