@@ -170,7 +170,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats", "completion", "help")::contains)
+                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats", "completion",
+                        "help")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

@@ -210,7 +210,8 @@ class IoCommandTest {
     void warmUpDoesNotCountAsServed() {
         writePattern();
 
-        JsonNode json = gds("io", "-d", "host", "-f", file.toString(), "-i", "64K", "--warm-up", "0.05", "--json").json();
+        JsonNode json =
+                gds("io", "-d", "host", "-f", file.toString(), "-i", "64K", "--warm-up", "0.05", "--json").json();
 
         assertThat(json.get("ioPaths").propertyStream().mapToLong(path -> path.getValue().asLong()).sum())
                 .isEqualTo(SIZE);

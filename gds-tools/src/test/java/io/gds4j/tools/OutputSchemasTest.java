@@ -39,8 +39,9 @@ class OutputSchemasTest {
     void everyOutputOfEveryCommandFitsItsSchema() throws Exception {
         String model = folder.resolve("gds-demo/model.safetensors").toString();
         Path result = folder.resolve("result.json");
-        Path jobs = Files.writeString(folder.resolve("jobs"), "[global]\nxfer_type=0\nrw=read\nbs=64K\nfilename=" + model
-                + "\n[a]\nnum_threads=2\n[b]\nnum_threads=1\n");
+        Path jobs =
+                Files.writeString(folder.resolve("jobs"), "[global]\nxfer_type=0\nrw=read\nbs=64K\nfilename=" + model
+                        + "\n[a]\nnum_threads=2\n[b]\nnum_threads=1\n");
         List<String> lines = List.of(
                 "demo --size 2M --keep --stats --dir " + folder,
                 "load -t host --verify --digest --stats " + model,

@@ -86,7 +86,8 @@ class PlotCommandTest {
 
         DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
         factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
-        Element text = (Element) factory.newDocumentBuilder().parse(chart.toFile()).getElementsByTagName("text").item(0);
+        Element text =
+                (Element) factory.newDocumentBuilder().parse(chart.toFile()).getElementsByTagName("text").item(0);
         assertThat(text.getTextContent()).isEqualTo(title);
         double start = Double.parseDouble(text.getAttribute("x"));
         assertThat(start).as("starts inside").isBetween(5.0, 40.0);
