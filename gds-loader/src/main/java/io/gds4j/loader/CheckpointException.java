@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * bounded length, whatever the file contains.
  *
  * <pre>{@code
- * m.safetensors: InvalidOffset at byte 61: tensor 'b' begins at 12, but the tensors before it end at 8
+ * m.safetensors: broken header: tensor 'b' begins at 12, but the tensors before it end at 8 (InvalidOffset at byte 61)
  * }</pre>
  *
  * @since 0.1
@@ -77,9 +77,12 @@ public final class CheckpointException extends CuFileException {
     public String getMessage() {
         StringBuilder text = new StringBuilder(200);
         path().ifPresent(file -> text.append(oneLine(file.toString(), LONGEST_DETAIL)).append(": "));
-        text.append(rule.variant());
+        if (!detail().equals(rule.text())) {
+            text.append(rule.text()).append(": ");
+        }
+        text.append(detail()).append(" (").append(rule.variant());
         fileOffset().ifPresent(offset -> text.append(" at byte ").append(offset));
-        return text.append(": ").append(detail()).toString();
+        return text.append(')').toString();
     }
 
     /** Returns a name from a file in quotes, safe for one line of a message. */

@@ -71,15 +71,19 @@ final class HeaderFile {
                 throw CheckpointException.of(
                         CheckpointRule.HEADER_TOO_LARGE,
                         path,
-                        "header length is %s, at most %d is allowed%s"
+                        "the header length is %s, at most %d is allowed%s"
                                 .formatted(Long.toUnsignedString(length), MAX_HEADER, looksLike(first)));
             }
             if (length > size - LENGTH_BYTES) {
                 throw CheckpointException.of(
                         CheckpointRule.INVALID_HEADER_LENGTH,
                         path,
-                        "header length is %d, but only %d bytes follow it in the file"
+                        "the header length is %d, but only %d bytes follow it in the file"
                                 .formatted(length, size - LENGTH_BYTES));
+            }
+            if (length == 0) {
+                throw CheckpointException.of(
+                        CheckpointRule.INVALID_HEADER_DESERIALIZATION, path, 0, null, 0, "the header length is 0");
             }
             byte[] json = read(path, channel, LENGTH_BYTES, (int) length);
             return SafetensorsHeader.parse(path, json).validate(LENGTH_BYTES + length, size);

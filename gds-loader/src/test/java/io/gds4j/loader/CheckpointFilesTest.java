@@ -262,7 +262,7 @@ class CheckpointFilesTest {
         CheckpointException e = failure(folder.resolve("nothing"));
         assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_NOT_FOUND);
         assertThat(e.errno()).hasValue(Errno.ENOENT);
-        assertThat(e.getMessage()).isEqualTo(folder.resolve("nothing") + ": FileNotFound: no such file or folder");
+        assertThat(e.getMessage()).isEqualTo(folder.resolve("nothing") + ": no such file or folder (FileNotFound)");
     }
 
     @Test

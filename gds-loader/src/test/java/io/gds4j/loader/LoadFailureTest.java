@@ -75,7 +75,8 @@ class LoadFailureTest {
         assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
         assertThat(e.path()).contains(file);
         assertThat(e.fileOffset()).hasValue(shorter);
-        assertThat(e.getMessage()).startsWith(file + ": FileChanged at byte ").doesNotContain("\n");
+        assertThat(e.getMessage()).startsWith(file + ": file changed: ").contains(" (FileChanged at byte ")
+                .doesNotContain("\n");
     }
 
     @Test

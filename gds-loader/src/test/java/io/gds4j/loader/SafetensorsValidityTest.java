@@ -361,7 +361,9 @@ class SafetensorsValidityTest {
         assertThat(e).as(what).isNotNull();
         assertThat(e.rule()).as(e.getMessage()).isEqualTo(rule);
         assertThat(e.getMessage())
-                .startsWith(file + ": " + rule.variant())
+                .startsWith(file + ": " + rule.text() + ": ")
+                .contains(" (" + rule.variant())
+                .endsWith(")")
                 .doesNotContain("\n")
                 .contains(message);
         assertThat(e.path()).contains(file);

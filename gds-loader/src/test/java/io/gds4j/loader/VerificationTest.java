@@ -129,7 +129,7 @@ class VerificationTest {
             Files.delete(file);
             assertThatThrownBy(() -> CheckpointVerifier.verify(tensors))
                     .isInstanceOf(CheckpointException.class)
-                    .hasMessageContaining("m.safetensors: FileNotFound");
+                    .hasMessageContaining("m.safetensors: no such file or folder");
         }
     }
 

@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
         name = "demo",
         description = {
                 "Create a checkpoint shaped like a Llama model, load it, verify every tensor, compare the"
-                        + " speed with a plain read, and delete the checkpoint.",
+                        + " speed with a plain read, and delete the checkpoint (unless --keep).",
                 "",
                 "Needs only disk space and memory: without a GPU, tensors go to page-aligned host memory."},
         synopsisHeading = "Usage: ",
@@ -27,6 +27,7 @@ import picocli.CommandLine.Option;
                 "  gds demo                      1 GiB",
                 "  gds demo --size 8G            8 GiB",
                 "  gds demo --dir /mnt/nvme      on another disk",
+                "  gds demo --keep               leaves target/gds-demo/model.safetensors",
                 "  gds demo --json               prints JSON, for scripts",
                 "",
                 "Loads and plain reads alternate: one warm-up round, then five measured rounds. The",
@@ -52,8 +53,13 @@ final class DemoCommand implements Callable<Integer> {
             names = {"-d", "--dir"},
             paramLabel = "DIR",
             converter = PathConverter.class,
-            description = "Folder for the checkpoint, which is always deleted. Default: target/ of the project.")
+            description = "Folder for the checkpoint. Default: target/ of the project.")
     private @Nullable Path dir;
+
+    @Option(
+            names = {"-k", "--keep"},
+            description = "Leave the checkpoint as gds-demo/model.safetensors in the folder, in place of an earlier one.")
+    private boolean keep;
 
     @Option(
             names = {"-h", "--help"},
@@ -67,7 +73,7 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        return DemoRun.run(new DemoArguments(size, dir), terminal, statistics.with(output.mode()), Schemas.of("demo"))
-                .code();
+        DemoArguments arguments = new DemoArguments(size, dir, keep);
+        return DemoRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("demo")).code();
     }
 }

@@ -120,6 +120,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new SampleCommand(terminal))
                 .addSubcommand(new PatternsCommand(terminal))
                 .addSubcommand(new StatsCommand(terminal))
+                .addSubcommand(new CompletionCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
@@ -169,7 +170,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats")::contains)
+                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats", "completion",
+                        "help")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

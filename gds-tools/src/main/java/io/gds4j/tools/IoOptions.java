@@ -19,6 +19,7 @@ import picocli.CommandLine.Option;
 final class IoOptions {
     private static final int MOST_THREADS = 1024;
     private static final int MOST_BATCH = 256;
+    private static final int MOST_REPETITIONS = 1000;
 
     @Option(names = "-f", paramLabel = "FILE", converter = PathConverter.class,
             description = "The file; all threads share it.")
@@ -130,6 +131,10 @@ final class IoOptions {
             description = "Duration of the warm-up, which does not count. 0 also measures the first request. Default: 0.3.")
     private double warmUp = 0.3;
 
+    @Option(names = "--repeat", paramLabel = "N",
+            description = "Repeat each measurement N times, and show the mean and the spread. Default: 1.")
+    private int repeat = 1;
+
     @Option(names = "--policy", paramLabel = "NAME",
             description = "How backend compat reads: auto (cached data from the page cache, the rest from disk), direct"
                     + " or buffered. Default: GDS4J_IO_POLICY, else auto.")
@@ -164,6 +169,7 @@ final class IoOptions {
         if (!(warmUp >= 0 && warmUp <= 3600)) {
             throw CommandFailure.usage("--warm-up %s: allowed is 0 to 3600 seconds".formatted(warmUp));
         }
+        within("--repeat", repeat, 1, MOST_REPETITIONS);
         if ((cold ? 1 : 0) + (hot ? 1 : 0) + (mixed ? 1 : 0) > 1) {
             throw CommandFailure.usage("--cold, --hot and --mixed exclude each other");
         }
@@ -174,7 +180,7 @@ final class IoOptions {
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
         return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat,
-                policy, ioUring);
+                policy, ioUring, repeat);
     }
 
     /** Arguments of one job; refuses values and combinations that are not allowed. */

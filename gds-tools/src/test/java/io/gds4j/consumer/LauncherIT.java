@@ -138,12 +138,14 @@ class LauncherIT {
     @Test
     void failedBuildIsReportedOnStandardError() throws Exception {
         Path copy = copyOfTheTree();
-        script(copy.resolve("commands/mvn"), "echo some words; echo as the last words, in vain >&2; exit 1");
+        script(copy.resolve("commands/mvn"),
+                "printf '\\033[1msome words\\033[m\\n'; echo as the last words, in vain >&2; exit 1");
         setPast(copy.resolve("gds-tools/target/build-began"));
         Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
         assertThat(run.status()).isEqualTo(6);
         assertThat(run.out()).isEmpty();
-        assertThat(run.err()).contains("some words", "last words").endsWith("gds: the build failed, see above\n");
+        assertThat(run.err()).contains("some words", "last words").doesNotContain("\u001b")
+                .endsWith("gds: the build failed, see above\n");
     }
 
     @ParameterizedTest

@@ -44,6 +44,8 @@ class BadInputTest {
                         "HeaderTooLarge"),
                 arguments("a header of 2^60 bytes", (Maker) path -> Files.write(path, header(1L << 60, "{}")),
                         "HeaderTooLarge"),
+                arguments("a file of zeros", (Maker) path -> Files.write(path, new byte[4096]),
+                        "InvalidHeaderDeserialization"),
                 arguments("a header past the end", (Maker) path -> Files.write(path, header(5000, "{}")),
                         "InvalidHeaderLength"),
                 arguments("a header that is not JSON", (Maker) path -> Files.write(path, header(4, "nope")),
@@ -88,6 +90,15 @@ class BadInputTest {
         assertThat(error.get("name").asText()).isEqualTo(rule);
         assertThat(error.get("file").asText()).startsWith(path.toString());
         assertThat(error.get("code").isInt()).isTrue();
+    }
+
+    @Test
+    void fileOfZerosIsExplainedInWords() throws IOException {
+        Path path = Files.write(folder.resolve("model.safetensors"), new byte[4096]);
+
+        assertThat(gds("load", path.toString(), "-t", "host").errorLine()).isEqualTo(
+                "gds: " + path
+                        + ": not a safetensors file: the header length is 0 (InvalidHeaderDeserialization at byte 0)");
     }
 
     @Test

@@ -88,7 +88,7 @@ class CommandLineTest {
 
     @Test
     void helpTextsFitEightyColumns() {
-        for (String command : new String[]{"demo", "load", "check", "sample", "patterns", "help"}) {
+        for (String command : new String[]{"demo", "load", "check", "sample", "patterns", "completion", "help"}) {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
         }
@@ -96,7 +96,7 @@ class CommandLineTest {
 
     @Test
     void argumentWithAtSignIsAPath() {
-        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: FileNotFound: no such file or folder");
+        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: no such file or folder (FileNotFound)");
     }
 
     @Test

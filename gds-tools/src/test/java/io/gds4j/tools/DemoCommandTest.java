@@ -54,10 +54,41 @@ class DemoCommandTest {
     }
 
     @Test
+    void keptCheckpointLoadsAndIsNamedInTheOutput() {
+        Path kept = folder.resolve("gds-demo").resolve("model.safetensors");
+
+        GdsRun text = gds("demo", "--size", "2M", "--dir", folder.toString(), "--keep");
+        GdsRun again = gds("demo", "--size", "3M", "--dir", folder.toString(), "--keep", "--json");
+
+        assertThat(text.status()).isZero();
+        assertThat(text.out()).containsPattern("kept +" + kept + "\n").doesNotContain("deleted");
+        assertThat(again.json().get("kept").asText()).isEqualTo(kept.toString());
+        assertThat(folder.toFile().list()).containsExactly("gds-demo");
+        GdsRun load = gds("load", kept.toString(), "--target", "host", "--json");
+        assertThat(load.status()).isZero();
+        assertThat(load.json().get("bytes")).isEqualTo(again.json().get("bytes"));
+    }
+
+    @Test
+    void failureDoesNotReplaceAKeptCheckpoint() throws IOException {
+        gds("demo", "--size", "2M", "--dir", folder.toString(), "--keep");
+        Path kept = folder.resolve("gds-demo").resolve("model.safetensors");
+        byte[] before = Files.readAllBytes(kept);
+
+        GdsRun run = GdsRun.gds(
+                Map.of(), GdsRun.onQuestion(2, () -> truncateIn(folder, "gds-demo-")), "demo", "--size", "3M", "--dir",
+                folder.toString(), "--keep");
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(kept).hasBinaryContent(before);
+        assertThat(folder.toFile().list()).containsExactly("gds-demo");
+    }
+
+    @Test
     void failureDeletesTheCheckpoint() {
         // The command queries the terminal for the second time after it created the file.
         GdsRun run = GdsRun.gds(
-                Map.of(), GdsRun.onQuestion(2, () -> truncateIn(folder)), "demo", "--size", "2M", "--dir",
+                Map.of(), GdsRun.onQuestion(2, () -> truncateIn(folder, "gds-demo-")), "demo", "--size", "2M", "--dir",
                 folder.toString(), "--json");
 
         assertThat(run.status()).isEqualTo(3);
@@ -65,9 +96,11 @@ class DemoCommandTest {
         assertThat(folder).isEmptyDirectory();
     }
 
-    private static void truncateIn(Path folder) {
+    private static void truncateIn(Path folder, String prefix) {
         try (var files = Files.walk(folder)) {
-            Path file = files.filter(Files::isRegularFile).findFirst().orElseThrow();
+            Path file = files.filter(Files::isRegularFile)
+                    .filter(path -> path.getParent().getFileName().toString().startsWith(prefix))
+                    .findFirst().orElseThrow();
             try (var channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
                 channel.truncate(channel.size() / 2);
             }

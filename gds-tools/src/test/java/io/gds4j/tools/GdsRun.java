@@ -52,7 +52,7 @@ record GdsRun(int status, String out, String err) {
         return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
     }
 
-    /** Parses standard output, which must be exactly one line with one JSON object. */
+    /** Parses standard output, which must be exactly one line with one JSON object that fits its schema. */
     JsonNode json() {
         assertThat(out).endsWith("\n");
         assertThat(out.lines()).hasSize(1);
@@ -60,6 +60,7 @@ record GdsRun(int status, String out, String err) {
             JsonNode node = STRICT.readTree(out);
             assertThat(node.isObject()).isTrue();
             assertThat(node.fieldNames().next()).isEqualTo("schema");
+            OutputSchemas.check(node);
             return node;
         } catch (IOException e) {
             throw new UncheckedIOException("not JSON: " + out, e);

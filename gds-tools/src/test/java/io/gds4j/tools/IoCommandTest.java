@@ -206,6 +206,45 @@ class IoCommandTest {
         assertThat(ring).matches(options.contains("io-uring") ? "on|refused: .*" : "off");
     }
 
+    @Test
+    void warmUpDoesNotCountAsServed() {
+        writePattern();
+
+        JsonNode json =
+                gds("io", "-d", "host", "-f", file.toString(), "-i", "64K", "--warm-up", "0.05", "--json").json();
+
+        assertThat(json.get("ioPaths").propertyStream().mapToLong(path -> path.getValue().asLong()).sum())
+                .isEqualTo(SIZE);
+        assertThat(json.get("opsPerSecond").asDouble())
+                .isCloseTo(json.get("ops").asLong() / json.get("seconds").asDouble(), Offset.offset(1e-3));
+        assertThat(json.has("runs")).isFalse();
+    }
+
+    @Test
+    void repetitionsAreCombinedWithTheirSpread() {
+        writePattern();
+
+        JsonNode json = onFile("-i 64K:128K:*2 --repeat 3 --json").json();
+
+        assertThat(json.get("results")).hasSize(2).allSatisfy(result -> {
+            assertThat(result.get("bytes").asLong()).isEqualTo(3L * SIZE);
+            assertThat(result.get("runs")).hasSize(3).allSatisfy(run -> assertThat(run.asLong()).isPositive());
+            assertThat(result.get("spread").asDouble()).isNotNegative();
+        });
+        assertThat(json.get("ioPaths").propertyStream().mapToLong(path -> path.getValue().asLong()).sum())
+                .isEqualTo(6L * SIZE);
+    }
+
+    @Test
+    void textShowsOperationsPerSecondAndPercentiles() {
+        writePattern();
+
+        assertThat(onFile("-i 64K").out()).contains("IOPS", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs")
+                .doesNotContain("spread");
+        assertThat(onFile("-i 64K --repeat 2").out()).contains("spread").containsPattern("\\d\\.\\d %");
+        assertThat(onFile("-i 64K --repeat 0").status()).isEqualTo(2);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"--policy fast", "--cold --mixed", "--hot --mixed", "--cold --hot"})
     void contradictoryCacheOptionsAreWrongUsage(String options) {

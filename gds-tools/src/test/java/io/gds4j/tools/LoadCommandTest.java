@@ -133,7 +133,7 @@ class LoadCommandTest {
         assertThat(json.get("tensorList").get(0).has("sha256")).isFalse();
         GdsRun text = gds("load", file.toString(), "--list");
         assertThat(text.out())
-                .containsPattern("(?m)^  model\\.embed\\.weight +BF16 +\\[1000, 37] +74\\.00 kB$")
+                .containsPattern("(?m)^  model\\.embed\\.weight +BF16 +\\[1000, 37] +72\\.27 KiB$")
                 .contains(TestCheckpoints.UNICODE)
                 .contains("7 tensors");
         assertThat(Files.readAllBytes(file)).isEqualTo(before);

@@ -25,10 +25,10 @@ class PatternsCommandTest {
 
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out())
-                .containsPattern("pattern 1: register and deregister.* +65.54 kB +[0-9.]+ +[0-9.]+")
-                .containsPattern("pattern 3: no registration +262.1 kB")
+                .containsPattern("pattern 1: register and deregister.* +64 KiB +[0-9.]+ +[0-9.]+")
+                .containsPattern("pattern 3: no registration +256 KiB")
                 .contains("median of 2, verified", "chart: " + chart);
-        assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1.049 MB by COMPAT_",
+        assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1 MiB by COMPAT_",
                 ", median of 2<");
         assertThat(Files.list(folder)).as("no other files remain").containsExactly(chart);
     }
@@ -79,7 +79,7 @@ class PatternsCommandTest {
 
         assertThat(gds("patterns", "--from", result.toString(), "--json").out()).isEqualTo(printed);
         assertThat(gds("patterns", "--from", result.toString(), "-o", chart.toString()).out())
-                .containsPattern("pattern 3: no registration +16.38 kB");
+                .containsPattern("pattern 3: no registration +16 KiB");
         assertThat(chart).isNotEmptyFile();
         Files.writeString(result, "{\"schema\":\"gds4j.io/1\"}");
         assertThat(gds("patterns", "--from", result.toString()).errorLine())

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.w3c.dom.Document;
+import org.w3c.dom.Element;
 
 class PlotCommandTest {
     private static final String RESULT = """
@@ -73,6 +74,23 @@ class PlotCommandTest {
         assertThat(document.getDocumentElement().getTagName()).isEqualTo("svg");
         assertThat(Integer.parseInt(document.getDocumentElement().getAttribute("width"))).isEqualTo(960);
         assertThat(document.getElementsByTagName("path").getLength()).isGreaterThan(3);
+    }
+
+    @Test
+    void longTitleIsTextThatFits() throws Exception {
+        Path file = result("result.json", RESULT);
+        Path chart = folder.resolve("chart.svg");
+        String title = "a title of many words, ".repeat(12).strip();
+
+        assertThat(gds("plot", file.toString(), "-o", chart.toString(), "--title", title).status()).isZero();
+
+        DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
+        factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
+        Element text =
+                (Element) factory.newDocumentBuilder().parse(chart.toFile()).getElementsByTagName("text").item(0);
+        assertThat(text.getTextContent()).isEqualTo(title);
+        double start = Double.parseDouble(text.getAttribute("x"));
+        assertThat(start).as("starts inside").isBetween(5.0, 40.0);
     }
 
     @Test

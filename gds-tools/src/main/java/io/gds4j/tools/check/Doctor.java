@@ -9,11 +9,15 @@ import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /** Finds problems in a report, and their remedies. Absent hardware alone is not a problem. */
 final class Doctor {
     /** File systems in memory, which need no direct I/O. */
     private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs", "hugetlbfs");
+
+    /** JDK 25.0.0, which calls itself 25, to 25.0.2. */
+    private static final Pattern CORRUPTING_JDK = Pattern.compile("25(\\.0\\.[0-2])?(?![0-9.])");
 
     private final CheckReport report;
     private final List<Advice> advice = new ArrayList<>();
@@ -24,6 +28,7 @@ final class Doctor {
 
     static List<Advice> examine(CheckReport report) {
         Doctor doctor = new Doctor(report);
+        doctor.runtime();
         doctor.driver();
         doctor.directWay();
         doctor.bus();
@@ -34,6 +39,16 @@ final class Doctor {
 
     private void add(String what, String remedy) {
         advice.add(new Advice(what, remedy));
+    }
+
+    private void runtime() {
+        String jdk = report.platform().jdk();
+        if (CORRUPTING_JDK.matcher(jdk).lookingAt()) {
+            add(
+                    "JDK %s can corrupt heap arrays that native code uses, with its default collector (JDK-8377811)"
+                            .formatted(Text.oneLine(jdk)),
+                    "update to JDK 25.0.3 or newer, or run programs with -XX:+UseSerialGC");
+        }
     }
 
     private void driver() {

@@ -28,6 +28,7 @@ import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,6 +42,7 @@ public final class DemoRun {
     private static final int PART_OF_FREE_SPACE = 4;
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
+    private static final String KEPT_FOLDER = "gds-demo";
 
     private final DemoArguments arguments;
     private final Terminal terminal;
@@ -54,7 +56,7 @@ public final class DemoRun {
         this.schema = schema;
     }
 
-    /** Creates, loads, verifies, compares and deletes the checkpoint, and prints the result. */
+    /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
     public static ExitStatus run(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
         return new DemoRun(arguments, terminal, mode, schema).run();
@@ -66,6 +68,7 @@ public final class DemoRun {
         try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), mode)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
+            Path kept = null;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
                 say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
@@ -78,10 +81,22 @@ public final class DemoRun {
                                         shape.hiddenSize())));
                 write(shape, file);
                 result = measure(file, target, opened);
+                if (arguments.keep()) {
+                    kept = keep(file, parent);
+                }
             }
-            print(result, opened.driver());
+            print(result, kept, opened.driver());
             return LoadRun.status(result.verified(), terminal);
         }
+    }
+
+    /**
+     * Moves the checkpoint to its lasting place. Only a loaded checkpoint gets there, so a run that is interrupted leaves
+     * an earlier one as it was.
+     */
+    private static Path keep(Path file, Path parent) throws IOException {
+        Path kept = Files.createDirectories(parent.resolve(KEPT_FOLDER)).resolve(file.getFileName());
+        return Files.move(file, kept, StandardCopyOption.ATOMIC_MOVE);
     }
 
     /**
@@ -160,6 +175,12 @@ public final class DemoRun {
         }
     }
 
+    /** Returns the path as the user would type it in the current folder, if the file is inside. */
+    private static String shown(Path file) {
+        Path here = Path.of("").toAbsolutePath();
+        return (file.startsWith(here) ? here.relativize(file) : file).toString();
+    }
+
     private void say(String line) {
         if (mode.table()) {
             terminal.out().println(line);
@@ -167,17 +188,23 @@ public final class DemoRun {
         }
     }
 
-    private void print(DemoResult result, CuFileDriver driver) {
+    private void print(DemoResult result, @Nullable Path kept, CuFileDriver driver) {
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
             object.putAll(result.toJson());
+            object.put("kept", kept == null ? null : kept.toString());
             RunStatistics.add(object, driver, mode);
             terminal.out().println(Json.line(object));
             return;
         }
         result.rows().forEach(this::say);
-        say(Text.row("deleted", result.verified().path()));
+        if (kept == null) {
+            say(Text.row("deleted", result.verified().path()));
+        } else {
+            say(Text.row("kept", shown(kept)));
+            say(Text.row("", "next: gds load " + shown(kept)));
+        }
         RunStatistics.lines(driver, mode).forEach(this::say);
     }
 }

@@ -18,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param gdsioFormat whether to print gdsio's output line
  * @param policy auto, direct or buffered; null for the configured value
  * @param ioUring whether to prefer io_uring for batches
+ * @param repeat number of repetitions of each measurement
  */
 public record IoArguments(
         List<IoJob> jobs,
@@ -31,7 +32,8 @@ public record IoArguments(
         boolean perJob,
         boolean gdsioFormat,
         @Nullable String policy,
-        boolean ioUring) {
+        boolean ioUring,
+        int repeat) {
     public IoArguments {
         jobs = List.copyOf(jobs);
     }

@@ -2,6 +2,8 @@ package io.gds4j.tools.io;
 
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * @param operations number of requests
  * @param fairness throughput of the slowest thread divided by the mean; null for a single thread
  * @param cost CPU time and allocations; null for one of several jobs, which share them
+ * @param runs throughput of each repetition, bytes per second; empty if the measurement was not repeated
  */
 record IoResult(
         IoJob job,
@@ -35,7 +38,12 @@ record IoResult(
         Histogram latencies,
         long operations,
         @Nullable Double fairness,
-        @Nullable Cost cost) {
+        @Nullable Cost cost,
+        List<Double> runs) {
+
+    IoResult {
+        runs = List.copyOf(runs);
+    }
 
     /**
      * CPU time and allocations of the process.
@@ -55,6 +63,24 @@ record IoResult(
 
     double bytesPerSecond() {
         return seconds > 0 ? bytes / seconds : 0;
+    }
+
+    double operationsPerSecond() {
+        return seconds > 0 ? operations / seconds : 0;
+    }
+
+    /** Returns this combined result with the throughput of each repetition. */
+    IoResult ofRuns(List<IoResult> repetitions) {
+        return new IoResult(
+                job, name, threads, ioSize, dataSet, bytes, seconds, latencies, operations, fairness, cost,
+                repetitions.stream().map(IoResult::bytesPerSecond).toList());
+    }
+
+    /** Difference of the fastest and the slowest repetition, divided by the mean throughput. */
+    private double spread() {
+        double fastest = runs.stream().mapToDouble(Double::doubleValue).max().orElse(0);
+        double slowest = runs.stream().mapToDouble(Double::doubleValue).min().orElse(0);
+        return bytesPerSecond() > 0 ? (fastest - slowest) / bytesPerSecond() : 0;
     }
 
     Map<String, @Nullable Object> toJson() {
@@ -83,6 +109,11 @@ record IoResult(
         fields.put(
                 "allocatedBytesPerOp",
                 cost == null || operations == 0 ? null : (double) cost.allocatedBytes() / operations);
+        fields.put("opsPerSecond", operationsPerSecond());
+        if (!runs.isEmpty()) {
+            fields.put("runs", runs.stream().map(Math::round).toList());
+            fields.put("spread", spread());
+        }
         return fields;
     }
 
@@ -112,41 +143,42 @@ record IoResult(
         return String.valueOf(Math.round(ioSize / KIB));
     }
 
-    /** Returns a row of the text table. */
-    List<String> row() {
-        return List.of(
-                name,
-                ioSize == null ? "-" : binary(ioSize),
-                Units.rate(bytesPerSecond()),
+    private List<String> row() {
+        List<String> row = new ArrayList<>(List.of(name, ioSize == null ? "-" : Units.bytes(ioSize),
+                Units.rate(bytesPerSecond())));
+        if (!runs.isEmpty()) {
+            row.add(String.format(Locale.ROOT, "%.1f %%", 100 * spread()));
+        }
+        row.addAll(List.of(
+                String.format(Locale.ROOT, "%.0f", operationsPerSecond()),
                 micros(latencies.getMean()),
                 micros(latencies.getValueAtPercentile(50)),
+                micros(latencies.getValueAtPercentile(90)),
                 micros(latencies.getValueAtPercentile(99)),
+                micros(latencies.getValueAtPercentile(99.9)),
                 micros(latencies.getMaxValue()),
                 String.valueOf(operations),
                 cost == null || bytes == 0 ? "-"
-                        : String.format(Locale.ROOT, "%.0f", cost.cpuSeconds() / bytes * 1e12));
+                        : String.format(Locale.ROOT, "%.0f", cost.cpuSeconds() / bytes * 1e12)));
+        return row;
     }
 
-    /** Returns the headings of the text table. */
-    static List<String> titles() {
-        return List.of("job", "I/O size", "throughput", "avg µs", "p50 µs", "p99 µs", "max µs", "ops", "CPU ms/GB");
-    }
-
-    static List<String> table(List<List<String>> rows) {
-        return Text.table(rows, false, true, true, true, true, true, true, true, true);
+    /** Returns the lines of a text table with headings. */
+    static List<String> table(List<IoResult> results) {
+        List<String> titles = new ArrayList<>(List.of("job", "I/O size", "throughput"));
+        if (!results.getFirst().runs().isEmpty()) {
+            titles.add("spread");
+        }
+        titles.addAll(List.of(
+                "IOPS", "avg µs", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs", "ops", "CPU ms/GB"));
+        boolean[] rightAligned = new boolean[titles.size()];
+        Arrays.fill(rightAligned, 1, rightAligned.length, true);
+        List<List<String>> rows = new ArrayList<>(List.of(titles));
+        results.forEach(result -> rows.add(result.row()));
+        return Text.table(rows, rightAligned);
     }
 
     private static String micros(double nanos) {
         return String.format(Locale.ROOT, "%.1f", nanos / MICRO);
-    }
-
-    private static String binary(long bytes) {
-        if (bytes % (1 << 30) == 0) {
-            return (bytes >> 30) + " GiB";
-        }
-        if (bytes % (1 << 20) == 0) {
-            return (bytes >> 20) + " MiB";
-        }
-        return bytes % (1 << 10) == 0 ? (bytes >> 10) + " KiB" : bytes + " B";
     }
 }

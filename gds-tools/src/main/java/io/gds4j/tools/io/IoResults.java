@@ -22,16 +22,36 @@ final class IoResults {
                 cost);
     }
 
+    /** Combines repetitions of the same measurement. */
+    static IoResult repeated(List<IoResult> runs) {
+        IoResult first = runs.getFirst();
+        if (runs.size() == 1) {
+            return first;
+        }
+        IoResult sum = sum(
+                first.name(),
+                runs,
+                first.ioSize(),
+                first.threads(),
+                first.dataSet(),
+                runs.stream().mapToDouble(IoResult::seconds).sum(),
+                first.cost() == null ? null : cost(runs));
+        return sum.ofRuns(runs);
+    }
+
+    private static IoResult.Cost cost(List<IoResult> parts) {
+        return parts.stream()
+                .map(IoResult::cost)
+                .filter(Objects::nonNull)
+                .reduce(new IoResult.Cost(0, 0), IoResult.Cost::plus);
+    }
+
     /** Combines rounds that ran in sequence. */
     static IoResult afterEachOther(List<IoResult> rounds) {
         IoResult first = rounds.getFirst();
         if (rounds.size() == 1) {
             return first;
         }
-        IoResult.Cost cost = rounds.stream()
-                .map(IoResult::cost)
-                .filter(Objects::nonNull)
-                .reduce(new IoResult.Cost(0, 0), IoResult.Cost::plus);
         return sum(
                 first.name(),
                 rounds,
@@ -39,7 +59,7 @@ final class IoResults {
                 first.threads(),
                 first.dataSet(),
                 rounds.stream().mapToDouble(IoResult::seconds).sum(),
-                cost);
+                cost(rounds));
     }
 
     private static IoResult sum(
@@ -49,7 +69,7 @@ final class IoResults {
             int threads,
             long dataSet,
             double seconds,
-            IoResult.Cost cost) {
+            IoResult.@Nullable Cost cost) {
         Histogram latencies = new Histogram(parts.getFirst().latencies());
         parts.forEach(part -> latencies.add(part.latencies()));
         return new IoResult(
@@ -63,6 +83,7 @@ final class IoResults {
                 latencies,
                 parts.stream().mapToLong(IoResult::operations).sum(),
                 parts.size() == 1 ? parts.getFirst().fairness() : null,
-                cost);
+                cost,
+                List.of());
     }
 }

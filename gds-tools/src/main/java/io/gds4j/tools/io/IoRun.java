@@ -16,6 +16,7 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -29,6 +30,7 @@ public final class IoRun {
     private final Terminal terminal;
     private final OutputMode mode;
     private final String schema;
+    private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
 
     private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
@@ -60,7 +62,7 @@ public final class IoRun {
             CuFileDriver driver = opened.driver();
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
-                rounds.add(measure(driver, targets, round));
+                rounds.add(repeat(driver, targets, round));
             }
             print(rounds, targets, opened);
         } catch (InterruptedException e) {
@@ -80,6 +82,21 @@ public final class IoRun {
         }
     }
 
+    /** Measures as often as requested. Returns one result per job, each combined from all repetitions. */
+    private List<IoResult> repeat(CuFileDriver driver, List<Targets> targets, int round)
+            throws IOException, InterruptedException {
+        List<List<IoResult>> runs = new ArrayList<>();
+        for (int run = 0; run < arguments.repeat(); run++) {
+            runs.add(measure(driver, targets, round));
+        }
+        List<IoResult> results = new ArrayList<>();
+        for (int i = 0; i < runs.getFirst().size(); i++) {
+            int job = i;
+            results.add(IoResults.repeated(runs.stream().map(run -> run.get(job)).toList()));
+        }
+        return results;
+    }
+
     private List<IoResult> measure(CuFileDriver driver, List<Targets> targets, int round)
             throws IOException, InterruptedException {
         List<JobRig> rigs = new ArrayList<>();
@@ -93,7 +110,10 @@ public final class IoRun {
                 sizes.add(size);
                 dataSets.add(JobRig.dataSet(job));
             }
-            return new Round(arguments, rigs, dataSets).run(sizes);
+            Round measured = new Round(arguments, driver, rigs, dataSets);
+            List<IoResult> results = measured.run(sizes);
+            measured.ioPaths().forEach((path, bytes) -> ioPaths.merge(path, bytes, Long::sum));
+            return results;
         } finally {
             rigs.reversed().forEach(JobRig::close);
         }
@@ -116,9 +136,7 @@ public final class IoRun {
             terminal.out().println(Text.row("memory", targets.getFirst().description()));
             terminal.out().println(Text.row("served by", servedBy(opened.driver())));
             terminal.out().println();
-            List<List<String>> rows = new ArrayList<>(List.of(IoResult.titles()));
-            shown(rounds).forEach(result -> rows.add(result.row()));
-            IoResult.table(rows).forEach(terminal.out()::println);
+            IoResult.table(shown(rounds)).forEach(terminal.out()::println);
             if (arguments.verify()) {
                 terminal.out().println();
                 terminal.out()
@@ -135,8 +153,8 @@ public final class IoRun {
                 round.size() - 1L)).toList();
     }
 
-    private static String servedBy(CuFileDriver driver) {
-        Map<String, Long> paths = paths(driver);
+    private String servedBy(CuFileDriver driver) {
+        Map<String, Long> paths = paths();
         return paths.isEmpty()
                 ? "the kernel, without gds4j"
                 : driver.backendName() + ": " + paths.entrySet().stream()
@@ -144,12 +162,11 @@ public final class IoRun {
                         .collect(Collectors.joining(", "));
     }
 
-    /** Bytes by I/O path, including the warm-up. */
-    private static Map<String, Long> paths(CuFileDriver driver) {
-        Map<IoPath, Long> counted = driver.bytesByPath();
+    /** Bytes that gds4j moved in the measurements, by I/O path; without warm-ups. */
+    private Map<String, Long> paths() {
         Map<String, Long> paths = new LinkedHashMap<>();
         for (IoPath path : IoPath.values()) {
-            long bytes = counted.getOrDefault(path, 0L);
+            long bytes = ioPaths.getOrDefault(path, 0L);
             if (bytes > 0) {
                 paths.put(path.name(), bytes);
             }
@@ -166,7 +183,7 @@ public final class IoRun {
         object.put("target", targets.getFirst().target().toString());
         object.put("backend", opened.driver().backendName());
         object.put("driverOpenSeconds", opened.seconds());
-        object.put("ioPaths", paths(opened.driver()));
+        object.put("ioPaths", paths());
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
         object.put("ioUring", opened.driver().statistics().engine().ioUring());
         object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));

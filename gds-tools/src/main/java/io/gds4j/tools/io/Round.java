@@ -1,7 +1,11 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.CuFileDriver;
+import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.HdrHistogram.Histogram;
@@ -10,14 +14,17 @@ import org.jspecify.annotations.Nullable;
 /** Runs all threads of all jobs at one request size: warms up, prepares the page cache, then starts all together. */
 final class Round {
     private final IoArguments arguments;
+    private final CuFileDriver driver;
     private final List<JobRig> rigs;
     private final List<Long> dataSets;
     private final CountDownLatch warm;
     private final CountDownLatch go = new CountDownLatch(1);
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
 
-    Round(IoArguments arguments, List<JobRig> rigs, List<Long> dataSets) {
+    Round(IoArguments arguments, CuFileDriver driver, List<JobRig> rigs, List<Long> dataSets) {
         this.arguments = arguments;
+        this.driver = driver;
         this.rigs = rigs;
         this.dataSets = dataSets;
         this.warm = new CountDownLatch(rigs.stream().mapToInt(rig -> rig.workers().size()).sum());
@@ -35,12 +42,14 @@ final class Round {
         if (failure.get() == null) {
             prepareCaches();
         }
+        Map<IoPath, Long> movedBefore = driver.bytesByPath();
         ProcessCost before = new ProcessCost();
         go.countDown();
         for (Thread thread : threads) {
             thread.join();
         }
         IoResult.Cost cost = before.sinceThen();
+        driver.bytesByPath().forEach((path, bytes) -> ioPaths.put(path, bytes - movedBefore.getOrDefault(path, 0L)));
         rethrow();
         List<IoResult> results = new ArrayList<>();
         for (int i = 0; i < rigs.size(); i++) {
@@ -50,6 +59,11 @@ final class Round {
             results.add(IoResults.together("all", results, sizes.stream().distinct().count() == 1, cost));
         }
         return results;
+    }
+
+    /** Bytes that the driver moved in the measurement, by I/O path; without the warm-up. */
+    Map<IoPath, Long> ioPaths() {
+        return ioPaths;
     }
 
     private void prepareCaches() {
@@ -120,6 +134,6 @@ final class Round {
         IoJob job = workers.getFirst().job();
         return new IoResult(
                 job, job.name(), workers.size(), size, dataSet, bytes, (end - start) / 1e9, latencies, operations,
-                workers.size() > 1 && sum > 0 ? (Double) (slowest / (sum / workers.size())) : null, cost);
+                workers.size() > 1 && sum > 0 ? (Double) (slowest / (sum / workers.size())) : null, cost, List.of());
     }
 }

@@ -21,6 +21,8 @@ final class Chart implements Drawing {
     static final int WIDTH = 960;
     private static final int PANEL = 460;
     private static final int TITLE = 40;
+    private static final int TITLE_SIZE = 18;
+    private static final int MARGIN = 10;
     private static final int LEGEND_ROW = 22;
     private static final double KIB = 1024;
     /** A palette that people with colour vision deficiencies can distinguish. */
@@ -58,15 +60,26 @@ final class Chart implements Drawing {
         surface.fillRect(0, 0, WIDTH, height());
         int top = 0;
         if (!title.isEmpty()) {
-            surface.setColor(Color.BLACK);
-            surface.setFont(new Font(Font.SANS_SERIF, Font.BOLD, 18));
-            int width = surface.getFontMetrics().stringWidth(title);
-            surface.drawString(title, Math.max(0, (WIDTH - width) / 2), TITLE - 12);
+            title(surface, title, TITLE - 12);
             top = TITLE;
         }
         int first = PANEL + legend();
         draw(surface, throughput(), top, first);
         draw(surface, latency(), top + first, PANEL + 2 * legend());
+    }
+
+    /** Draws a title in the middle, as large as the width allows. */
+    static void title(Graphics2D surface, String title, int baseline) {
+        Font font = new Font(Font.SANS_SERIF, Font.BOLD, TITLE_SIZE);
+        int width = surface.getFontMetrics(font).stringWidth(title);
+        int most = WIDTH - 2 * MARGIN;
+        if (width > most) {
+            font = font.deriveFont((float) TITLE_SIZE * most / width);
+            width = surface.getFontMetrics(font).stringWidth(title);
+        }
+        surface.setColor(Color.BLACK);
+        surface.setFont(font);
+        surface.drawString(title, Math.max(0, (WIDTH - width) / 2), baseline);
     }
 
     static void draw(Graphics2D surface, XYChart chart, int top, int height) {

@@ -2,7 +2,6 @@ package io.gds4j.tools.plot;
 
 import java.awt.BasicStroke;
 import java.awt.Color;
-import java.awt.Font;
 import java.awt.Graphics2D;
 import java.awt.RenderingHints;
 import java.util.List;
@@ -71,10 +70,7 @@ public final class LineChart implements Drawing {
         surface.setRenderingHint(RenderingHints.KEY_TEXT_ANTIALIASING, RenderingHints.VALUE_TEXT_ANTIALIAS_ON);
         surface.setColor(Color.WHITE);
         surface.fillRect(0, 0, WIDTH, height());
-        surface.setColor(Color.BLACK);
-        surface.setFont(new Font(Font.SANS_SERIF, Font.BOLD, 18));
-        int wide = surface.getFontMetrics().stringWidth(title);
-        surface.drawString(title, Math.max(0, (WIDTH - wide) / 2), TITLE - 12);
+        Chart.title(surface, title, TITLE - 12);
         int top = TITLE;
         for (Panel panel : panels) {
             Chart.draw(surface, chart(panel), top, panel.height());

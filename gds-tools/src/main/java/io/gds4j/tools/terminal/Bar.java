@@ -17,12 +17,14 @@ final class Bar implements Progress {
 
     private final ProgressBar bar;
     private final Line line;
+    private final long total;
     private final long start = System.nanoTime();
     /** Erases the bar on a signal, so that the shell's prompt starts on an empty line. */
     private final Thread hook = new Thread(this::wipe, "gds-progress-wipe");
     private final AtomicLong nextUpdate = new AtomicLong(start + UPDATE_NANOS);
 
     Bar(Terminal terminal, String task, long total) {
+        this.total = total;
         Scale scale = Scale.of(total);
         // One column stays free: some terminals wrap a line that fills the last column.
         line = new Line(terminal.err(), terminal.columns() - 1);
@@ -44,8 +46,14 @@ final class Bar implements Progress {
         long now = System.nanoTime();
         long due = nextUpdate.get();
         if (now - due >= 0 && nextUpdate.compareAndSet(due, now + UPDATE_NANOS)) {
-            bar.setExtraMessage(Units.rate(bytes / ((now - start) / 1e9)));
+            bar.setExtraMessage(message(bytes, (now - start) / 1e9));
         }
+    }
+
+    /** Returns the speed and the time that the rest takes at this speed. */
+    private String message(long bytes, double seconds) {
+        String rate = Units.rate(bytes / seconds);
+        return bytes <= 0 ? rate : rate + ", " + Units.remaining(seconds * (total - bytes) / bytes) + " left";
     }
 
     @Override
@@ -81,9 +89,9 @@ final class Bar implements Progress {
     }
 
     private enum Scale {
-        KILO(" kB", 1_000),
-        MEGA(" MB", 1_000_000),
-        GIGA(" GB", 1_000_000_000);
+        KIBI(" KiB", 1L << 10),
+        MEBI(" MiB", 1L << 20),
+        GIBI(" GiB", 1L << 30);
 
         private final String unit;
         private final long factor;
@@ -94,7 +102,7 @@ final class Bar implements Progress {
         }
 
         static Scale of(long total) {
-            return total >= 100 * GIGA.factor ? GIGA : total >= 100 * KILO.factor ? MEGA : KILO;
+            return total >= 100 * GIBI.factor ? GIBI : total >= 100 * KIBI.factor ? MEBI : KIBI;
         }
     }
 }

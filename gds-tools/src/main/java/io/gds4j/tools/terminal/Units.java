@@ -4,9 +4,12 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Formats and parses sizes, speeds and times for people. */
+/**
+ * Formats and parses sizes, speeds and times for people. Sizes use powers of 1024 (KiB, MiB, GiB), as options do; speeds use
+ * powers of 1000 (MB/s, GB/s), as data sheets do.
+ */
 public final class Units {
-    private static final String[] DECIMAL = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    private static final String[] BINARY = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     private static final String SUFFIXES = "KMGTPE";
     private static final Pattern SIZE =
             Pattern.compile("(\\d{1,19})\\s*(?:([KMGTPE])(iB|B)?|B)?", Pattern.CASE_INSENSITIVE);
@@ -14,18 +17,19 @@ public final class Units {
     private Units() {
     }
 
-    /** Formats a size with three or four digits, in powers of 1000: {@code 1.074 GB}. */
+    /** Formats a size in powers of 1024: {@code 64 KiB}, or with three or four digits {@code 1.466 GiB}. */
     public static String bytes(long bytes) {
-        if (bytes < 1000) {
+        if (bytes < 1024) {
             return bytes + " B";
         }
         double value = bytes;
         int unit = 0;
-        while (value >= 999.95 && unit < DECIMAL.length - 1) {
-            value /= 1000;
+        while (value >= 1023.95 && unit < BINARY.length - 1) {
+            value /= 1024;
             unit++;
         }
-        return digits(value, 3) + ' ' + DECIMAL[unit];
+        boolean whole = value == Math.rint(value);
+        return (whole ? String.valueOf((long) value) : digits(value, 3)) + ' ' + BINARY[unit];
     }
 
     /** Formats a speed in powers of 1000: {@code 5.12 GB/s}, where 1 GB is 10^9 bytes. */
@@ -46,6 +50,16 @@ public final class Units {
             return "%d min %d s".formatted(whole / 60, whole % 60);
         }
         return String.format(Locale.ROOT, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+    }
+
+    /** Formats the time that a task still takes, in whole seconds rounded up: {@code 7 s}, {@code 3 min}, {@code 2 h 5 min}. */
+    static String remaining(double seconds) {
+        long whole = (long) Math.ceil(Math.max(0, seconds));
+        if (whole < 120) {
+            return whole + " s";
+        }
+        long minutes = Math.ceilDiv(whole, 60);
+        return minutes < 120 ? minutes + " min" : "%d h %d min".formatted(minutes / 60, minutes % 60);
     }
 
     /** Formats a ratio of speeds: {@code 2.10 times as fast}. */

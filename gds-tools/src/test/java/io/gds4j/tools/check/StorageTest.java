@@ -284,6 +284,23 @@ class StorageTest {
                 "install rdma-core"));
     }
 
+    @ParameterizedTest
+    @CsvSource({"25+36-LTS, true", "25.0.0, true", "25.0.1+8-LTS, true", "25.0.2+10-Ubuntu-1, true",
+            "25.0.3+9-LTS, false", "25.0.10+1, false", "25.1+1, false", "26.0.1+3, false", "255, false"})
+    void jdkThatMovesPinnedArraysIsNamed(String version, boolean named) {
+        CheckReport here = report(CuFileConfig.defaults(), List.of());
+        Platform machine = here.platform();
+        Platform platform = new Platform(
+                machine.kernel(), machine.architecture(), machine.cpus(), machine.memoryBytes(),
+                machine.availableMemoryBytes(), version, machine.jdkVendor(), machine.jdkHome());
+        CheckReport report = new CheckReport(
+                platform, here.modules(), here.cuda(), here.gpus(), here.library(), here.backends(), here.config(),
+                here.storage(), here.paths());
+
+        assertThat(Doctor.examine(report).stream().anyMatch(advice -> advice.what().contains("JDK-8377811")
+                && advice.what().contains(version) && advice.remedy().contains("25.0.3"))).isEqualTo(named);
+    }
+
     @SuppressWarnings("unchecked")
     private static Map<String, Object> verbsFields(CheckReport report) {
         return (Map<String, Object>) ((Map<?, ?>) StorageJson.of(report.storage()).get("rdma")).get("verbs");

@@ -29,4 +29,22 @@ class BarTest {
             assertThat(lines[lines.length - 1]).as("bar %d", i).isBlank().hasSizeGreaterThanOrEqualTo(COLUMNS - 3);
         }
     }
+
+    @Test
+    void barShowsTheSpeedAndTheTimeLeft() {
+        ByteArrayOutputStream seen = new ByteArrayOutputStream();
+        long total = 100L << 30;
+        try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
+            Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "100"), () -> true);
+            try (Bar bar = new Bar(terminal, "loading", total)) {
+                // The bar measures time itself: advance until it has drawn the message.
+                for (long bytes = 1 << 20; !seen.toString(StandardCharsets.UTF_8).contains(" left"); bytes++) {
+                    bar.advanceTo(bytes);
+                    Thread.onSpinWait();
+                }
+            }
+        }
+        assertThat(seen.toString(StandardCharsets.UTF_8)).containsPattern("[MG]B/s, \\d+ (s|min|h \\d+ min) left")
+                .contains(" GiB");
+    }
 }

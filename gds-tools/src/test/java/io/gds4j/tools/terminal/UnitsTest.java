@@ -38,13 +38,14 @@ class UnitsTest {
     @CsvSource({
             "0, 0 B",
             "999, 999 B",
-            "1000, 1.000 kB",
-            "1073741824, 1.074 GB",
-            "12345678901, 12.35 GB",
-            "999999, 1.000 MB",
-            "16060522496, 16.06 GB",
-            "9223372036854775807, 9.223 EB"})
-    void sizesAreShownInPowersOfAThousand(long bytes, String text) {
+            "1023, 1023 B",
+            "65536, 64 KiB",
+            "1073741824, 1 GiB",
+            "12345678901, 11.50 GiB",
+            "1048575, 1.000 MiB",
+            "16060522496, 14.96 GiB",
+            "9223372036854775807, 8 EiB"})
+    void sizesAreShownInPowersOf1024(long bytes, String text) {
         assertThat(Units.bytes(bytes)).isEqualTo(text);
     }
 
@@ -52,6 +53,12 @@ class UnitsTest {
     @CsvSource({"5123456789, 5.12 GB/s", "123456789, 123.5 MB/s", "NaN, -", "Infinity, -", "55e9, 55.00 GB/s"})
     void speedsAreShownInDecimalUnits(double rate, String text) {
         assertThat(Units.rate(rate)).isEqualTo(text);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 0 s", "6.1, 7 s", "119.5, 2 min", "118.2, 119 s", "150, 3 min", "7500, 2 h 5 min", "-3, 0 s"})
+    void timeLeftIsShownInWholeUnits(double seconds, String text) {
+        assertThat(Units.remaining(seconds)).isEqualTo(text);
     }
 
     @ParameterizedTest

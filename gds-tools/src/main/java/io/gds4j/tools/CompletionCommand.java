@@ -1,0 +1,79 @@
+package io.gds4j.tools;
+
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Terminal;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import picocli.AutoComplete;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Prints the script with which a shell completes the commands and options of gds. */
+@Command(
+        name = "completion",
+        description = "Print a script with which bash or zsh completes commands, options and paths.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  source <(gds completion bash)   in ~/.bashrc",
+                "  source <(gds completion zsh)    in ~/.zshrc"})
+final class CompletionCommand implements Callable<Integer> {
+    /** Shells with a completion script. */
+    enum Shell {
+        BASH,
+        ZSH;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    private final Terminal terminal;
+
+    @Spec
+    @SuppressWarnings("NullAway.Init")
+    private CommandSpec spec;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Parameters(paramLabel = "SHELL", description = "One of ${COMPLETION-CANDIDATES}.")
+    private Shell shell = Shell.BASH;
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    CompletionCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() {
+        // The script serves both shells: in zsh it enables bashcompinit, which understands completions of bash.
+        String script = AutoComplete.bash(spec.root().name(), spec.root().commandLine());
+        if (output.mode().json()) {
+            Map<String, Object> object = new LinkedHashMap<>();
+            object.put("schema", Schemas.of(spec.name()));
+            object.put("shell", shell.toString());
+            object.put("script", script);
+            terminal.out().println(Json.line(object));
+        } else {
+            terminal.out().print(script);
+        }
+        return ExitStatus.DONE.code();
+    }
+}

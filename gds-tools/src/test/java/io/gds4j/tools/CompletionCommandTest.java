@@ -1,0 +1,84 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class CompletionCommandTest {
+    @TempDir
+    private Path folder;
+
+    @ParameterizedTest
+    @CsvSource({"gds, dem, demo", "gds, comp, completion", "gds demo, --ke, --keep", "gds load, --ver, --verify",
+            "gds completion, z, zsh"})
+    void bashCompletesCommandsOptionsAndValues(String line, String begun, String expected) throws Exception {
+        assertThat(completions(line, begun)).contains(expected);
+    }
+
+    @Test
+    void bashCompletesPathsOfOptions() throws Exception {
+        Files.createFile(folder.resolve("model.safetensors"));
+
+        assertThat(completions("gds io -f", "mod")).containsExactly("model.safetensors");
+    }
+
+    @Test
+    void scriptForZshEnablesBashCompletion() {
+        GdsRun run = gds("completion", "zsh");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out()).contains("bashcompinit").contains("complete -F _complete_gds").endsWith("\n");
+    }
+
+    @Test
+    void jsonHoldsTheScript() {
+        GdsRun run = gds("completion", "bash", "--json");
+
+        assertThat(run.json().get("schema").asText()).isEqualTo("gds4j.completion/1");
+        assertThat(run.json().get("shell").asText()).isEqualTo("bash");
+        assertThat(run.json().get("script").asText()).isEqualTo(gds("completion", "bash").out());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"completion", "completion fish"})
+    void missingOrUnknownShellIsWrongUsage(String line) {
+        GdsRun run = gds(line.split(" "));
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.errorLine()).contains("SHELL");
+    }
+
+    /** What a real bash offers for the last word. */
+    private List<String> completions(String line, String begun) throws IOException, InterruptedException {
+        Path script = Files.writeString(folder.resolve("script"), gds("completion", "bash").out());
+        Path ask = Files.writeString(folder.resolve("ask"), """
+                source %s
+                COMP_WORDS=(%s %s)
+                COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+                COMP_LINE="${COMP_WORDS[*]}"
+                COMP_POINT=${#COMP_LINE}
+                compopt() { :; }
+                _complete_gds
+                printf '%%s\\n' "${COMPREPLY[@]}"
+                """.formatted(script, line, begun));
+        Process bash = new ProcessBuilder("bash", "--norc", ask.toString()).directory(folder.toFile()).start();
+        bash.getOutputStream().close();
+        String out = new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String err = new String(bash.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(bash.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(err).isEmpty();
+        return out.lines().map(String::strip).toList();
+    }
+}
