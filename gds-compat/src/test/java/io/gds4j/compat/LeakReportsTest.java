@@ -23,7 +23,7 @@ class LeakReportsTest {
     private static ExtensionContext passed() {
         return (ExtensionContext) Proxy.newProxyInstance(
                 ExtensionContext.class.getClassLoader(),
-                new Class<?>[] {ExtensionContext.class},
+                new Class<?>[]{ExtensionContext.class},
                 (proxy, method, arguments) -> Optional.empty());
     }
 
