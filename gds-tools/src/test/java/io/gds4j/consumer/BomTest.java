@@ -25,7 +25,7 @@ class BomTest {
                 published.add(all(pom.substring(pom.indexOf("</parent>")), "<artifactId>([^<]+)</artifactId>").get(0));
             }
         }
-        String managed = pom(BOM).split("<dependencyManagement>")[1];
+        String managed = pom(BOM).split("</?dependencyManagement>")[1];
         assertThat(all(managed, "<artifactId>([^<]+)</artifactId>")).containsExactlyInAnyOrderElementsOf(published);
         assertThat(all(managed, "<groupId>([^<]+)</groupId>")).containsOnly("io.gds4j");
     }
