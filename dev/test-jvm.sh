@@ -17,7 +17,9 @@ class_path_of() {
     if [ -z "${TESTS:-}" ]; then
         printf '%s:' "$root"/gds-{api,native,engine,libcufile,compat,jcuda,loader,testkit,testkit-contract,tools}/target/classes "$root/samples/target/classes"
         ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
-            ~/.m2/repository/{org/assertj/assertj-core,net/bytebuddy/byte-buddy,org/jcuda/jcuda*,com/networknt/json-schema-validator,com/ethlo/time/itu}/*/*.jar 2>/dev/null | paste -sd: | tr '\n' :
+            ~/.m2/repository/{org/assertj/assertj-core,net/bytebuddy/byte-buddy,org/jcuda/jcuda*}/*/*.jar \
+            ~/.m2/repository/com/networknt/json-schema-validator/"$(sed -n 's/.*<jsonschema.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar \
+            ~/.m2/repository/com/ethlo/time/itu/*/*.jar 2>/dev/null | paste -sd: | tr '\n' :
     fi
     echo "${GPU_CP:-}"
 }
