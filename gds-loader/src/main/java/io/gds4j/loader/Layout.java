@@ -1,5 +1,7 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryRange;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
