@@ -23,7 +23,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class GuidesTest {
     private static final Path DOCS = Path.of("../docs");
     /** Guides that are written with the configuration's and the packaging's own tests. */
-    private static final Set<String> ELSEWHERE = Set.of("configuration.md", "packaging.md", "docs/configuration.md", "docs/packaging.md");
+    private static final Set<String> ELSEWHERE =
+            Set.of("configuration.md", "packaging.md", "docs/configuration.md", "docs/packaging.md");
     private static final int LONGEST_GUIDE = 150;
     private static final int LONGEST_LINE = 120;
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+?)(?:#[^)]*)?\\)");
@@ -33,7 +34,8 @@ class GuidesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loading.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md"})
+    @ValueSource(
+            strings = {"loading.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md"})
     void guideIsShort(String guide) throws IOException {
         List<String> lines = text(guide).lines().toList();
 
@@ -83,6 +85,21 @@ class GuidesTest {
         loggers.remove("io.gds4j.testkit");
         assertThat(loggers).hasSizeGreaterThan(3).allSatisfy(
                 logger -> assertThat(text("operations.md")).contains("| `" + logger + "` |"));
+    }
+
+    @Test
+    void operationsQuotesWarningsOfTheSources() throws IOException {
+        String sources = String.join("\n", inSources("(.+)"));
+        String rows = text("operations.md").split("\\| warning \\|")[1].split("\n\n")[0];
+        List<String> quoted = rows.lines().skip(2)
+                .map(row -> row.split("\\|")[1])
+                .flatMap(cell -> Pattern.compile("`([^`]+)`").matcher(cell).results())
+                .flatMap(quote -> Stream.of(quote.group(1).split("…")))
+                .map(String::strip)
+                .filter(part -> part.length() > 3)
+                .toList();
+
+        assertThat(quoted).hasSizeGreaterThan(20).allSatisfy(part -> assertThat(sources).contains(part));
     }
 
     @Test

@@ -79,17 +79,17 @@ class IoGuideTest {
                 Arena arena = Arena.ofConfined()) {
             MemoryAllocator allocator = driver.allocator();
             try (MemoryAllocation memory = allocator.allocate(allocator.best(), SIZE)) {
-                long bytes = file.read(memory, 0);                  // as much as fits; less only at the end of the file
-                long some = file.read(memory, PART, 4096, 8192);    // from file offset 4096, to buffer offset 8192
-                file.readFully(memory, 0);                          // all of it, or an exception
+                long bytes = file.read(memory, 0); // as much as fits; less only at the end of the file
+                long some = file.read(memory, PART, 4096, 8192); // from file offset 4096, to buffer offset 8192
+                file.readFully(memory, 0); // all of it, or an exception
 
                 MemorySegment segment = arena.allocate(PART);
-                file.read(segment, 0);                              // native segments of any arena
+                file.read(segment, 0); // native segments of any arena
                 ByteBuffer buffer = ByteBuffer.allocateDirect(PART);
-                file.read(buffer, 0);                               // from its position to its limit; moves the position
+                file.read(buffer, 0); // from its position to its limit; moves the position
 
-                file.write(memory.range().slice(0, PART), 0);       // a part of an allocation
-                file.force(false);                                  // durable, as fdatasync
+                file.write(memory.range().slice(0, PART), 0); // a part of an allocation
+                file.force(false); // durable, as fdatasync
 
                 assertThat(bytes).isEqualTo(SIZE);
                 assertThat(some).isEqualTo(PART);
@@ -105,8 +105,8 @@ class IoGuideTest {
             try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
                     CuFileBuffer buffer = driver.registerBuffer(memory);
                     BufferWindow window = buffer.window(0, PART, Set.of(BufferRight.READ_INTO))) {
-                file.read(buffer, PART, 0, 0);      // registered memory: pinned where the backend pins
-                file.read(window, 0);               // the window ends after PART bytes and cannot be written from
+                file.read(buffer, PART, 0, 0); // registered memory: pinned where the backend pins
+                file.read(window, 0); // the window ends after PART bytes and cannot be written from
             }
         }
     }
@@ -181,10 +181,10 @@ class IoGuideTest {
             try (HostStream raw = HostStream.create();
                     CuFileStream stream = driver.stream(raw.address(), Set.of())) {
                 CuFileStream.Cells cells = CuFileStream.Cells.of(memory.length(), 0, 0);
-                stream.read(file, memory, cells);       // returns at once
+                stream.read(file, memory, cells); // returns at once
                 raw.enqueue(() -> seen.add(memory.segment().get(ValueLayout.JAVA_BYTE, 0)));
                 raw.synchronize();
-                System.out.println(cells.result());     // bytes, or a negative errno or cuFile code
+                System.out.println(cells.result()); // bytes, or a negative errno or cuFile code
 
                 assertThat(cells.result()).isEqualTo(SIZE);
                 assertThat(seen).containsExactly(data[0]);

@@ -74,9 +74,9 @@ class LoadingGuideTest {
         Checkpoint checkpoint = Checkpoint.open(path);
         try (CuFileDriver driver = CuFileDriver.open()) {
             LoadPlan plan = checkpoint.plan()
-                    .include("^model\\.layers\\.")                      // found anywhere in the name
-                    .select(tensor -> tensor.dtype() == DType.BF16)     // narrows the choice further
-                    .toBest(driver);                                    // GPU 0, or host memory without a GPU
+                    .include("^model\\.layers\\.") // found anywhere in the name
+                    .select(tensor -> tensor.dtype() == DType.BF16) // narrows the choice further
+                    .toBest(driver); // GPU 0, or host memory without a GPU
             System.out.println(plan.bytes() + " bytes, " + plan.destinationBytes() + " bytes of memory");
 
             assertThat(plan.tensors()).hasSize(2);
@@ -159,9 +159,9 @@ class LoadingGuideTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             try (LoadedTensors tensors = plan.to(MemoryKind.HOST).load(driver)) {
                 LoadedTensor bias = tensors.get("model.layers.0.bias");
-                FloatBuffer view = bias.asFloatBuffer();                            // F32: no copy
-                float[] weights = tensors.get("lm_head.weight").toFloats();         // BF16: decoded copy
-                MemoryAllocation mine = tensors.take("model.embed_tokens.weight");  // outlives close
+                FloatBuffer view = bias.asFloatBuffer(); // F32: no copy
+                float[] weights = tensors.get("lm_head.weight").toFloats(); // BF16: decoded copy
+                MemoryAllocation mine = tensors.take("model.embed_tokens.weight"); // outlives close
                 use(mine.range());
 
                 assertThat(view.remaining()).isEqualTo(16);
