@@ -111,6 +111,14 @@ public final class GdsCommand implements Runnable {
     }
 
     private static int execute(Terminal terminal, String... args) {
+        return commandLine(terminal)
+                .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
+                .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)))
+                .execute(args);
+    }
+
+    /** Returns the command with all its subcommands. */
+    static CommandLine commandLine(Terminal terminal) {
         CommandLine line = new CommandLine(new GdsCommand(terminal))
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
@@ -123,13 +131,10 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new CompletionCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
         line.setCaseInsensitiveEnumValuesAllowed(true);
-        line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
+        return line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
                 .setUsageHelpLongOptionsMaxWidth(30)
-                .setExpandAtFiles(false)
-                .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
-                .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)));
-        return line.execute(args);
+                .setExpandAtFiles(false);
     }
 
     private static CommandFailure usage(ParameterException failure) {
