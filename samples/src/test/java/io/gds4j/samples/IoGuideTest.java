@@ -42,9 +42,11 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the code of docs/io.md, whose snippets stand here word for word. */
+@ExtendWith(QuietOutput.class)
 class IoGuideTest {
     private static final int SIZE = 1 << 20;
     private static final int PART = 64 << 10;

@@ -33,9 +33,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the code of docs/loading.md, whose snippets stand here word for word. */
+@ExtendWith(QuietOutput.class)
 class LoadingGuideTest {
     private static final Path GUIDE = Path.of("../docs/loading.md");
 
