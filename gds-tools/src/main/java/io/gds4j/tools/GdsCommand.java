@@ -110,16 +110,9 @@ public final class GdsCommand implements Runnable {
                 && (args.length == 1 || JSON_OPTION.equals(args[1]));
     }
 
-    private static int execute(Terminal terminal, String... args) {
-        return commandLine(terminal)
-                .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
-                .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)))
-                .execute(args);
-    }
-
-    /** Returns the command with all its subcommands. */
+    /** Returns the command with its subcommands. */
     static CommandLine commandLine(Terminal terminal) {
-        CommandLine line = new CommandLine(new GdsCommand(terminal))
+        return new CommandLine(new GdsCommand(terminal))
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
@@ -130,11 +123,18 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new CompletionCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
+    }
+
+    private static int execute(Terminal terminal, String... args) {
+        CommandLine line = commandLine(terminal);
         line.setCaseInsensitiveEnumValuesAllowed(true);
-        return line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
+        line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
                 .setUsageHelpLongOptionsMaxWidth(30)
-                .setExpandAtFiles(false);
+                .setExpandAtFiles(false)
+                .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
+                .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)));
+        return line.execute(args);
     }
 
     private static CommandFailure usage(ParameterException failure) {

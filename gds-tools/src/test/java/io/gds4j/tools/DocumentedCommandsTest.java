@@ -43,7 +43,7 @@ class DocumentedCommandsTest {
     }
 
     private static void parse(String line) {
-        GdsCommand.commandLine(Terminal.ofProcess()).parseArgs(words(line));
+        GdsCommand.commandLine(Terminal.ofProcess()).setCaseInsensitiveEnumValuesAllowed(true).parseArgs(words(line));
     }
 
     private static Stream<String> found(Pattern pattern) throws IOException {
