@@ -12,6 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
 
 class CommandLineTest {
     @TempDir
@@ -92,6 +93,14 @@ class CommandLineTest {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            classes = {DemoCommand.class, LoadCommand.class, CheckCommand.class, IoCommand.class, StatsCommand.class})
+    void linesBelowTheOptionsAreNotWrappedAgain(Class<?> command) {
+        assertThat(command.getAnnotation(CommandLine.Command.class).footer())
+                .allSatisfy(line -> assertThat(line).hasSizeLessThan(80));
     }
 
     @Test

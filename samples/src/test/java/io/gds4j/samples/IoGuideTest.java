@@ -1,0 +1,238 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.CREATE;
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.BufferRight;
+import io.gds4j.BufferWindow;
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatchException;
+import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.CuFileStatistics;
+import io.gds4j.CuFileStream;
+import io.gds4j.HostStream;
+import io.gds4j.PrefetchedReads;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.SizeParameter;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs the code of docs/io.md, whose snippets stand here word for word. */
+@ExtendWith(QuietOutput.class)
+class IoGuideTest {
+    private static final int SIZE = 1 << 20;
+    private static final int PART = 64 << 10;
+
+    @TempDir
+    private Path folder;
+
+    private Path path;
+    private byte[] data;
+
+    @BeforeEach
+    void writeFile() throws IOException {
+        data = SampleArguments.randomBytes(SIZE);
+        path = Files.write(folder.resolve("data.bin"), data);
+    }
+
+    @Test
+    void configuredDriverOpensAndReportsItsPath() {
+        CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.MAX_IO_THREADS, 8L).build();
+        try (CuFileDriver driver = CuFileDriver.open(config);
+                CuFileHandle file = driver.openFile(path, CREATE, READ, WRITE, CuFileOpenOption.DIRECT)) {
+            System.out.println(driver.backendName() + ": " + file.ioPath());
+
+            assertThat(file.size()).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void bytesMoveBetweenFileAndEveryMemory() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path, READ, WRITE);
+                Arena arena = Arena.ofConfined()) {
+            MemoryAllocator allocator = driver.allocator();
+            try (MemoryAllocation memory = allocator.allocate(allocator.best(), SIZE)) {
+                long bytes = file.read(memory, 0); // as much as fits; less only at the end of the file
+                long some = file.read(memory, PART, 4096, 8192); // from file offset 4096, to buffer offset 8192
+                file.readFully(memory, 0); // all of it, or an exception
+
+                MemorySegment segment = arena.allocate(PART);
+                file.read(segment, 0); // native segments of any arena
+                ByteBuffer buffer = ByteBuffer.allocateDirect(PART);
+                file.read(buffer, 0); // from its position to its limit; moves the position
+
+                file.write(memory.range().slice(0, PART), 0); // a part of an allocation
+                file.force(false); // durable, as fdatasync
+
+                assertThat(bytes).isEqualTo(SIZE);
+                assertThat(some).isEqualTo(PART);
+                assertThat(buffer.remaining()).isZero();
+                assertThat(segment.asByteBuffer()).isEqualTo(ByteBuffer.wrap(data, 0, PART));
+            }
+        }
+    }
+
+    @Test
+    void registeredBufferGivesWindowsToOthers() {
+        try (CuFileDriver driver = CuFileDriver.open(); CuFileHandle file = driver.openFile(path)) {
+            try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                    CuFileBuffer buffer = driver.registerBuffer(memory);
+                    BufferWindow window = buffer.window(0, PART, Set.of(BufferRight.READ_INTO))) {
+                file.read(buffer, PART, 0, 0); // registered memory: pinned where the backend pins
+                file.read(window, 0); // the window ends after PART bytes and cannot be written from
+            }
+        }
+    }
+
+    @Test
+    void futuresAndPrefetchedReadsOverlap() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            MemoryRange first = memory.range().slice(0, PART);
+            MemoryRange second = memory.range().slice(PART, PART);
+            CompletableFuture<Long> one = file.readAsync(first, 0);
+            CompletableFuture<Long> two = file.readAsync(second, PART);
+            long bytes = one.join() + two.join(); // join throws what read throws, in a CompletionException
+            assertThat(bytes).isEqualTo(2 * PART);
+
+            List<PrefetchedReads.FileRange> ranges = new ArrayList<>();
+            for (long offset = 0; offset < SIZE; offset += PART) {
+                ranges.add(new PrefetchedReads.FileRange(offset, PART));
+            }
+            long seen = 0;
+            try (PrefetchedReads reads = file.prefetch(List.of(first, second), ranges.iterator())) {
+                while (reads.hasNext()) {
+                    PrefetchedReads.Chunk chunk = reads.next(); // valid until the next call
+                    seen += chunk.bytes();
+                }
+            }
+            assertThat(seen).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void vectoredReadsNeedLibcufile() {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), "compat");
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            List<MemoryRange> ranges = List.of(memory.range().slice(0, PART), memory.range().slice(PART, PART));
+            assertThatThrownBy(() -> file.readv(ranges, 0)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("5008");
+        }
+    }
+
+    @Test
+    void batchServesManyRequests() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(driver.allocator().best(), SIZE)) {
+            List<CuFileBatch.Request> requests = new ArrayList<>();
+            for (long offset = 0; offset < SIZE; offset += PART) {
+                requests.add(CuFileBatch.Request.read(file, memory, PART, offset, offset));
+            }
+            long bytes = 0;
+            try (CuFileBatch batch = driver.batch(16)) {
+                batch.submit(requests);
+                for (CuFileBatch.Completion done : batch.await(requests.size(), Duration.ofSeconds(10))) {
+                    bytes += done.bytes(); // throws if that entry failed
+                }
+                batch.transferAll(requests); // any number of requests, whatever the capacity
+            } catch (CuFileBatchException e) {
+                System.err.println(e.getMessage()); // some failed: the exception lists them
+            }
+            assertThat(bytes).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void streamOrdersReadsAndWork() throws InterruptedException {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            List<Byte> seen = new ArrayList<>();
+            try (HostStream raw = HostStream.create();
+                    CuFileStream stream = driver.stream(raw.address(), Set.of())) {
+                CuFileStream.Cells cells = CuFileStream.Cells.of(memory.length(), 0, 0);
+                stream.read(file, memory, cells); // returns at once
+                raw.enqueue(() -> seen.add(memory.segment().get(ValueLayout.JAVA_BYTE, 0)));
+                raw.synchronize();
+                System.out.println(cells.result()); // bytes, or a negative errno or cuFile code
+
+                assertThat(cells.result()).isEqualTo(SIZE);
+                assertThat(seen).containsExactly(data[0]);
+            }
+        }
+    }
+
+    @Test
+    void parametersAndStatisticsTellWhatHappens() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            long threads = driver.parameter(SizeParameter.EXECUTION_MAX_IO_THREADS);
+            System.out.println(threads + " of " + driver.parameterRange(SizeParameter.EXECUTION_MAX_IO_THREADS));
+
+            CuFileStatistics statistics = driver.statistics();
+            statistics.setLevel(1);
+            statistics.start();
+            file.read(memory, 0);
+            System.out.println(statistics.level1().readBytes() + " bytes, " + driver.bytesByPath());
+
+            assertThat(statistics.level1().readBytes()).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void failureNamesCodeErrnoAndCount() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            assertThat(save(driver, folder.resolve("missing/file"), memory)).isEqualTo("no such folder");
+            assertThat(save(driver, folder.resolve("new"), memory)).isEqualTo("saved");
+        }
+    }
+
+    private static String save(CuFileDriver driver, Path target, MemoryAllocation memory) {
+        try (CuFileHandle file = driver.openFile(target, CREATE, WRITE)) {
+            file.write(memory, 0);
+            return "saved";
+        } catch (CuFileException e) {
+            if (e.isNotFound()) {
+                return "no such folder";
+            }
+            if (e.errno().orElse(0) == Errno.ENOSPC) {
+                return "disk full after " + e.bytesTransferred() + " bytes";
+            }
+            return e.error() == CuFileError.PERMISSION_DENIED ? "not allowed" : e.getMessage();
+        }
+    }
+}
