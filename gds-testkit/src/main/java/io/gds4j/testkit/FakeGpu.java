@@ -173,6 +173,16 @@ public final class FakeGpu {
     }
 
     /**
+     * Returns the default stream, whose address is 0. It orders only its own work, like a stream that does not block
+     * (CU_STREAM_NON_BLOCKING).
+     *
+     * @return the stream, which need not be closed
+     */
+    public FakeStream defaultStream() {
+        return schedule.defaultStream();
+    }
+
+    /**
      * Runs all work of all streams, like {@code cuCtxSynchronize}.
      *
      * @throws io.gds4j.error.CuFileException IO_NOT_SUPPORTED (EBUSY) from work of a stream

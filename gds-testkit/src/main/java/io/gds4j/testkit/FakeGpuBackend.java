@@ -54,7 +54,8 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     });
 
     FakeGpuBackend(
-            CuFileConfig config, FakeMemory memory, FakeSchedule schedule, long pinnableBytes, @Nullable Random random) {
+            CuFileConfig config, FakeMemory memory, FakeSchedule schedule, long pinnableBytes,
+            @Nullable Random random) {
         super(new ReferenceBackend("fake-gpu"));
         this.config = config;
         this.memory = memory;
@@ -373,8 +374,8 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     private void checkCells(String function, StreamRequest request) {
-        for (MemorySegment cell :
-                List.of(request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone())) {
+        for (MemorySegment cell : List.of(request.size(), request.fileOffset(), request.bufferOffset(),
+                request.bytesDone())) {
             boolean fits = cell.isNative()
                     && cell.byteSize() >= CELL_BYTES
                     && cell.address() != 0

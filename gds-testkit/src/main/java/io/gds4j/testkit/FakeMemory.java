@@ -264,7 +264,8 @@ final class FakeMemory {
      */
     synchronized MemorySegment bytes(MemoryRange range, String function) {
         Region region = find(range.address()).orElseThrow(() -> wrong(
-                CuFileError.CUDA_POINTER_INVALID, function, "0x%x is not memory of this fake GPU".formatted(range.address())));
+                CuFileError.CUDA_POINTER_INVALID, function,
+                "0x%x is not memory of this fake GPU".formatted(range.address())));
         MemorySegment bytes = live(region, function);
         long offset = range.address() - region.address;
         if (offset > region.length || range.length() > region.length - offset) {
@@ -272,7 +273,8 @@ final class FakeMemory {
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     function,
                     "%d bytes at 0x%x reach past the end of %s"
-                            .formatted(range.length(), range.address(), region.place.describe(region.what() + ", allocated")));
+                            .formatted(range.length(), range.address(),
+                                    region.place.describe(region.what() + ", allocated")));
         }
         return bytes.asSlice(offset, range.length());
     }

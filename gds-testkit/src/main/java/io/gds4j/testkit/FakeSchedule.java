@@ -35,12 +35,18 @@ final class FakeSchedule {
     private final List<FakeStream> streams = new CopyOnWriteArrayList<>();
     private final FakeMisuse misuse;
     private final @Nullable Random random;
+    private final FakeStream defaultStream = new FakeStream(FakeStream.DEFAULT, this);
     private long nextStream = FIRST_STREAM;
 
     /** @param random decides which streams advance; null if none does before it must */
     FakeSchedule(FakeMisuse misuse, @Nullable Random random) {
         this.misuse = misuse;
         this.random = random;
+        streams.add(defaultStream);
+    }
+
+    FakeStream defaultStream() {
+        return defaultStream;
     }
 
     FakeMisuse misuse() {

@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class FakeStream implements AutoCloseable {
+    /** Address of the default stream. */
+    static final long DEFAULT = 0;
+
     /** Unfinished operations that a stream holds; the call that queues the next one waits for room. */
     private static final int MOST_OPERATIONS = 128;
 
@@ -132,17 +135,19 @@ public final class FakeStream implements AutoCloseable {
     }
 
     /**
-     * Runs the queued work and ends the stream. Idempotent.
+     * Runs the queued work and ends the stream; the default stream stays open. Idempotent.
      *
      * @throws io.gds4j.error.CuFileException IO_NOT_SUPPORTED (EBUSY) from work of this stream
      */
     @Override
     public void close() {
         schedule.run(this, () -> false);
-        synchronized (this) {
-            closed = true;
+        if (address != DEFAULT) {
+            synchronized (this) {
+                closed = true;
+            }
+            schedule.remove(this);
         }
-        schedule.remove(this);
     }
 
     synchronized boolean isEmpty() {

@@ -58,7 +58,8 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     /** Creates a backend that delegates to {@code delegate}. */
     public FaultInjectingBackend(CuFileBackend delegate) {
         super(delegate);
-        this.streams = new FaultyStreams(plan, delegate instanceof StreamsForWork own ? own : FaultInjectingBackend::hostStream);
+        this.streams = new FaultyStreams(plan,
+                delegate instanceof StreamsForWork own ? own : FaultInjectingBackend::hostStream);
     }
 
     private static Optional<Executor> hostStream(long address) {

@@ -250,4 +250,16 @@ class FakeStreamTest {
         }
         Failures.expect(CuFileError.INVALID_VALUE, () -> driver.stream(12345, Set.of()));
     }
+
+    @Test
+    void defaultStreamServes() {
+        try (CuFileStream onDefault = driver.stream(0, Set.of())) {
+            Cells cells = Cells.of(SIZE, 0, 0);
+            onDefault.read(handle, memory, cells);
+            assertThat(cells.result()).isZero();
+            gpu.defaultStream().close();
+            assertThat(cells.result()).isEqualTo(SIZE);
+            onDefault.read(handle, memory, cells);
+        }
+    }
 }
