@@ -141,13 +141,18 @@ public final class FakeStream implements AutoCloseable {
      */
     @Override
     public void close() {
-        schedule.run(this, () -> false);
+        do {
+            schedule.run(this, () -> false);
+        } while (!closeIfEmpty());
         if (address != DEFAULT) {
-            synchronized (this) {
-                closed = true;
-            }
             schedule.remove(this);
         }
+    }
+
+    /** Refuses later work unless another thread has queued work meanwhile; {@return whether there was none} */
+    private synchronized boolean closeIfEmpty() {
+        closed |= queue.isEmpty() && address != DEFAULT;
+        return queue.isEmpty();
     }
 
     synchronized boolean isEmpty() {
