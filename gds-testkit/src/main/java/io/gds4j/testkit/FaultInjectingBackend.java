@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
@@ -22,6 +23,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 
 /**
  * A backend that delegates to another one and injects faults, to test how a program handles a full disk, a bad block or
@@ -39,7 +41,8 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * <p>
  * A fault of a batch entry is reported by its completion; latency and gates delay the call that submits it. A fault of a stream
- * operation happens in stream order on a {@link io.gds4j.HostStream}; on a CUDA stream the submitting call fails.
+ * operation happens in stream order on a {@link io.gds4j.HostStream} and on a {@link FakeStream}; on a CUDA stream the submitting
+ * call fails.
  *
  * <p>
  * If several faults hit a call, it waits for all of them and fails as the one that was planned last. Thread-safe.
@@ -48,13 +51,19 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class FaultInjectingBackend extends ForwardingBackend {
     private final FaultPlan plan = new FaultPlan();
-    private final FaultyStreams streams = new FaultyStreams(plan);
+    private final FaultyStreams streams;
     private final Map<Long, Gate> heldReads = new ConcurrentHashMap<>();
     private final Map<Long, Gate> heldWrites = new ConcurrentHashMap<>();
 
     /** Creates a backend that delegates to {@code delegate}. */
     public FaultInjectingBackend(CuFileBackend delegate) {
         super(delegate);
+        this.streams = new FaultyStreams(plan,
+                delegate instanceof StreamsForWork own ? own : FaultInjectingBackend::hostStream);
+    }
+
+    private static Optional<Executor> hostStream(long address) {
+        return HostStream.find(address).map(stream -> stream::enqueue);
     }
 
     /**

@@ -1,6 +1,5 @@
 package io.gds4j.testkit;
 
-import io.gds4j.HostStream;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.testkit.PlannedFault.Failure;
 import java.lang.foreign.Arena;
@@ -8,17 +7,21 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 
 /**
- * Faults of stream operations. On a host stream they happen in stream order and {@code bytesDone} reports them. A CUDA stream runs
- * no Java code, so there the call itself fails.
+ * Faults of stream operations. On a host stream and on a fake one they happen in stream order and {@code bytesDone} reports them. A
+ * CUDA stream runs no Java code, so there the call itself fails.
  */
 final class FaultyStreams {
     private final FaultPlan plan;
+    private final StreamsForWork streams;
 
-    FaultyStreams(FaultPlan plan) {
+    /** @param streams finds streams that run work of Java */
+    FaultyStreams(FaultPlan plan, StreamsForWork streams) {
         this.plan = plan;
+        this.streams = streams;
     }
 
     /**
@@ -29,10 +32,10 @@ final class FaultyStreams {
      */
     void queue(Call call, StreamRequest request, Consumer<StreamRequest> queue) {
         List<PlannedFault> hit = plan.start(call, request.file().path());
-        Optional<HostStream> stream = hit.isEmpty() ? Optional.empty() : HostStream.find(request.stream());
+        Optional<Executor> stream = hit.isEmpty() ? Optional.empty() : streams.find(request.stream());
         Failure failure = FaultPlan.failure(hit);
         if (stream.isPresent()) {
-            stream.get().enqueue(() -> FaultPlan.await(hit));
+            stream.get().execute(() -> FaultPlan.await(hit));
         } else {
             FaultPlan.await(hit);
         }
@@ -49,13 +52,13 @@ final class FaultyStreams {
 
     /** Queues the part that the operation may move, with cells of its own, and then the failure. */
     private static void queueFailure(
-            StreamRequest request, Failure failure, HostStream stream, Consumer<StreamRequest> queue) {
+            StreamRequest request, Failure failure, Executor stream, Consumer<StreamRequest> queue) {
         Arena arena = Arena.ofAuto();
         MemorySegment size = arena.allocate(ValueLayout.JAVA_LONG);
         MemorySegment done = arena.allocate(ValueLayout.JAVA_LONG);
         // At once for a stream of fixed sizes, and again in stream order for others.
         shorten(request, failure, size);
-        stream.enqueue(() -> shorten(request, failure, size));
+        stream.execute(() -> shorten(request, failure, size));
         queue.accept(new StreamRequest(
                 request.file(),
                 request.memory(),
@@ -64,7 +67,7 @@ final class FaultyStreams {
                 request.bufferOffset(),
                 done,
                 request.stream()));
-        stream.enqueue(() -> request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result()));
+        stream.execute(() -> request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result()));
     }
 
     private static void shorten(StreamRequest request, Failure failure, MemorySegment size) {

@@ -47,6 +47,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  */
 public final class GdsExtension implements BeforeEachCallback, AfterEachCallback {
     private final Supplier<? extends CuFileBackend> backends;
+    private final Supplier<List<String>> misuse;
     private @Nullable Run run;
 
     /** What belongs to one test. */
@@ -62,13 +63,14 @@ public final class GdsExtension implements BeforeEachCallback, AfterEachCallback
         }
     }
 
-    private GdsExtension(Supplier<? extends CuFileBackend> backends) {
+    private GdsExtension(Supplier<? extends CuFileBackend> backends, Supplier<List<String>> misuse) {
         this.backends = Objects.requireNonNull(backends, "backends");
+        this.misuse = misuse;
     }
 
     /** {@return an extension over the {@link ReferenceBackend}: host memory and plain Java} */
     public static GdsExtension create() {
-        return new GdsExtension(ReferenceBackend::new);
+        return new GdsExtension(ReferenceBackend::new, List::of);
     }
 
     /**
@@ -78,7 +80,18 @@ public final class GdsExtension implements BeforeEachCallback, AfterEachCallback
      * @return the extension
      */
     public static GdsExtension over(Supplier<? extends CuFileBackend> backends) {
-        return new GdsExtension(backends);
+        return new GdsExtension(backends, List::of);
+    }
+
+    /**
+     * Returns an extension over fake GPUs, for tests of code that needs a GPU. A test also fails for what
+     * {@link FakeGpu#misuse} tells.
+     *
+     * @param gpu the GPUs, in a field that is not static
+     * @return the extension
+     */
+    public static GdsExtension over(FakeGpu gpu) {
+        return new GdsExtension(gpu::backend, gpu::misuse);
     }
 
     /**
@@ -162,6 +175,7 @@ public final class GdsExtension implements BeforeEachCallback, AfterEachCallback
         problems.addAll(ended.backend.openMemory());
         Optional.ofNullable(ended.driver).ifPresent(driver -> attempt(driver::close, problems));
         problems.addAll(ended.backend.openDrivers());
+        problems.addAll(misuse.get());
         ended.faults.unfired().forEach(fault -> problems.add("a planned fault never happened: " + fault));
         if (!problems.isEmpty() && context.getExecutionException().isEmpty()) {
             throw new AssertionError("the test left behind:\n    " + String.join("\n    ", problems));

@@ -35,6 +35,7 @@ public final class ReferenceBackend implements CuFileBackend {
     private static final long DIRECT_STEP_KB = 64;
     private static final long POLL_STEP_KB = 4;
 
+    private final String name;
     private final MemoryAllocator allocator = new ReferenceAllocator();
     private final Map<Long, MemoryRange> buffers = new HashMap<>();
     private final Set<ReferenceFile> files = new LinkedHashSet<>();
@@ -47,11 +48,17 @@ public final class ReferenceBackend implements CuFileBackend {
 
     /** Creates a backend whose driver is closed. */
     public ReferenceBackend() {
+        this("reference");
+    }
+
+    /** @param name name in messages */
+    ReferenceBackend(String name) {
+        this.name = name;
     }
 
     @Override
     public String name() {
-        return "reference";
+        return name;
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
@@ -165,5 +166,22 @@ class GdsExtensionTest {
         gds.beforeEach(context(Optional.empty()));
         assertThat(gds.driver()).isNotSameAs(first);
         end();
+    }
+
+    @Test
+    void misuseOfAFakeGpuIsReported() {
+        FakeGpu gpu = FakeGpu.create();
+        GdsExtension over = GdsExtension.over(gpu);
+        over.beforeEach(context(Optional.empty()));
+        MemoryAllocation leaked = over.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, 4096);
+        MemoryAllocation freed = over.driver().allocator().allocate(MemoryKind.CUDA_POOL, 512);
+        freed.close();
+        MemoryRange raw = MemoryRange.ofAddress(freed.address(), 512, MemoryKind.CUDA_POOL);
+        Failures.expect(() -> over.driver().allocator().fill(raw, (byte) 0));
+        assertThatThrownBy(() -> over.afterEach(context(Optional.empty())))
+                .hasMessageContaining("memory was not freed: 4096 bytes of CUDA_DEVICE")
+                .hasMessageContaining("use after free of 512 bytes of CUDA_POOL")
+                .hasMessageContaining("GdsExtensionTest.misuseOfAFakeGpuIsReported");
+        leaked.close();
     }
 }

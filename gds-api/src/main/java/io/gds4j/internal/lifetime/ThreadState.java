@@ -44,9 +44,12 @@ public final class ThreadState {
      * Tells which objects the queued work of this thread still uses: earlier work must not wait for their release.
      *
      * @param queued tells by {@link Lifetime#number()} whether queued work uses an object
+     * @return what was set before
      */
-    public void setUsedLater(LongPredicate queued) {
+    public LongPredicate setUsedLater(LongPredicate queued) {
+        LongPredicate before = usedLater;
         usedLater = queued;
+        return before;
     }
 
     /** {@return numbers of all objects that the calls of this thread use now} */

@@ -1,0 +1,401 @@
+package io.gds4j.testkit;
+
+import io.gds4j.HostStream;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DriverProperties;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BackendBatch;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchEvent;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ForwardingBackend;
+import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** A session on a {@link FakeGpu}: files of the {@link ReferenceBackend}, memory and streams of the GPU. */
+final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
+    /** cuFile 1.19, the version of the newest function that it has. */
+    private static final int VERSION = 1190;
+
+    private static final String REGISTER_STREAM = "cuFileStreamRegister";
+    private static final String DEREGISTER_STREAM = "cuFileStreamDeregister";
+    private static final String SUBMIT = "cuFileBatchIOSubmit";
+    private static final long CELL_BYTES = 8;
+    private static final long KIB = 1024;
+    private static final long POLL_NANOS = 50_000;
+
+    private final CuFileConfig config;
+    private final FakeAllocator allocator;
+    private final FakeMemory memory;
+    private final FakeSchedule schedule;
+    private final long pinnableBytes;
+    private final @Nullable Random random;
+    private final Map<Long, Integer> flags = new HashMap<>();
+    private final Set<FakeOperation> onHostStreams = ConcurrentHashMap.newKeySet();
+    private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
+    });
+
+    FakeGpuBackend(
+            CuFileConfig config, FakeMemory memory, FakeSchedule schedule, long pinnableBytes,
+            @Nullable Random random) {
+        super(new ReferenceBackend("fake-gpu"));
+        this.config = config;
+        this.memory = memory;
+        this.schedule = schedule;
+        this.allocator = new FakeAllocator(memory, schedule);
+        this.pinnableBytes = pinnableBytes;
+        this.random = random;
+    }
+
+    @Override
+    public int getVersion() {
+        return VERSION;
+    }
+
+    @Override
+    public MemoryAllocator allocator() {
+        return allocator;
+    }
+
+    @Override
+    public DriverProperties driverGetProperties() {
+        DriverProperties plain = super.driverGetProperties();
+        return new DriverProperties(
+                plain.nvfsMajorVersion(),
+                plain.nvfsMinorVersion(),
+                plain.pollThresholdKb(),
+                plain.maxDirectIoSizeKb(),
+                plain.driverStatusFlags(),
+                plain.driverControlFlags(),
+                plain.featureFlags(),
+                plain.maxDeviceCacheSizeKb(),
+                plain.perBufferCacheSizeKb(),
+                Math.max(1, pinnableBytes / KIB),
+                config.get(CuFileKeys.IO_BATCHSIZE).intValue(),
+                plain.maxBatchIoTimeoutMsecs());
+    }
+
+    @Override
+    public void driverClose() {
+        if (useCount() == 1) {
+            finish(operation -> operation.isOf(this));
+            synchronized (this) {
+                flags.clear();
+            }
+        }
+        super.driverClose();
+    }
+
+    @Override
+    public void handleDeregister(BackendFile file) {
+        finish(operation -> operation.uses(file));
+        super.handleDeregister(file);
+    }
+
+    @Override
+    public void bufRegister(MemoryRange range, int bits) {
+        if (range.kind().isCuda() && range.length() > 0) {
+            memory.bytes(range, "cuFileBufRegister");
+        }
+        super.bufRegister(range, bits);
+    }
+
+    @Override
+    public void bufRegisterNow(MemoryRange range, int bits) {
+        bufRegister(range, bits);
+    }
+
+    @Override
+    public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return super.read(file, onHost(base, "cuFileRead"), size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
+        return super.write(file, onHost(base, "cuFileWrite"), size, fileOffset, bufferOffset);
+    }
+
+    /** Returns the host memory that holds the bytes. */
+    private MemoryRange onHost(MemoryRange range, String function) {
+        return range.kind().isCuda() ? MemoryRange.ofSegment(memory.bytes(range, function)) : range;
+    }
+
+    private long move(BatchRequest request) {
+        return request.write()
+                ? write(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset())
+                : read(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
+    }
+
+    @Override
+    public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
+        return vectored(file, ranges, fileOffset, false);
+    }
+
+    @Override
+    public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
+        return vectored(file, ranges, fileOffset, true);
+    }
+
+    private long vectored(BackendFile file, List<MemoryRange> ranges, long fileOffset, boolean write) {
+        String function = write ? "cuFileWritev" : "cuFileReadv";
+        long total = TransferArguments.total(ranges);
+        if (!TransferArguments.isFileRange(total, fileOffset)) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, function, "%d bytes from offset %d".formatted(total, fileOffset));
+        }
+        TransferArguments.checkAccessMode(function, file, total, fileOffset, write);
+        long done = 0;
+        for (MemoryRange range : ranges) {
+            long moved;
+            try {
+                moved = move(new BatchRequest(file, write, range, range.length(), fileOffset + done, 0, 0));
+            } catch (CuFileException e) {
+                throw after(done, e, function, fileOffset, total);
+            }
+            done += moved;
+            if (moved < range.length()) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    /** Returns the failure of a vectored call that had moved some bytes. */
+    private static CuFileException after(
+            long done, CuFileException e, String function, long fileOffset, long total) {
+        CuFileException.Builder failure = CuFileException.builder(function)
+                .error(e.error())
+                .path(e.path())
+                .range(fileOffset, total)
+                .transferred(done + e.bytesTransferred())
+                .detail(e.detail())
+                .cause(e);
+        e.errno().ifPresent(failure::errno);
+        return e instanceof CuFileInterruptedException ? failure.buildInterrupted() : failure.build();
+    }
+
+    // ---- batches
+
+    @Override
+    public BackendBatch batchIoSetUp(int capacity) {
+        long largest = config.get(CuFileKeys.IO_BATCHSIZE);
+        if (capacity < 1 || capacity > largest) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "cuFileBatchIOSetUp",
+                    "capacity is %d, allowed: 1 to %d (properties.io_batchsize)".formatted(capacity, largest));
+        }
+        return new FakeBatch(capacity, this::move, random);
+    }
+
+    @Override
+    public void batchIoSubmit(BackendBatch batch, List<BatchRequest> requests, int bits) {
+        FakeBatch ours = own(batch, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, SUBMIT);
+        List<BatchRequest> entries = List.copyOf(requests);
+        entries.forEach(this::check);
+        ours.submit(entries);
+    }
+
+    /** Checks an entry. An invalid entry makes its whole submission fail. */
+    private void check(BatchRequest entry) {
+        try {
+            TransferArguments.check(
+                    SUBMIT,
+                    entry.file(),
+                    entry.memory(),
+                    entry.size(),
+                    entry.fileOffset(),
+                    entry.bufferOffset(),
+                    entry.write());
+            onHost(entry.memory(), SUBMIT);
+        } catch (CuFileException e) {
+            throw CuFileException.builder(SUBMIT)
+                    .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
+                    .path(e.path())
+                    .range(entry.fileOffset(), entry.size())
+                    .detail(e.detail())
+                    .cause(e)
+                    .build();
+        }
+    }
+
+    @Override
+    public List<BatchEvent> batchIoGetStatus(BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
+        return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")
+                .status(minimum, maximum, timeout);
+    }
+
+    @Override
+    public void batchIoCancel(BackendBatch batch) {
+        if (batch instanceof FakeBatch ours) {
+            ours.cancel();
+        }
+    }
+
+    @Override
+    public void batchIoDestroy(BackendBatch batch) {
+        if (batch instanceof FakeBatch ours) {
+            ours.destroy();
+        }
+    }
+
+    private static FakeBatch own(BackendBatch batch, CuFileError error, String function) {
+        if (batch instanceof FakeBatch ours) {
+            return ours;
+        }
+        throw CuFileException.of(error, function, "not a batch of this driver session: " + batch);
+    }
+
+    // ---- streams
+
+    @Override
+    public Optional<Executor> find(long stream) {
+        Optional<FakeStream> fake = schedule.find(stream);
+        return fake.isPresent()
+                ? fake.map(found -> found::enqueue)
+                : HostStream.find(stream).map(host -> host::enqueue);
+    }
+
+    @Override
+    public synchronized void streamRegister(long stream, int bits) {
+        if ((bits & ~FakeOperation.ALL_FLAGS) != 0) {
+            throw invalid(REGISTER_STREAM, "flags are 0x%x, allowed: 0 to 0xf".formatted(bits));
+        }
+        if (find(stream).isEmpty()) {
+            throw unknownStream(REGISTER_STREAM, stream);
+        }
+        if (flags.putIfAbsent(stream, bits) != null) {
+            throw invalid(REGISTER_STREAM, "the stream is registered already");
+        }
+    }
+
+    @Override
+    public void streamDeregister(long stream) {
+        synchronized (this) {
+            if (flags.remove(stream) == null) {
+                throw invalid(DEREGISTER_STREAM, "the stream is not registered");
+            }
+        }
+        finish(operation -> operation.isOf(this) && operation.isOn(stream));
+    }
+
+    @Override
+    public void readAsync(StreamRequest request) {
+        queue("cuFileReadAsync", request, false);
+    }
+
+    @Override
+    public void writeAsync(StreamRequest request) {
+        queue("cuFileWriteAsync", request, true);
+    }
+
+    private void queue(String function, StreamRequest request, boolean write) {
+        if (!config.get(CuFileKeys.PARALLEL_IO)) {
+            throw CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, "execution.parallel_io is false");
+        }
+        checkCells(function, request);
+        onHost(request.memory(), function);
+        FakeOperation operation = new FakeOperation(
+                this, request, write, flags(request.stream()), this::move, schedule.misuse());
+        try {
+            Optional<FakeStream> fake = schedule.find(request.stream());
+            if (fake.isPresent()) {
+                fake.get().enqueue(operation);
+                finishForeign(operation, request.memory());
+            } else {
+                queueOnHost(operation, request, HostStream.find(request.stream())
+                        .orElseThrow(() -> unknownStream(function, request.stream())));
+            }
+        } catch (IllegalStateException e) {
+            throw invalid(function, "the stream is closed");
+        }
+    }
+
+    private synchronized int flags(long stream) {
+        return flags.getOrDefault(stream, 0);
+    }
+
+    /** Runs an operation at once if another allocator could free its memory: that one does not run our streams. */
+    private void finishForeign(FakeOperation operation, MemoryRange range) {
+        if (range.owner().isPresent() && !memory.owns(range)) {
+            schedule.finish(queued -> queued == operation);
+        }
+    }
+
+    private void queueOnHost(FakeOperation operation, StreamRequest request, HostStream stream) {
+        request.memory().retain();
+        boolean queued = false;
+        try {
+            onHostStreams.add(operation);
+            stream.enqueue(() -> {
+                try {
+                    operation.run();
+                } finally {
+                    end(operation, request.memory());
+                }
+            });
+            queued = true;
+        } finally {
+            if (!queued) {
+                end(operation, request.memory());
+            }
+        }
+    }
+
+    private void end(FakeOperation operation, MemoryRange range) {
+        range.release();
+        onHostStreams.remove(operation);
+    }
+
+    /** Runs the operations that match, and waits for those on host streams. */
+    private void finish(Predicate<FakeOperation> operations) {
+        schedule.finish(operations);
+        while (onHostStreams.stream().anyMatch(operations)) {
+            LockSupport.parkNanos(POLL_NANOS);
+        }
+    }
+
+    private void checkCells(String function, StreamRequest request) {
+        for (MemorySegment cell : List.of(request.size(), request.fileOffset(), request.bufferOffset(),
+                request.bytesDone())) {
+            boolean fits = cell.isNative()
+                    && cell.byteSize() >= CELL_BYTES
+                    && cell.address() != 0
+                    && cell.address() % CELL_BYTES == 0;
+            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
+                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
+            }
+        }
+        if (request.bytesDone().isReadOnly()) {
+            throw invalid(function, "the cell of the result is read-only");
+        }
+    }
+
+    private static CuFileException unknownStream(String function, long stream) {
+        return invalid(
+                function,
+                "0x%x is no open stream of this fake GPU (FakeGpu.newStream) and no open HostStream".formatted(stream));
+    }
+
+    private static CuFileException invalid(String function, String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+    }
+}
