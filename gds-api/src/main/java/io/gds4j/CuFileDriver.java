@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
@@ -68,11 +69,25 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Opens the best available backend with {@link CuFileConfig#load()}, and says whether GPUDirect Storage may or must serve
+     * ({@code cuFileDriverOpen}).
+     *
+     * @param directStorage wins over environment and file
+     * @return an open driver
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine so; the message gives the reasons
+     * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
+     */
+    public static CuFileDriver open(DirectStorage directStorage) {
+        return open(CuFileConfig.builder().directStorage(directStorage).build());
+    }
+
+    /**
      * Opens the best available backend with the given configuration ({@code cuFileDriverOpen}).
      *
      * @param config settings
      * @return an open driver
-     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; the message gives the reasons
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine, or none offers the GPUDirect
+     *         Storage that {@link DirectStorage#REQUIRE} demands; the message gives the reasons
      */
     public static CuFileDriver open(CuFileConfig config) {
         return open(config, Backends.AUTO);
@@ -166,7 +181,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @return the registered file
      * @throws CuFileException INVALID_FILE_TYPE unless it is a regular file or a block device, INVALID_FILE_OPEN_FLAG for
      *         APPEND and other options, INVALID_VALUE for a path of another file system or for creating without WRITE, an errno
-     *         if the kernel cannot open the file, DRIVER_NOT_INITIALIZED after close
+     *         if the kernel cannot open the file, IO_NOT_SUPPORTED or libcufile's code if {@link DirectStorage#REQUIRE} applies
+     *         and GPUDirect Storage cannot serve the file, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileHandle openFile(Path path, OpenOption... options) {
         Objects.requireNonNull(path, "path");

@@ -64,7 +64,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return new Availability.Unavailable("properties.force_compat_mode is true", "set it to false");
         }
-        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+        if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
             return new Availability.Unavailable(reason, remedy);
         }
         return probe(config);
@@ -86,7 +86,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
                 LibraryProcess.ofThisProcess(),
                 config,
                 directOnly,
-                DirectStorage.ofThisMachine(),
+                DirectStorageProbe.ofThisMachine(),
                 FfmPosix.instance(),
                 CudaDriver.detect());
     }

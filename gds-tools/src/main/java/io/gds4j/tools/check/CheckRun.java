@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DefaultConfigFile;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
@@ -11,7 +12,7 @@ import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.ffi.verbs.RdmaDevices;
-import io.gds4j.libcufile.DirectStorage;
+import io.gds4j.libcufile.DirectStorageProbe;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
@@ -38,7 +39,12 @@ public final class CheckRun {
             return ExitStatus.DONE;
         }
         CheckReport report = examine(arguments, terminal);
-        Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
+        List<ErrorReport> failures = new ArrayList<>();
+        report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
+        if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
+            noDirectStorage(report.config()).ifPresent(failures::add);
+        }
+        Optional<ErrorReport> failure = failures.stream().findFirst();
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
@@ -48,15 +54,23 @@ public final class CheckRun {
         } else if (mode.table()) {
             CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
         }
-        report.paths()
-                .stream()
-                .flatMap(path -> path.error().stream())
+        failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
                 .forEach(message -> terminal.err().println("gds: " + message));
         List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
         lacking.forEach(message -> terminal.err().println("gds: required: " + message));
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
+    }
+
+    /** Returns why this machine has no GPUDirect Storage although it is required; empty if it has. */
+    private static Optional<ErrorReport> noDirectStorage(CuFileConfig config) {
+        try {
+            CuFileDriver.open(config).close();
+            return Optional.empty();
+        } catch (CuFileException e) {
+            return Optional.of(ErrorReport.of(e));
+        }
     }
 
     private static void printConfig(Terminal terminal, OutputMode mode, String schema) {
@@ -73,7 +87,9 @@ public final class CheckRun {
 
     private static CheckReport examine(CheckArguments arguments, Terminal terminal) {
         SystemFiles files = SystemFiles.ofMachine();
-        CuFileConfig config = CuFileConfig.load(terminal.environment());
+        CuFileConfig.Builder settings = CuFileConfig.load(terminal.environment()).toBuilder();
+        arguments.directStorage().ifPresent(settings::directStorage);
+        CuFileConfig config = settings.build();
         CudaAvailability cuda = CudaDriver.detect();
         List<Gpu> gpus = Gpu.all(cuda, files, NvmlLibrary.detect());
         LibCuFile library = LibCuFile.find(files, terminal.environment());
@@ -129,7 +145,7 @@ public final class CheckRun {
         if (cuda instanceof CudaAvailability.Unavailable) {
             obstacles.add("there is no GPU");
         }
-        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+        if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
             obstacles.add(reason);
         }
         return obstacles;

@@ -8,7 +8,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.libcufile.DirectStorage;
+import io.gds4j.libcufile.DirectStorageProbe;
 import io.gds4j.statistics.IoPathReport;
 import io.gds4j.tools.check.PathReport.DirectAlignment;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -115,7 +115,7 @@ final class PathExaminer {
 
     private Optional<String> obstacle(StatxResult stat) {
         List<String> all = new ArrayList<>(machineObstacles);
-        DirectStorage.obstacle(stat).ifPresent(all::add);
+        DirectStorageProbe.obstacle(stat).ifPresent(all::add);
         return all.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", all));
     }
 

@@ -3,11 +3,13 @@ package io.gds4j.tools.io;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.OutputMode;
@@ -60,6 +62,7 @@ public final class IoRun {
         try (OpenedDriver opened = OpenedDriver.open(
                 arguments.backend(), terminal.environment(), mode, this::configure)) {
             CuFileDriver driver = opened.driver();
+            checkDirect(targets);
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
                 rounds.add(repeat(driver, targets, round));
@@ -72,7 +75,25 @@ public final class IoRun {
         return ExitStatus.DONE;
     }
 
+    /** Refuses jobs whose bytes cannot take GPUDirect Storage although the command line requires it. */
+    private void checkDirect(List<Targets> targets) {
+        if (arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isEmpty()) {
+            return;
+        }
+        for (int i = 0; i < targets.size(); i++) {
+            TransferType transfer = arguments.jobs().get(i).transfer();
+            if (!targets.get(i).target().isGpu() || !transfer.usesApi()) {
+                throw CommandFailure.device(
+                        "NO_DIRECT_STORAGE",
+                        "GPUDirect Storage is required, but %s; use -x 0, 5, 6 or 7 and -d GPU".formatted(
+                                transfer.usesApi() ? "the target is host memory" : "-x " + transfer.ordinal()
+                                        + " copies through host memory"));
+            }
+        }
+    }
+
     private void configure(CuFileConfig.Builder settings) {
+        arguments.directStorage().ifPresent(settings::directStorage);
         String policy = arguments.policy();
         if (policy != null) {
             settings.set(CuFileKeys.IO_POLICY, policy);
