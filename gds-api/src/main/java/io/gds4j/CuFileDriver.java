@@ -9,6 +9,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
+import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
@@ -19,11 +20,13 @@ import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -105,7 +108,7 @@ public final class CuFileDriver implements AutoCloseable {
     public static CuFileDriver open(CuFileConfig config, String backend) {
         Objects.requireNonNull(config, "config");
         Objects.requireNonNull(backend, "backend");
-        return open(Backends.choose(backend, config));
+        return open(Backends.choose(backend, config), Optional.of(new BackendChoice(config, backend)));
     }
 
     /**
@@ -116,7 +119,50 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException as {@link CuFileBackend#driverOpen}
      */
     public static CuFileDriver open(CuFileBackend backend) {
-        return new CuFileDriver(new SessionUse(Session.open(Objects.requireNonNull(backend, "backend"))));
+        return open(Objects.requireNonNull(backend, "backend"), Optional.empty());
+    }
+
+    private static CuFileDriver open(CuFileBackend backend, Optional<BackendChoice> choice) {
+        return new CuFileDriver(new SessionUse(Session.open(backend, choice)));
+    }
+
+    /**
+     * Diagnoses this machine for a configuration without opening a driver: platform, backends, and GPUs. Works also where no
+     * driver can be opened.
+     *
+     * @param config the configuration
+     * @return the diagnosis, without paths
+     */
+    public static Diagnosis diagnose(CuFileConfig config) {
+        return new Examination(Backends.providers()).machine(Objects.requireNonNull(config, "config"));
+    }
+
+    /**
+     * Diagnoses this driver: the platform, the backend that serves and why, libcufile and why it does not serve, GPUs, and the
+     * origin of each configuration value. For each path, tells its file system and which I/O path serves it and why.
+     *
+     * <p>
+     * Takes milliseconds: it reads /proc and /sys, and opens and closes each path. A path that cannot be opened gives a report
+     * with {@link io.gds4j.diagnosis.PathReport#failure}, not an exception. Changes nothing on disk.
+     *
+     * @param paths files, folders and block devices
+     * @return the diagnosis
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
+    public Diagnosis diagnose(Path... paths) {
+        List<Path> examined = List.of(paths);
+        use.checkOpen("diagnose");
+        Examination examination = new Examination(Backends.providers());
+        Optional<BackendChoice> choice = session.choice();
+        return examination.driver(backendName(), choice)
+                .withPaths(examination.paths(examined, choice.map(BackendChoice::config), this::ioPath));
+    }
+
+    private IoPathReport ioPath(Path file, boolean direct) {
+        OpenOption[] options = direct ? new OpenOption[]{CuFileOpenOption.DIRECT} : new OpenOption[0];
+        try (CuFileHandle handle = openFile(file, options)) {
+            return handle.ioPath();
+        }
     }
 
     /** {@return the backends on the class path or module path, best first} */

@@ -2,22 +2,27 @@ package io.gds4j.tools.check;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DefaultConfigFile;
 import io.gds4j.config.DirectStorage;
+import io.gds4j.diagnosis.Diagnosis;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.diagnosis.Platform;
+import io.gds4j.engine.machine.SystemFiles;
+import io.gds4j.engine.machine.ThisMachine;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.nvml.NvmlLibrary;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.ffi.verbs.RdmaDevices;
-import io.gds4j.libcufile.DirectStorageProbe;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -91,18 +96,18 @@ public final class CheckRun {
         arguments.directStorage().ifPresent(settings::directStorage);
         CuFileConfig config = settings.build();
         CudaAvailability cuda = CudaDriver.detect();
-        List<Gpu> gpus = Gpu.all(cuda, files, NvmlLibrary.detect());
         LibCuFile library = LibCuFile.find(files, terminal.environment());
+        Diagnosis diagnosis = CuFileDriver.diagnose(config);
         return new CheckReport(
-                Platform.read(files),
+                diagnosis.platform(),
                 KernelModules.read(files),
                 cuda,
-                gpus,
+                diagnosis.gpus(),
                 library,
-                Backend.all(config),
+                diagnosis.backends(),
                 config,
-                storage(files, gpus, library, config, RdmaDevices.detect(), terminal.environment()),
-                examine(arguments.paths(), config, files, machineObstacles(library, cuda, config)));
+                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), terminal.environment()),
+                examine(arguments.paths(), config));
     }
 
     static Storage storage(
@@ -133,37 +138,36 @@ public final class CheckRun {
         return links;
     }
 
-    /** Reasons why libcufile cannot serve any file directly. */
-    private static List<String> machineObstacles(LibCuFile library, CudaAvailability cuda, CuFileConfig config) {
-        List<String> obstacles = new ArrayList<>();
-        if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
-            obstacles.add("properties.force_compat_mode is true");
-        }
-        if (library.path().isEmpty()) {
-            obstacles.add("libcufile is not found");
-        }
-        if (cuda instanceof CudaAvailability.Unavailable) {
-            obstacles.add("there is no GPU");
-        }
-        if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
-            obstacles.add(reason);
-        }
-        return obstacles;
-    }
-
-    private static List<PathReport> examine(
-            List<Path> paths, CuFileConfig config, SystemFiles files, List<String> machineObstacles) {
+    private static List<CheckedPath> examine(List<Path> paths, CuFileConfig config) {
         if (paths.isEmpty()) {
             return List.of();
         }
         try (CuFileDriver driver = CuFileDriver.open(config)) {
-            PathExaminer examiner = new PathExaminer(
-                    FfmPosix.instance(), driver, Mount.all(files), machineObstacles);
-            return paths.stream().map(examiner::examine).toList();
+            return paths.stream().map(path -> examine(path, driver)).toList();
         } catch (CuFileException e) {
             // No backend serves. The rest of the report says what is missing, so print it.
             ErrorReport failure = ErrorReport.of(e);
-            return paths.stream().map(path -> PathReport.failed(path.toString(), failure)).toList();
+            return paths.stream().map(path -> new CheckedPath(PathReport.failed(path, e), Optional.of(failure)))
+                    .toList();
         }
+    }
+
+    private static CheckedPath examine(Path path, CuFileDriver driver) {
+        try {
+            path.toRealPath();
+        } catch (IOException e) {
+            return new CheckedPath(
+                    PathReport.failed(path, CuFileException.of(CuFileError.INVALID_VALUE, "check", e.toString())),
+                    Optional.of(ErrorReport.of(e)));
+        }
+        PathReport report = driver.diagnose(path).paths().getFirst();
+        return new CheckedPath(report, report.failure().map(failure -> ErrorReport.of(readable(path, failure))));
+    }
+
+    /** Replaces the code of a path that no driver serves by words. */
+    private static Exception readable(Path path, CuFileException failure) {
+        return failure.error() == CuFileError.INVALID_FILE_TYPE
+                ? CommandFailure.badInput(path.toString(), path + ": " + failure.detail())
+                : failure;
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.diagnosis.Gpu;
 import io.gds4j.libcufile.DirectStorageProbe;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
