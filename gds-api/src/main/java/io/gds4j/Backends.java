@@ -95,6 +95,9 @@ final class Backends {
     }
 
     static CuFileBackend choose(String name, CuFileConfig config) {
+        Releases.conflict().ifPresent(conflict -> {
+            throw failure(CuFileError.DRIVER_VERSION_MISMATCH, conflict);
+        });
         return choose(name, config, providers());
     }
 

@@ -91,6 +91,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @return an open driver
      * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine, or none offers the GPUDirect
      *         Storage that {@link DirectStorage#REQUIRE} demands; the message gives the reasons
+     * @throws CuFileException DRIVER_VERSION_MISMATCH if jars of two releases of gds4j are on the class path;
+     *         PLATFORM_NOT_SUPPORTED without native access, glibc or a 64-bit JVM; the message names the remedy
      */
     public static CuFileDriver open(CuFileConfig config) {
         return open(config, Backends.AUTO);

@@ -5,7 +5,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
-import io.gds4j.ffi.Linkage;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.LibCuFile;
@@ -46,9 +46,10 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
     /** Available where the library and a GPU are present, even if the library can only do POSIX I/O. */
     @Override
     public Availability probe(CuFileConfig config) {
-        if (!LibCuFileBackendProvider.class.getModule().isNativeAccessEnabled()) {
-            return new Availability.Unavailable(
-                    Linkage.noAccess(LibCuFileBackendProvider.class.getModule()), "add that option");
+        try {
+            FfmPosix.instance();
+        } catch (CuFileException e) {
+            return new Availability.Unavailable(e.detail(), "change how or where the program starts");
         }
         if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
             return new Availability.Unavailable(
