@@ -32,7 +32,8 @@ final class Examination {
         List<BackendReport> backends = backends(config);
         Optional<BackendReport> chosen = backends.stream().filter(BackendReport::chosen).findFirst();
         String why = chosen.map(best -> whyAuto(best, backends))
-                .orElseGet(() -> providers.isEmpty() ? "no backend is on the class path or module path" : "none can serve");
+                .orElseGet(() -> providers.isEmpty() ? "no backend is on the class path or module path"
+                        : "none can serve");
         return diagnosis(chosen.map(BackendReport::name), why, backends, Optional.of(config));
     }
 

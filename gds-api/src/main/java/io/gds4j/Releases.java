@@ -49,11 +49,12 @@ final class Releases {
         if (jars.size() < 2) {
             return Optional.empty();
         }
-        return Optional.of("jars of %d releases of gds4j are on the class path: %s; keep one release of all modules, for example"
-                .formatted(jars.size(), jars.entrySet().stream()
-                        .map(jar -> "%s (%s)".formatted(jar.getKey(), jar.getValue()))
-                        .collect(Collectors.joining(", ")))
-                + " by importing io.gds4j:gds-bom");
+        return Optional.of(
+                "jars of %d releases of gds4j are on the class path: %s; keep one release of all modules, for example"
+                        .formatted(jars.size(), jars.entrySet().stream()
+                                .map(jar -> "%s (%s)".formatted(jar.getKey(), jar.getValue()))
+                                .collect(Collectors.joining(", ")))
+                        + " by importing io.gds4j:gds-bom");
     }
 
     private static List<URL> places(String resource, ClassLoader loader) {

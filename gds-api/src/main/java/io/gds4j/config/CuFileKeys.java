@@ -46,7 +46,8 @@ public final class CuFileKeys {
      */
     public static final ConfigKey<String> LOGGING_DIR = KEY.text("logging.dir", "").allow(Constraint.path())
             .parameter(StringParameter.LOG_DIR).compat()
-            .engine().about("directory of cufile.log; empty: libcufile writes to the current directory, gds4j to System.Logger only");
+            .engine()
+            .about("directory of cufile.log; empty: libcufile writes to the current directory, gds4j to System.Logger only");
     /**
      * {@code logging.level}: log level; DEBUG and TRACE make libcufile very slow.
      * Allowed: one of "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE". Default: {@code "ERROR"}. Environment:
@@ -82,7 +83,8 @@ public final class CuFileKeys {
      */
     public static final ConfigKey<Long> PROFILE_CUFILE_STATS =
             KEY.number("profile.cufile_stats", 0, 0, 3, 1).parameter(SizeParameter.PROFILE_STATS).compat()
-                    .engine().about("statistics: 0 none, 1 calls and bytes, 2 also histograms, 3 also counters of each GPU");
+                    .engine()
+                    .about("statistics: 0 none, 1 calls and bytes, 2 also histograms, 3 also counters of each GPU");
 
     // ---- execution
 
@@ -149,7 +151,8 @@ public final class CuFileKeys {
             KEY.number("properties.max_device_cache_size_kb", 131072, 0, MAX_KB, 4).unit("KiB")
                     .variable("CUFILE_MAX_DEVICE_CACHE_SIZE", NUMBER, "a decimal number")
                     .parameter(SizeParameter.PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB)
-                    .engine().about("GPU memory for bounce buffers; at least io_batchsize times per_buffer_cache_size_kb");
+                    .engine()
+                    .about("GPU memory for bounce buffers; at least io_batchsize times per_buffer_cache_size_kb");
     /**
      * {@code properties.per_buffer_cache_size_kb}: size of one GPU bounce buffer.
      * Allowed: an integer, 64 to 16384, a multiple of 64. Default: {@code 1024}. Unit: KiB. Environment: {@code
@@ -193,7 +196,8 @@ public final class CuFileKeys {
      * Allowed: an integer, 1 to 256. Default: {@code 128}. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<Long> IO_BATCHSIZE = KEY.number("properties.io_batchsize", 128, 1, 256, 1)
-            .parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE).compat().engine().about("largest number of entries of one batch");
+            .parameter(SizeParameter.PROPERTIES_IO_BATCHSIZE).compat().engine()
+            .about("largest number of entries of one batch");
     /**
      * {@code properties.max_batch_io_timeout_msecs}: longest single sleep while waiting for a batch.
      * Allowed: an integer, 1 to 1000. Default: {@code 5}. Unit: ms. Used by gds4j's engine and libcufile.
@@ -254,7 +258,8 @@ public final class CuFileKeys {
      * Allowed: true or false. Default: {@code false}. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<Boolean> PREFER_IOURING = KEY.flag("properties.prefer_iouring", false)
-            .parameter(BoolParameter.PREFER_IO_URING).compat().engine().about("use io_uring for batches instead of libaio");
+            .parameter(BoolParameter.PREFER_IO_URING).compat().engine()
+            .about("use io_uring for batches instead of libaio");
     /**
      * {@code properties.use_pci_p2pdma}: use PCI peer-to-peer DMA of the kernel instead of nvidia-fs if drives and GPUs
      * support it.
@@ -732,7 +737,8 @@ public final class CuFileKeys {
     public static final ConfigKey<String> IO_POLICY = KEY.text("GDS4J_IO_POLICY", "auto")
             .allow(oneOf("auto", "direct", "buffered")).variable("GDS4J_IO_POLICY", TEXT, "a text").compat()
             .onlyEnvironment()
-            .engine().about("source of reads by the compat backend. auto: page cache if the bytes are cached, else disk; direct: disk;"
+            .engine()
+            .about("source of reads by the compat backend. auto: page cache if the bytes are cached, else disk; direct: disk;"
                     + " buffered: page cache. For measurements");
 
     private static final List<ConfigKey<?>> ALL = KEY.all();

@@ -84,7 +84,8 @@ class ConfigurationDocsTest {
                 html(key.allowed()), DefaultConfigFile.json(key.defaultValue()),
                 key.unit().isEmpty() ? "" : ". Unit: " + key.unit()));
         if (!key.environmentVariables().isEmpty()) {
-            text.append(" Environment: {@code ").append(String.join("}, {@code ", key.environmentVariables())).append("}.");
+            text.append(" Environment: {@code ").append(String.join("}, {@code ", key.environmentVariables()))
+                    .append("}.");
         }
         if (!key.since().equals("1.15")) {
             text.append(" Since cuFile ").append(key.since()).append('.');
@@ -134,14 +135,16 @@ class ConfigurationDocsTest {
     }
 
     private static String row(ConfigKey<?> key, String constant) {
-        String variables = String.join(", ", key.environmentVariables().stream().map(ConfigurationDocsTest::code).toList());
+        String variables =
+                String.join(", ", key.environmentVariables().stream().map(ConfigurationDocsTest::code).toList());
         String meaning = key.since().equals("1.15")
                 ? key.description()
                 : key.description() + " (since cuFile " + key.since() + ")";
         return "| %s | %s | %s | %s | %s | %s | %s | %s |\n".formatted(
                 key.inFile() ? code(key.name()) : "–", code(constant), variables.isEmpty() ? "–" : variables,
                 key.unit().isEmpty() ? "–" : key.unit(), code(DefaultConfigFile.json(key.defaultValue())),
-                cell(key.allowed()), cell(meaning), backends(key).replace("gds4j's engine", "gds4j").replace(" and", ","));
+                cell(key.allowed()), cell(meaning),
+                backends(key).replace("gds4j's engine", "gds4j").replace(" and", ","));
     }
 
     private static String code(String text) {

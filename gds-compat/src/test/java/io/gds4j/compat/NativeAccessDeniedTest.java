@@ -32,7 +32,7 @@ class NativeAccessDeniedTest {
         Process child = new ProcessBuilder(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
                 "--illegal-native-access=deny", "-cp", System.getProperty("java.class.path"), Opens.class.getName())
-                        .redirectErrorStream(true).start();
+                .redirectErrorStream(true).start();
         String output = new String(child.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
 
         assertThat(child.waitFor(60, TimeUnit.SECONDS)).isTrue();

@@ -39,7 +39,7 @@ final class DirectStorageDemand {
         if (demand == DirectStorage.REQUIRE && !served.path().isDirect()) {
             throw refusal(Optional.of(file), ("GPUDirect Storage is required, but %s serves this file: %s"
                     + " (gds check shows what is missing, or allow other paths by DirectStorage.AUTO)")
-                            .formatted(served.path(), served.reason()));
+                    .formatted(served.path(), served.reason()));
         }
         if (demand == DirectStorage.OFF && served.path().isDirect()) {
             throw refusal(Optional.of(file), "GPUDirect Storage is off for this load, but %s serves this file: %s"

@@ -81,8 +81,9 @@ public final class Linkage {
         }
         // musl lacks the function; CUDA and libcufile need glibc, too.
         if (lookup.find("gnu_get_libc_version").isEmpty()) {
-            return new Linkage("libc", "gds4j needs glibc, this JVM runs on another C library, such as musl of Alpine Linux:"
-                    + " use an image based on glibc, such as Debian, Ubuntu or UBI");
+            return new Linkage("libc",
+                    "gds4j needs glibc, this JVM runs on another C library, such as musl of Alpine Linux:"
+                            + " use an image based on glibc, such as Debian, Ubuntu or UBI");
         }
         return new Linkage("libc", lookup, downcalls);
     }

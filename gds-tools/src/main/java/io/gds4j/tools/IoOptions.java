@@ -183,7 +183,8 @@ final class IoOptions {
         CacheState cache = cold
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
-        return new IoArguments(jobs, backend, directStorage.value(), seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat,
+        return new IoArguments(jobs, backend, directStorage.value(), seconds, warmUp, cache, fresh, verify, seed,
+                perJob, gdsioFormat,
                 policy, ioUring, repeat);
     }
 

@@ -15,7 +15,8 @@ import java.util.Optional;
  * @param required what the machine must have
  */
 public record CheckArguments(
-        List<Path> paths, Optional<DirectStorage> directStorage, boolean printConfig, boolean verbose, List<Requirement> required) {
+        List<Path> paths, Optional<DirectStorage> directStorage, boolean printConfig, boolean verbose,
+        List<Requirement> required) {
     public CheckArguments {
         paths = List.copyOf(paths);
         required = List.copyOf(required);

@@ -86,7 +86,8 @@ class StorageTest {
     private CheckReport report(CuFileConfig config, List<Gpu> gpus, RdmaAvailability verbs) {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
-                new ThisMachine(files).platform(), KernelModules.read(files), new CudaAvailability.Unavailable("none", "buy one"),
+                new ThisMachine(files).platform(), KernelModules.read(files),
+                new CudaAvailability.Unavailable("none", "buy one"),
                 gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()),
                 List.of());
     }
