@@ -33,6 +33,7 @@ public final class IoRun {
     private final OutputMode mode;
     private final String schema;
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
+    private final List<Map<IoPath, Long>> ioPathsOfRounds = new ArrayList<>();
 
     private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
@@ -106,6 +107,7 @@ public final class IoRun {
     /** Measures as often as requested. Returns one result per job, each combined from all repetitions. */
     private List<IoResult> repeat(CuFileDriver driver, List<Targets> targets, int round)
             throws IOException, InterruptedException {
+        ioPathsOfRounds.add(new EnumMap<>(IoPath.class));
         List<List<IoResult>> runs = new ArrayList<>();
         for (int run = 0; run < arguments.repeat(); run++) {
             runs.add(measure(driver, targets, round));
@@ -133,7 +135,10 @@ public final class IoRun {
             }
             Round measured = new Round(arguments, driver, rigs, dataSets);
             List<IoResult> results = measured.run(sizes);
-            measured.ioPaths().forEach((path, bytes) -> ioPaths.merge(path, bytes, Long::sum));
+            measured.ioPaths().forEach((path, bytes) -> {
+                ioPaths.merge(path, bytes, Long::sum);
+                ioPathsOfRounds.getLast().merge(path, bytes, Long::sum);
+            });
             return results;
         } finally {
             rigs.reversed().forEach(JobRig::close);
@@ -175,7 +180,7 @@ public final class IoRun {
     }
 
     private String servedBy(CuFileDriver driver) {
-        Map<String, Long> paths = paths();
+        Map<String, Long> paths = named(ioPaths);
         return paths.isEmpty()
                 ? "the kernel, without gds4j"
                 : driver.backendName() + ": " + paths.entrySet().stream()
@@ -183,8 +188,8 @@ public final class IoRun {
                         .collect(Collectors.joining(", "));
     }
 
-    /** Bytes that gds4j moved in the measurements, by I/O path; without warm-ups. */
-    private Map<String, Long> paths() {
+    /** Names the I/O paths of bytes that gds4j moved in measurements; without warm-ups. */
+    private static Map<String, Long> named(Map<IoPath, Long> ioPaths) {
         Map<String, Long> paths = new LinkedHashMap<>();
         for (IoPath path : IoPath.values()) {
             long bytes = ioPaths.getOrDefault(path, 0L);
@@ -204,13 +209,19 @@ public final class IoRun {
         object.put("target", targets.getFirst().target().toString());
         object.put("backend", opened.driver().backendName());
         object.put("driverOpenSeconds", opened.seconds());
-        object.put("ioPaths", paths());
+        object.put("ioPaths", named(ioPaths));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
         object.put("ioUring", opened.driver().statistics().engine().ioUring());
         object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));
         object.put("verified", arguments.verify() ? true : null);
         object.put("seed", arguments.seed());
-        object.put("results", rounds.stream().map(round -> round.getLast().toJson()).toList());
+        List<Map<String, @Nullable Object>> results = new ArrayList<>();
+        for (int i = 0; i < rounds.size(); i++) {
+            Map<String, @Nullable Object> result = rounds.get(i).getLast().toJson();
+            result.put("ioPaths", named(ioPathsOfRounds.get(i)));
+            results.add(result);
+        }
+        object.put("results", results);
         if (arguments.perJob()) {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
