@@ -7,6 +7,7 @@ module io.gds4j {
 
     exports io.gds4j;
     exports io.gds4j.config;
+    exports io.gds4j.diagnosis;
     exports io.gds4j.error;
     exports io.gds4j.memory;
     exports io.gds4j.internal.lifetime to

@@ -13,6 +13,10 @@ module io.gds4j.engine {
             io.gds4j.compat,
             io.gds4j.libcufile,
             io.gds4j.tools;
+    exports io.gds4j.engine.machine to
+            io.gds4j.compat,
+            io.gds4j.libcufile,
+            io.gds4j.tools;
     exports io.gds4j.engine.staging to
             io.gds4j.compat,
             io.gds4j.libcufile;

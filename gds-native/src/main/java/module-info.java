@@ -20,6 +20,7 @@ module io.gds4j.ffi {
             io.gds4j.libcufile,
             io.gds4j.tools;
     exports io.gds4j.ffi.nvml to
+            io.gds4j.engine,
             io.gds4j.compat,
             io.gds4j.tools;
     exports io.gds4j.ffi.verbs;

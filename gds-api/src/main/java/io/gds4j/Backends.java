@@ -1,8 +1,11 @@
 package io.gds4j;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.routing.DirectOnlyBackend;
 import io.gds4j.internal.routing.RoutingBackend;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
@@ -92,6 +95,9 @@ final class Backends {
     }
 
     static CuFileBackend choose(String name, CuFileConfig config) {
+        Releases.conflict().ifPresent(conflict -> {
+            throw failure(CuFileError.DRIVER_VERSION_MISMATCH, conflict);
+        });
         return choose(name, config, providers());
     }
 
@@ -100,10 +106,14 @@ final class Backends {
                 .filter(provider -> name.equals(AUTO) || name.equals(provider.name()))
                 .toList();
         List<String> refusals = new ArrayList<>();
+        boolean auto = name.equals(AUTO);
+        boolean directOnly = config.directStorage() == DirectStorage.REQUIRE;
         for (CuFileBackendProvider provider : candidates) {
-            boolean auto = name.equals(AUTO);
-            switch (auto ? provider.probeForAuto(config) : provider.probe(config)) {
+            switch (auto || directOnly ? provider.probeForAuto(config) : provider.probe(config)) {
                 case Availability.Available ok -> {
+                    if (directOnly) {
+                        return new DirectOnlyBackend(provider.create(config));
+                    }
                     return fallback(provider, config, providers)
                             .<CuFileBackend>map(fallback -> new RoutingBackend(
                                     auto ? provider.createForAuto(config) : provider.create(config),
@@ -117,7 +127,10 @@ final class Backends {
         if (!refusals.isEmpty()) {
             throw failure(
                     CuFileError.DRIVER_NOT_INITIALIZED,
-                    "no backend is available: " + String.join("; ", refusals));
+                    (directOnly
+                            ? "GPUDirect Storage is required (allow_compat_mode=false, %s), but no backend offers it: "
+                                    .formatted(config.value(CuFileKeys.ALLOW_COMPAT_MODE).origin())
+                            : "no backend is available: ") + String.join("; ", refusals));
         }
         if (providers.isEmpty()) {
             throw failure(

@@ -241,7 +241,8 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * The outcome of a request.
+     * The outcome of a request. {@link CuFileHandle#ioPath} of its handle tells the I/O path; {@link CuFileDriver#bytesByPath}
+     * counts the bytes of all requests.
      *
      * @param request the request
      * @param status final status

@@ -2,12 +2,14 @@ package io.gds4j;
 
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.ParameterRange;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
+import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
@@ -18,11 +20,13 @@ import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -68,11 +72,27 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Opens the best available backend with {@link CuFileConfig#load()}, and says whether GPUDirect Storage may or must serve
+     * ({@code cuFileDriverOpen}).
+     *
+     * @param directStorage wins over environment and file
+     * @return an open driver
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine so; the message gives the reasons
+     * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
+     */
+    public static CuFileDriver open(DirectStorage directStorage) {
+        return open(CuFileConfig.builder().directStorage(directStorage).build());
+    }
+
+    /**
      * Opens the best available backend with the given configuration ({@code cuFileDriverOpen}).
      *
      * @param config settings
      * @return an open driver
-     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine; the message gives the reasons
+     * @throws CuFileException DRIVER_NOT_INITIALIZED if no backend can serve this machine, or none offers the GPUDirect
+     *         Storage that {@link DirectStorage#REQUIRE} demands; the message gives the reasons
+     * @throws CuFileException DRIVER_VERSION_MISMATCH if jars of two releases of gds4j are on the class path;
+     *         PLATFORM_NOT_SUPPORTED without native access, glibc or a 64-bit JVM; the message names the remedy
      */
     public static CuFileDriver open(CuFileConfig config) {
         return open(config, Backends.AUTO);
@@ -90,7 +110,7 @@ public final class CuFileDriver implements AutoCloseable {
     public static CuFileDriver open(CuFileConfig config, String backend) {
         Objects.requireNonNull(config, "config");
         Objects.requireNonNull(backend, "backend");
-        return open(Backends.choose(backend, config));
+        return open(Backends.choose(backend, config), Optional.of(new BackendChoice(config, backend)));
     }
 
     /**
@@ -101,7 +121,50 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException as {@link CuFileBackend#driverOpen}
      */
     public static CuFileDriver open(CuFileBackend backend) {
-        return new CuFileDriver(new SessionUse(Session.open(Objects.requireNonNull(backend, "backend"))));
+        return open(Objects.requireNonNull(backend, "backend"), Optional.empty());
+    }
+
+    private static CuFileDriver open(CuFileBackend backend, Optional<BackendChoice> choice) {
+        return new CuFileDriver(new SessionUse(Session.open(backend, choice)));
+    }
+
+    /**
+     * Diagnoses this machine for a configuration without opening a driver: platform, backends, and GPUs. Works also where no
+     * driver can be opened.
+     *
+     * @param config the configuration
+     * @return the diagnosis, without paths
+     */
+    public static Diagnosis diagnose(CuFileConfig config) {
+        return new Examination(Backends.providers()).machine(Objects.requireNonNull(config, "config"));
+    }
+
+    /**
+     * Diagnoses this driver: the platform, the backend that serves and why, libcufile and why it does not serve, GPUs, and the
+     * origin of each configuration value. For each path, tells its file system and which I/O path serves it and why.
+     *
+     * <p>
+     * Takes milliseconds: it reads /proc and /sys, and opens and closes each path. A path that cannot be opened gives a report
+     * with {@link io.gds4j.diagnosis.PathReport#failure}, not an exception. Changes nothing on disk.
+     *
+     * @param paths files, folders and block devices
+     * @return the diagnosis
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
+    public Diagnosis diagnose(Path... paths) {
+        List<Path> examined = List.of(paths);
+        use.checkOpen("diagnose");
+        Examination examination = new Examination(Backends.providers());
+        Optional<BackendChoice> choice = session.choice();
+        return examination.driver(backendName(), choice)
+                .withPaths(examination.paths(examined, choice.map(BackendChoice::config), this::ioPath));
+    }
+
+    private IoPathReport ioPath(Path file, boolean direct) {
+        OpenOption[] options = direct ? new OpenOption[]{CuFileOpenOption.DIRECT} : new OpenOption[0];
+        try (CuFileHandle handle = openFile(file, options)) {
+            return handle.ioPath();
+        }
     }
 
     /** {@return the backends on the class path or module path, best first} */
@@ -166,7 +229,8 @@ public final class CuFileDriver implements AutoCloseable {
      * @return the registered file
      * @throws CuFileException INVALID_FILE_TYPE unless it is a regular file or a block device, INVALID_FILE_OPEN_FLAG for
      *         APPEND and other options, INVALID_VALUE for a path of another file system or for creating without WRITE, an errno
-     *         if the kernel cannot open the file, DRIVER_NOT_INITIALIZED after close
+     *         if the kernel cannot open the file, IO_NOT_SUPPORTED or libcufile's code if {@link DirectStorage#REQUIRE} applies
+     *         and GPUDirect Storage cannot serve the file, DRIVER_NOT_INITIALIZED after close
      */
     public CuFileHandle openFile(Path path, OpenOption... options) {
         Objects.requireNonNull(path, "path");

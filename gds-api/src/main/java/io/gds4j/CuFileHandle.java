@@ -219,7 +219,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Starts {@link #read(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
-     * the memory or the driver waits for it.
+     * the memory or the driver waits for it. {@link #ioPath} tells the I/O path; {@link CuFileDriver#bytesByPath} counts the bytes.
      *
      * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
      *        arena; the call keeps it reachable

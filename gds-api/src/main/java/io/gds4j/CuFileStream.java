@@ -163,7 +163,8 @@ public final class CuFileStream implements AutoCloseable {
 
     /**
      * Arguments and result of a stream operation: four 64-bit integers in native memory. Without the matching
-     * {@link StreamFlag} an argument is read when the stream reaches the operation.
+     * {@link StreamFlag} an argument is read when the stream reaches the operation. {@link CuFileHandle#ioPath} tells the I/O
+     * path; {@link CuFileDriver#bytesByPath} counts the bytes.
      *
      * @param size bytes to move; at submission an upper bound
      * @param fileOffset first byte in the file

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -35,6 +36,7 @@ final class Session {
     }
 
     private final CuFileBackend backend;
+    private final Optional<BackendChoice> choice;
     private final InFlight calls = InFlight.ofManyThreads();
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
@@ -45,8 +47,9 @@ final class Session {
     private @Nullable Runnable unpublish;
     private @Nullable AsyncCalls asyncCalls;
 
-    private Session(CuFileBackend backend) {
+    private Session(CuFileBackend backend, Optional<BackendChoice> choice) {
         this.backend = backend;
+        this.choice = choice;
     }
 
     /** Returns the executor of {@code readAsync} and {@code writeAsync}; creates it at the first call. */
@@ -85,9 +88,9 @@ final class Session {
     }
 
     /** Opens the driver for its first user ({@code cuFileDriverOpen}). */
-    static Session open(CuFileBackend backend) {
+    static Session open(CuFileBackend backend, Optional<BackendChoice> choice) {
         backend.driverOpen();
-        Session session = new Session(backend);
+        Session session = new Session(backend, choice);
         if (countsFromTheStart(backend)) {
             session.publishStatistics();
         }
@@ -132,6 +135,11 @@ final class Session {
 
     CuFileBackend backend() {
         return backend;
+    }
+
+    /** Returns what the program asked for; empty if it opened a backend of its own. */
+    Optional<BackendChoice> choice() {
+        return choice;
     }
 
     /** Adds a user (a second {@code cuFileDriverOpen}). */

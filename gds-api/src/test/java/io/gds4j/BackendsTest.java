@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.routing.DirectOnlyBackend;
 import io.gds4j.internal.routing.RoutingBackend;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
@@ -53,6 +57,58 @@ class BackendsTest {
 
     private static CuFileBackend choose(String name, CuFileBackendProvider... providers) {
         return Backends.choose(name, CuFileConfig.defaults(), List.of(providers));
+    }
+
+    private static CuFileBackend chooseDirect(String name, CuFileBackendProvider... providers) {
+        CuFileConfig config =
+                CuFileConfig.builder().withoutEnvironment().directStorage(DirectStorage.REQUIRE).build();
+        return Backends.choose(name, config, List.of(providers));
+    }
+
+    @Test
+    void requiredDirectStorageFailsAtOpenWithReasonAndRemedy() {
+        Provider library = new Provider("library", 100, YES, NO);
+        Provider compat = new Provider("compat", 0, NO, NO);
+        for (String name : List.of("auto", "library")) {
+            CuFileException e = failure(() -> chooseDirect(name, library, compat));
+
+            assertThat(e.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+            assertThat(e.detail()).startsWith("GPUDirect Storage is required (allow_compat_mode=false, program), but no"
+                    + " backend offers it: library: no driver (load nvidia-fs)");
+        }
+    }
+
+    @Test
+    void requiredDirectStorageRefusesAFileOfAnotherPath() {
+        CuFileBackend backend = chooseDirect("auto", new Provider("library", 100, YES, YES));
+        try (CuFileDriver driver = CuFileDriver.open(backend)) {
+            CuFileException e = failure(() -> driver.openFile(Path.of("/models/a")));
+
+            assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+            assertThat(e.path()).contains(Path.of("/models/a"));
+            assertThat(e.detail()).startsWith("GPUDirect Storage is required, but cannot serve this file:"
+                    + " COMPAT_BUFFERED would serve it: the test says so (").contains("DirectStorage.AUTO");
+        }
+    }
+
+    @Test
+    void requiredDirectStorageServesDirectFilesWithoutAFallback() {
+        RecordingBackend recording = new RecordingBackend();
+        recording.ioPath = IoPath.NVFS;
+        try (CuFileDriver driver = CuFileDriver.open(new DirectOnlyBackend(recording));
+                CuFileHandle file = driver.openFile(Path.of("/models/a"))) {
+            assertThat(file.ioPath().path()).isEqualTo(IoPath.NVFS);
+        }
+        recording.during("handleRegister", () -> {
+            throw CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, "cuFileHandleRegister", "no udev entry");
+        });
+        try (CuFileDriver driver = CuFileDriver.open(new DirectOnlyBackend(recording))) {
+            CuFileException e = failure(() -> driver.openFile(Path.of("/models/a")));
+
+            assertThat(e.error()).isEqualTo(CuFileError.HANDLE_NOT_REGISTERED);
+            assertThat(e.detail()).startsWith(
+                    "GPUDirect Storage is required, but cannot serve this file: no udev entry (");
+        }
     }
 
     @Test

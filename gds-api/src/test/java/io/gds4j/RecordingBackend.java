@@ -47,6 +47,8 @@ public class RecordingBackend implements CuFileBackend {
     public volatile int ownDescriptor = -1;
     /** Name of the backend. */
     public volatile String name = "recording";
+    /** Path that serves its files. */
+    public volatile IoPath ioPath = IoPath.COMPAT_BUFFERED;
 
     public final LinkedBlockingQueue<BatchEvent> events = new LinkedBlockingQueue<>();
     private final Map<String, Runnable> actions = new ConcurrentHashMap<>();
@@ -327,7 +329,7 @@ public class RecordingBackend implements CuFileBackend {
 
         @Override
         public IoPathReport ioPath() {
-            return new IoPathReport(IoPath.COMPAT_BUFFERED, "the test says so");
+            return new IoPathReport(ioPath, "the test says so");
         }
 
         @Override

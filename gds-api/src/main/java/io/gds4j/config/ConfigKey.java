@@ -24,6 +24,7 @@ public final class ConfigKey<T> {
     private final List<EnvironmentVariable<T>> variables;
     private final Optional<CuFileParameter> parameter;
     private final boolean compat;
+    private final boolean engine;
     private final String since;
     private final boolean inFile;
     private final String description;
@@ -37,6 +38,7 @@ public final class ConfigKey<T> {
         this.variables = List.copyOf(definition.variables);
         this.parameter = Optional.ofNullable(definition.parameter);
         this.compat = definition.compat;
+        this.engine = definition.engine;
         this.since = definition.since;
         this.inFile = definition.inFile;
         this.description = description;
@@ -114,12 +116,17 @@ public final class ConfigKey<T> {
     }
 
     /**
-     * Returns whether the key has an effect in compat mode. Others need nvidia-fs, p2pdma or RDMA.
+     * Returns whether the key has an effect in compat mode, of gds4j or of libcufile. Others need nvidia-fs, p2pdma or RDMA.
      *
      * @return true if it has an effect in compat mode
      */
     public boolean appliesToCompat() {
         return compat;
+    }
+
+    /** {@return whether gds4j's own engine uses the key; libcufile uses all keys of cufile.json} */
+    public boolean usedByEngine() {
+        return engine;
     }
 
     /**

@@ -140,12 +140,17 @@ public final class CuFileConfig {
         return warnings;
     }
 
-    /** {@return whether POSIX I/O may or must serve requests} */
-    public CompatMode compatMode() {
+    /**
+     * Returns whether GPUDirect Storage may or must serve files: {@code properties.force_compat_mode} and
+     * {@code properties.allow_compat_mode} in one value.
+     *
+     * @return {@link DirectStorage#AUTO} by default
+     */
+    public DirectStorage directStorage() {
         if (get(CuFileKeys.FORCE_COMPAT_MODE)) {
-            return CompatMode.FORCED;
+            return DirectStorage.OFF;
         }
-        return get(CuFileKeys.ALLOW_COMPAT_MODE) ? CompatMode.ALLOWED : CompatMode.REFUSED;
+        return get(CuFileKeys.ALLOW_COMPAT_MODE) ? DirectStorage.AUTO : DirectStorage.REQUIRE;
     }
 
     /** {@return the host bounce-buffer slabs: {@code properties.posix_pool_slab_size_kb} and {@code posix_pool_slab_count}} */
@@ -190,6 +195,19 @@ public final class CuFileConfig {
             T accepted = key.accept(value).orElseThrow(() -> CuFileConfigException.ofApi(key, value));
             program.put(key, ConfigValue.ofApi(key, accepted));
             return this;
+        }
+
+        /**
+         * Sets whether GPUDirect Storage may or must serve files. Sets {@link CuFileKeys#FORCE_COMPAT_MODE} and
+         * {@link CuFileKeys#ALLOW_COMPAT_MODE}, so the value wins over environment and file.
+         *
+         * @param value the value
+         * @return this builder
+         */
+        public Builder directStorage(DirectStorage value) {
+            Objects.requireNonNull(value, "value");
+            return set(CuFileKeys.FORCE_COMPAT_MODE, value == DirectStorage.OFF)
+                    .set(CuFileKeys.ALLOW_COMPAT_MODE, value != DirectStorage.REQUIRE);
         }
 
         /**

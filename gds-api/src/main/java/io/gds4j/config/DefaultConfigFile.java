@@ -125,7 +125,8 @@ public final class DefaultConfigFile {
         return out.append(INDENT.repeat(depth));
     }
 
-    private static String json(Object value) {
+    /** Returns a value as JSON text. */
+    static String json(Object value) {
         return switch (value) {
             case String text -> '"' + text + '"';
             case List<?> list -> list.stream().map(DefaultConfigFile::json).collect(Collectors.joining(", ", "[", "]"));

@@ -18,6 +18,7 @@ final class KeyDefinition<T> {
     @Nullable
     CuFileParameter parameter;
     boolean compat;
+    boolean engine;
     boolean inFile = true;
     String since = "1.15";
 
@@ -46,6 +47,12 @@ final class KeyDefinition<T> {
 
     KeyDefinition<T> compat() {
         this.compat = true;
+        return this;
+    }
+
+    /** Marks a key that gds4j's engine uses, too. */
+    KeyDefinition<T> engine() {
+        this.engine = true;
         return this;
     }
 

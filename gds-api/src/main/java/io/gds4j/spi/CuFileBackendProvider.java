@@ -1,6 +1,8 @@
 package io.gds4j.spi;
 
 import io.gds4j.config.CuFileConfig;
+import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * Makes backends. {@link java.util.ServiceLoader} finds providers with the class loader of this interface. Where a jar of many
@@ -51,5 +53,25 @@ public interface CuFileBackendProvider {
      */
     default CuFileBackend createForAuto(CuFileConfig config) {
         return create(config);
+    }
+
+    /**
+     * Returns what the backend can find out about this machine, for {@code CuFileDriver.diagnose}.
+     *
+     * @return the machine; empty if the backend examines none
+     */
+    default Optional<Machine> machine() {
+        return Optional.empty();
+    }
+
+    /**
+     * Tells why this backend does not serve a path by GPUDirect Storage, for {@code CuFileDriver.diagnose}. Opens no driver.
+     *
+     * @param config the configuration
+     * @param path an existing file, folder or block device
+     * @return all known reasons; empty if none is known, or if the backend has no GPUDirect Storage at all
+     */
+    default Optional<String> directObstacle(CuFileConfig config, Path path) {
+        return Optional.empty();
     }
 }

@@ -17,5 +17,14 @@ public enum IoPath {
     /** gds4j, through the page cache. */
     COMPAT_BUFFERED,
     /** gds4j, from pages that the page cache already held. */
-    COMPAT_CACHED
+    COMPAT_CACHED;
+
+    /**
+     * Returns whether this path is GPUDirect Storage: the device moves bytes to or from GPU memory without host memory.
+     *
+     * @return true for {@link #NVFS} and {@link #P2PDMA}
+     */
+    public boolean isDirect() {
+        return this == NVFS || this == P2PDMA;
+    }
 }

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Precedence of program, environment, file and default, and the source of each value. */
 class PrecedenceTest {
@@ -209,18 +210,33 @@ class PrecedenceTest {
 
     @ParameterizedTest(name = "force {0}, allow {1}: {2}")
     @CsvSource({
-            "false, true,  ALLOWED",
-            "false, false, REFUSED",
-            "true,  true,  FORCED",
-            "true,  false, FORCED"
+            "false, true,  AUTO",
+            "false, false, REQUIRE",
+            "true,  true,  OFF",
+            "true,  false, OFF"
     })
-    void forceCompatModeWinsOverAllowCompatMode(String force, String allow, CompatMode mode) {
+    void forceCompatModeWinsOverAllowCompatMode(String force, String allow, DirectStorage expected) {
         CuFileConfig config = CuFileConfig.load(Map.of(
                 "CUFILE_FORCE_COMPAT_MODE", force,
                 "CUFILE_ALLOW_COMPAT_MODE", allow,
                 "CUFILE_ENV_PATH_JSON", write("{}").toString()));
 
-        assertThat(config.compatMode()).isEqualTo(mode);
+        assertThat(config.directStorage()).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @EnumSource(DirectStorage.class)
+    void directStorageOfProgramWinsOverEnvironment(DirectStorage value) {
+        CuFileConfig config = CuFileConfig.builder()
+                .environment(Map.of(
+                        "CUFILE_FORCE_COMPAT_MODE", value == DirectStorage.OFF ? "false" : "true",
+                        "CUFILE_ALLOW_COMPAT_MODE", value == DirectStorage.REQUIRE ? "true" : "false",
+                        "CUFILE_ENV_PATH_JSON", write("{}").toString()))
+                .directStorage(value)
+                .build();
+
+        assertThat(config.directStorage()).isEqualTo(value);
+        assertThat(config.source(CuFileKeys.FORCE_COMPAT_MODE)).isEqualTo(ConfigSource.API);
     }
 
     @Test

@@ -2,11 +2,15 @@ package io.gds4j.compat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.machine.SystemFiles;
+import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.spi.Machine;
+import java.util.Optional;
 
 /**
  * Provides the POSIX backend, named {@code compat}; found by {@link java.util.ServiceLoader}.
@@ -40,5 +44,10 @@ public final class CompatBackendProvider implements CuFileBackendProvider {
     @Override
     public CuFileBackend create(CuFileConfig config) {
         return new CompatBackend(config, FfmPosix.instance(), CudaDriver.detect());
+    }
+
+    @Override
+    public Optional<Machine> machine() {
+        return Optional.of(new ThisMachine(SystemFiles.ofMachine()));
     }
 }

@@ -46,7 +46,7 @@ final class LibCuFileBackend extends LibraryDriver {
             LibraryProcess process,
             CuFileConfig config,
             boolean directOnly,
-            DirectStorage storage,
+            DirectStorageProbe storage,
             Posix posix,
             CudaAvailability cuda) {
         super(process, config, directOnly, storage, posix, cuda);

@@ -2,15 +2,23 @@ package io.gds4j.libcufile;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.ffi.Linkage;
+import io.gds4j.config.DirectStorage;
+import io.gds4j.engine.machine.SystemFiles;
+import io.gds4j.engine.machine.ThisMachine;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cufile.LibCuFile;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.spi.Machine;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -38,9 +46,10 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
     /** Available where the library and a GPU are present, even if the library can only do POSIX I/O. */
     @Override
     public Availability probe(CuFileConfig config) {
-        if (!LibCuFileBackendProvider.class.getModule().isNativeAccessEnabled()) {
-            return new Availability.Unavailable(
-                    Linkage.noAccess(LibCuFileBackendProvider.class.getModule()), "add that option");
+        try {
+            FfmPosix.instance();
+        } catch (CuFileException e) {
+            return new Availability.Unavailable(e.detail(), "change how or where the program starts");
         }
         if (LibCuFile.locate() instanceof LibCuFile.NotFound(String reason)) {
             return new Availability.Unavailable(
@@ -64,7 +73,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
             return new Availability.Unavailable("properties.force_compat_mode is true", "set it to false");
         }
-        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
+        if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
             return new Availability.Unavailable(reason, remedy);
         }
         return probe(config);
@@ -81,12 +90,39 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         return create(config, true);
     }
 
+    @Override
+    public Optional<Machine> machine() {
+        return Optional.of(new ThisMachine(SystemFiles.ofMachine()));
+    }
+
+    @Override
+    public Optional<String> directObstacle(CuFileConfig config, Path path) {
+        List<String> obstacles = new ArrayList<>();
+        if (config.directStorage() == DirectStorage.OFF) {
+            obstacles.add("properties.force_compat_mode is true");
+        }
+        if (LibCuFile.locate() instanceof LibCuFile.NotFound) {
+            obstacles.add("libcufile is not found");
+        }
+        if (CudaDriver.detect() instanceof CudaAvailability.Unavailable) {
+            obstacles.add("there is no GPU");
+        }
+        if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
+            obstacles.add(reason);
+        }
+        StatxResult status = FfmPosix.instance().statx(path.toString());
+        if (status.error() == 0) {
+            DirectStorageProbe.obstacle(status).ifPresent(obstacles::add);
+        }
+        return obstacles.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", obstacles));
+    }
+
     private static CuFileBackend create(CuFileConfig config, boolean directOnly) {
         return new LibCuFileBackend(
                 LibraryProcess.ofThisProcess(),
                 config,
                 directOnly,
-                DirectStorage.ofThisMachine(),
+                DirectStorageProbe.ofThisMachine(),
                 FfmPosix.instance(),
                 CudaDriver.detect());
     }

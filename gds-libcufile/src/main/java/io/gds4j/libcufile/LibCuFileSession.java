@@ -50,7 +50,7 @@ final class LibCuFileSession implements LibraryUser {
     private final CudaContexts contexts;
     private final PathCounters counters;
     private final CuFileConfig config;
-    private final DirectStorage storage;
+    private final DirectStorageProbe storage;
     private final OpenLibrary openLibrary;
     private final SessionBuffers buffers;
     private final Transfers transfers;
@@ -71,7 +71,7 @@ final class LibCuFileSession implements LibraryUser {
             LibraryProcess process,
             LibrarySettings settings,
             CuFileConfig config,
-            DirectStorage storage,
+            DirectStorageProbe storage,
             Posix posix,
             CudaContexts contexts,
             PathCounters counters,
@@ -169,9 +169,9 @@ final class LibCuFileSession implements LibraryUser {
             return new IoPathReport(IoPath.LIBCUFILE_POSIX, "properties.force_compat_mode is true");
         }
         return switch (storage.machine(config)) {
-            case DirectStorage.Lacking(String reason, String remedy) ->
+            case DirectStorageProbe.Lacking(String reason, String remedy) ->
                 new IoPathReport(IoPath.LIBCUFILE_POSIX, reason);
-            case DirectStorage.Works(IoPath path, String reason) -> {
+            case DirectStorageProbe.Works(IoPath path, String reason) -> {
                 Optional<String> obstacle =
                         mayServeByPosix ? storage.obstacleOf(descriptor.status()) : Optional.empty();
                 yield obstacle.map(why -> new IoPathReport(IoPath.LIBCUFILE_POSIX, why))

@@ -46,7 +46,7 @@ abstract class LibraryDriver implements CuFileBackend {
     private final LibraryProcess process;
     private final CuFileConfig config;
     private final boolean directOnly;
-    private final DirectStorage storage;
+    private final DirectStorageProbe storage;
     private final Posix posix;
     private final CudaAvailability cuda;
     private final PathCounters bytesByPath = new PathCounters();
@@ -63,7 +63,7 @@ abstract class LibraryDriver implements CuFileBackend {
             LibraryProcess process,
             CuFileConfig config,
             boolean directOnly,
-            DirectStorage storage,
+            DirectStorageProbe storage,
             Posix posix,
             CudaAvailability cuda) {
         this.process = process;

@@ -19,7 +19,7 @@ public final class FakeMachine {
     public final FakeCuda cuda;
     public final FakeCuFile fake;
     public final LibraryProcess process;
-    private DirectStorage storage = new DirectStorage(Path.of("/nothing"));
+    private DirectStorageProbe storage = new DirectStorageProbe(Path.of("/nothing"));
 
     public FakeMachine() {
         this(new FakeCuda(), false);
@@ -46,7 +46,7 @@ public final class FakeMachine {
 
     /** Makes the machine move bytes directly between the GPU and every file from now on. */
     public FakeMachine withDirectStorage() {
-        storage = new DirectStorage(Path.of("/nothing")) {
+        storage = new DirectStorageProbe(Path.of("/nothing")) {
             @Override
             Verdict machine(CuFileConfig config) {
                 return new Works(IoPath.NVFS, "nvidia-fs is loaded");

@@ -71,7 +71,7 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
     public Set<Divergence> divergences() {
         Set<Divergence> kept =
                 EnumSet.of(Divergence.ERRNO_LOST, Divergence.MEMFD_REFUSED, Divergence.ONE_CONFIGURATION);
-        if (DirectStorage.probe(config()) instanceof DirectStorage.Lacking) {
+        if (DirectStorageProbe.probe(config()) instanceof DirectStorageProbe.Lacking) {
             kept.add(Divergence.NEEDS_COMPAT_MODE);
         }
         return kept;

@@ -65,6 +65,7 @@ final class LoadJob implements LoadFuture.Job {
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
+            DirectStorageDemand.checkMemory(plan.options(), layout);
             openFiles();
             long memoryStart = System.nanoTime();
             allocate();
@@ -105,6 +106,7 @@ final class LoadJob implements LoadFuture.Job {
                     ? driver.openFile(file.path(), CuFileOpenOption.DIRECT)
                     : driver.openFile(file.path());
             handles.add(handle);
+            DirectStorageDemand.check(plan.options().directStorage(), file.path(), handle);
             long size = handle.size();
             if (size != file.size()) {
                 throw CheckpointException.of(

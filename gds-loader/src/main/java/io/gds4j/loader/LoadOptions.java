@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -18,14 +19,16 @@ record LoadOptions(
         long stagingBudget,
         long requestSize,
         int requestsInFlight,
-        boolean direct) {
+        boolean direct,
+        DirectStorage directStorage) {
 
     /** Bounds, in bytes, of a request whose size the loader chooses. */
     private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
     private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 
     static final LoadOptions DEFAULTS = new LoadOptions(
-            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 4, false);
+            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 4, false,
+            DirectStorage.AUTO);
 
     LoadOptions withFilter(Predicate<TensorInfo> narrower) {
         return new LoadOptions(
@@ -38,7 +41,8 @@ record LoadOptions(
                 stagingBudget,
                 requestSize,
                 requestsInFlight,
-                direct);
+                direct,
+                directStorage);
     }
 
     LoadOptions withTarget(MemoryKind newKind, int newDevice) {
@@ -52,7 +56,8 @@ record LoadOptions(
                 stagingBudget,
                 requestSize,
                 requestsInFlight,
-                direct);
+                direct,
+                directStorage);
     }
 
     LoadOptions withAlignment(long newAlignment) {
@@ -66,7 +71,8 @@ record LoadOptions(
                 stagingBudget,
                 requestSize,
                 requestsInFlight,
-                direct);
+                direct,
+                directStorage);
     }
 
     LoadOptions withInto(MemoryRange range) {
@@ -80,7 +86,8 @@ record LoadOptions(
                 stagingBudget,
                 requestSize,
                 requestsInFlight,
-                direct);
+                direct,
+                directStorage);
     }
 
     LoadOptions withDestinations(Function<TensorInfo, MemoryRange> perTensor) {
@@ -94,7 +101,8 @@ record LoadOptions(
                 stagingBudget,
                 requestSize,
                 requestsInFlight,
-                direct);
+                direct,
+                directStorage);
     }
 
     LoadOptions withIo(long newBudget, long newRequestSize, int newInFlight, boolean newDirect) {
@@ -108,7 +116,23 @@ record LoadOptions(
                 newBudget,
                 newRequestSize,
                 newInFlight,
-                newDirect);
+                newDirect,
+                directStorage);
+    }
+
+    LoadOptions withDirectStorage(DirectStorage demand) {
+        return new LoadOptions(
+                filter,
+                kind,
+                device,
+                alignment,
+                into,
+                destinations,
+                stagingBudget,
+                requestSize,
+                requestsInFlight,
+                direct,
+                demand);
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
@@ -208,6 +209,17 @@ public final class LoadPlan {
         return io(options.stagingBudget(), options.requestSize(), options.requestsInFlight(), direct);
     }
 
+    /**
+     * Sets what the load demands of the driver. With {@link DirectStorage#REQUIRE} {@link #load} throws before it allocates or
+     * reads, if the destination is host memory or if the driver would not serve a file by GPUDirect Storage. With
+     * {@link DirectStorage#OFF} it throws if the driver would serve a file by it: open such a driver with the same value.
+     *
+     * @param demand {@link DirectStorage#AUTO} by default: the driver decides
+     */
+    public LoadPlan directStorage(DirectStorage demand) {
+        return with(options.withDirectStorage(Objects.requireNonNull(demand, "demand")));
+    }
+
     private LoadPlan io(long budget, long requestSize, int inFlight, boolean direct) {
         if (budget < LEAST_STAGING_PER_REQUEST * inFlight) {
             throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
@@ -304,7 +316,8 @@ public final class LoadPlan {
      * interrupt of the calling thread the load waits for the pieces in flight, frees everything and throws.
      *
      * @param listener receives progress; an exception of it ends the load and is thrown as it is
-     * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors
+     * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors; IO_NOT_SUPPORTED if the driver
+     *         does not meet {@link #directStorage}
      * @throws CheckpointException FILE_CHANGED if the size of a file changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;

@@ -3,7 +3,8 @@ package io.gds4j.loader;
 import java.util.List;
 
 /**
- * The result of a verification.
+ * The result of a verification. It has no bytes by I/O path: the comparison reads the files by plain reads of the kernel, not by a
+ * driver.
  *
  * @param tensors number of tensors compared
  * @param bytes bytes compared

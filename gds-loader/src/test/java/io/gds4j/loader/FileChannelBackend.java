@@ -42,12 +42,17 @@ final class FileChannelBackend implements CuFileBackend {
     private final AtomicInteger openFiles = new AtomicInteger();
     private final AtomicInteger reading = new AtomicInteger();
     private final AtomicInteger mostReading = new AtomicInteger();
+    private volatile IoPath ioPath = IoPath.COMPAT_BUFFERED;
     private final AtomicLong bytes = new AtomicLong();
     private volatile Hook hook = (path, offset) -> {
     };
 
     List<Read> reads() {
         return reads;
+    }
+
+    void serveBy(IoPath path) {
+        ioPath = path;
     }
 
     int openFiles() {
@@ -90,7 +95,7 @@ final class FileChannelBackend implements CuFileBackend {
     public BackendFile handleRegister(FileSource source) {
         Path path = ((FileSource.Named) source).path();
         try {
-            File file = new File(path, FileChannel.open(path, StandardOpenOption.READ));
+            File file = new File(path, FileChannel.open(path, StandardOpenOption.READ), ioPath);
             openFiles.incrementAndGet();
             return file;
         } catch (IOException e) {
@@ -154,7 +159,7 @@ final class FileChannelBackend implements CuFileBackend {
         return done;
     }
 
-    private record File(Path name, FileChannel channel) implements BackendFile {
+    private record File(Path name, FileChannel channel, IoPath ioPathOfAll) implements BackendFile {
         @Override
         public Optional<Path> path() {
             return Optional.of(name);
@@ -181,7 +186,7 @@ final class FileChannelBackend implements CuFileBackend {
 
         @Override
         public IoPathReport ioPath() {
-            return new IoPathReport(IoPath.COMPAT_BUFFERED, "a test");
+            return new IoPathReport(ioPathOfAll, "a test");
         }
 
         @Override

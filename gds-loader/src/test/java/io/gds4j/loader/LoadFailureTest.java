@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -13,6 +14,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.channels.FileChannel;
@@ -62,6 +64,41 @@ class LoadFailureTest {
         assertThat(backend.openFiles()).as("open files").isZero();
         assertThat(backend.allocator().open()).as("allocations").isZero();
         driver.close();
+    }
+
+    @Test
+    void requiredDirectStorageRefusesHostMemoryBeforeItAllocates() {
+        backend.serveBy(IoPath.NVFS);
+        CuFileException e = catchThrowableOfType(
+                CuFileException.class,
+                () -> plan.to(MemoryKind.HOST).directStorage(DirectStorage.REQUIRE).load(driver));
+
+        assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(e.detail()).isEqualTo("GPUDirect Storage is required, but the destination is host memory (HOST):"
+                + " load into GPU memory, such as to(MemoryKind.CUDA_DEVICE)");
+        assertThat(backend.allocator().made()).isZero();
+    }
+
+    @Test
+    void requiredDirectStorageRefusesAFileBeforeTheFirstRead() {
+        CuFileException e = catchThrowableOfType(
+                CuFileException.class, () -> plan.directStorage(DirectStorage.REQUIRE).load(driver));
+
+        assertThat(e.path()).contains(file);
+        assertThat(e.detail()).startsWith(
+                "GPUDirect Storage is required, but COMPAT_BUFFERED serves this file: a test (");
+        assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void directStorageThatIsOffRefusesADirectDriver() {
+        backend.serveBy(IoPath.P2PDMA);
+        CuFileException e = catchThrowableOfType(
+                CuFileException.class, () -> plan.directStorage(DirectStorage.OFF).load(driver));
+
+        assertThat(e.detail()).contains("is off for this load, but P2PDMA serves").contains("DirectStorage.OFF");
+        plan.directStorage(DirectStorage.REQUIRE).load(driver).close();
+        plan.directStorage(DirectStorage.AUTO).load(driver).close();
     }
 
     @Test

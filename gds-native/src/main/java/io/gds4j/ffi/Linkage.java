@@ -6,6 +6,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -55,15 +56,36 @@ public final class Linkage {
     /** Links libc by the linker's own lookup: other libraries of the process must not take its place. */
     public static Linkage ofLibc() {
         String system = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-        if (!system.startsWith("Linux")) {
-            return new Linkage("libc", "gds4j needs Linux, this is " + system);
-        }
         try {
-            Linker linker = Linker.nativeLinker();
-            return new Linkage("libc", linker.defaultLookup(), linker::downcallHandle);
+            return ofLibc(
+                    system, ValueLayout.ADDRESS.byteSize(), Linker.nativeLinker().defaultLookup(),
+                    Linker.nativeLinker()::downcallHandle);
         } catch (UnsupportedOperationException e) {
             return new Linkage("libc", noLinker());
         }
+    }
+
+    /**
+     * Links libc, or refuses a platform that the layouts of structs do not fit.
+     *
+     * @param system operating system and architecture
+     * @param addressBytes size of an address
+     */
+    static Linkage ofLibc(String system, long addressBytes, SymbolLookup lookup, Downcalls downcalls) {
+        if (!system.startsWith("Linux")) {
+            return new Linkage("libc", "gds4j needs Linux, this is " + system);
+        }
+        if (addressBytes != Long.BYTES) {
+            return new Linkage("libc", "gds4j needs a 64-bit JVM, this one has %d bits (%s): install a 64-bit JDK"
+                    .formatted(addressBytes * Byte.SIZE, system));
+        }
+        // musl lacks the function; CUDA and libcufile need glibc, too.
+        if (lookup.find("gnu_get_libc_version").isEmpty()) {
+            return new Linkage("libc",
+                    "gds4j needs glibc, this JVM runs on another C library, such as musl of Alpine Linux:"
+                            + " use an image based on glibc, such as Debian, Ubuntu or UBI");
+        }
+        return new Linkage("libc", lookup, downcalls);
     }
 
     /** Returns the handle of a function; if it cannot be linked, a handle that throws. */

@@ -50,6 +50,27 @@ class LinkageTest {
     }
 
     @Test
+    void foreignPlatformsAreRefusedInOneLineWithARemedy() {
+        assertThat(problem("Mac OS X aarch64", 8, "gnu_get_libc_version"))
+                .isEqualTo("gds4j needs Linux, this is Mac OS X aarch64");
+        assertThat(problem("Linux arm", 4, "gnu_get_libc_version"))
+                .isEqualTo("gds4j needs a 64-bit JVM, this one has 32 bits (Linux arm): install a 64-bit JDK");
+        assertThat(problem("Linux amd64", 8, "musl")).startsWith("gds4j needs glibc").contains("musl", "Debian")
+                .hasLineCount(1);
+        assertThat(problem("Linux amd64", 8, "gnu_get_libc_version")).isEmpty();
+        assertThat(Linkage.ofLibc().problem()).isEmpty();
+    }
+
+    /** Returns why libc is refused on a platform that has one function. */
+    private static String problem(String system, long addressBytes, String function) {
+        return Linkage.ofLibc(
+                system, addressBytes, name -> name.equals(function) ? Optional.of(SOMEWHERE) : Optional.empty(),
+                (address, type, options) -> {
+                    throw new AssertionError("not linked");
+                }).problem().orElse("");
+    }
+
+    @Test
     void optionNamesTheModule() {
         assertThat(Linkage.noAccess(Object.class.getModule())).endsWith("--enable-native-access=java.base");
     }

@@ -42,6 +42,9 @@ final class CheckCommand implements Callable<Integer> {
             description = "Files, folders or block devices to examine.")
     private List<Path> paths = new ArrayList<>();
 
+    @Mixin
+    private final DirectStorageOption directStorage = new DirectStorageOption();
+
     @Option(names = "--print-config",
             description = "Print the default configuration file with every key explained, and exit.")
     private boolean printConfig;
@@ -68,7 +71,8 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        CheckArguments arguments = new CheckArguments(List.copyOf(paths), printConfig, verbose, required);
+        CheckArguments arguments = new CheckArguments(
+                List.copyOf(paths), directStorage.value(), printConfig, verbose, required);
         return CheckRun.run(arguments, terminal, output.mode(), Schemas.of("check")).code();
     }
 }

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 /** The options of {@code gds io}: gdsio's single-letter options, and options of gds4j with two dashes. */
@@ -112,6 +113,9 @@ final class IoOptions {
             description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
     private String backend = "auto";
 
+    @Mixin
+    private final DirectStorageOption directStorage = new DirectStorageOption();
+
     @Option(names = "--cold", description = "Drop the file from the page cache before the measurement.")
     private boolean cold;
 
@@ -179,7 +183,8 @@ final class IoOptions {
         CacheState cache = cold
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
-        return new IoArguments(jobs, backend, seconds, warmUp, cache, fresh, verify, seed, perJob, gdsioFormat,
+        return new IoArguments(jobs, backend, directStorage.value(), seconds, warmUp, cache, fresh, verify, seed,
+                perJob, gdsioFormat,
                 policy, ioUring, repeat);
     }
 

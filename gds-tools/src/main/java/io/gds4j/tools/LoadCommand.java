@@ -62,6 +62,9 @@ final class LoadCommand implements Callable<Integer> {
             description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
     private String backend = "auto";
 
+    @Mixin
+    private final DirectStorageOption directStorage = new DirectStorageOption();
+
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
             description = "Load only tensors whose name contains a match of this regular expression.")
     private @Nullable Pattern tensor;
@@ -90,7 +93,8 @@ final class LoadCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        LoadArguments arguments = new LoadArguments(path, target, backend, tensor, verify, digest, list);
+        LoadArguments arguments = new LoadArguments(
+                path, target, backend, directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

@@ -1,7 +1,7 @@
 package io.gds4j.tools;
 
+import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.tools.check.LibCuFile;
-import io.gds4j.tools.check.SystemFiles;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Terminal;

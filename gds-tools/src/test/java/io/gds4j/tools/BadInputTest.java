@@ -2,9 +2,12 @@ package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.libcufile.DirectStorageProbe;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -22,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Each kind of bad input prints one line on standard error, only the error on standard output, and the documented
@@ -209,6 +213,29 @@ class BadInputTest {
 
         assertThat(run.status()).isEqualTo(4);
         assertThat(run.errorLine()).contains("compat: properties.allow_compat_mode is false");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"load -t host FILE", "io -d host -f FILE", "check FILE", "check"})
+    void requiredDirectStorageWithoutItIsStatusFour(String line) {
+        assumeTrue(DirectStorageProbe.probe(CuFileConfig.defaults()) instanceof DirectStorageProbe.Lacking);
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        String command = line.replace("FILE", file.toString()) + " --direct-storage require --json";
+
+        GdsRun run = gds(command.split(" "));
+
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).startsWith("gds: cuFileDriverOpen: GPUDirect Storage is required")
+                .contains("libcufile: nvidia-fs is not loaded");
+        assertThat(run.json().get("error").get("code").asInt()).isEqualTo(5001);
+    }
+
+    @Test
+    void unknownValueOfDirectStorageIsStatusTwo() {
+        GdsRun run = gds("check", "--direct-storage", "maybe");
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.err()).contains("'maybe' is not allowed: allowed are auto, require, off");
     }
 
     @ParameterizedTest

@@ -92,6 +92,23 @@ class IoCommandTest {
         assertThat(json.get("allocatedBytesPerOp").isNumber()).isTrue();
         assertThat(json.get("target").asText()).isEqualTo("host");
         assertThat(json.get("results")).hasSize(1);
+        assertThat(json.get("results").get(0).get("ioPaths")).isEqualTo(json.get("ioPaths"));
+        assertThat(json.get("ioPaths").elements()).toIterable().isNotEmpty();
+    }
+
+    @Test
+    void eachRequestSizeHasItsBytesByPath() {
+        writePattern();
+
+        JsonNode results = onFile("-i 64K:256K:*4 --json").json().get("results");
+
+        assertThat(results).hasSize(2).allSatisfy(result -> {
+            long bytes = 0;
+            for (JsonNode moved : result.get("ioPaths")) {
+                bytes += moved.asLong();
+            }
+            assertThat(bytes).isEqualTo(SIZE);
+        });
     }
 
     private static Offset<Double> within(double difference) {

@@ -43,6 +43,18 @@ class LoadCommandTest {
     }
 
     @Test
+    void directStorageThatIsOffOverridesTheEnvironment() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = GdsRun.gds(
+                Map.of("CUFILE_ALLOW_COMPAT_MODE", "false"), () -> false, "load", file.toString(), "--target", "host",
+                "--direct-storage", "off", "--json");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.json().get("backend").asText()).isEqualTo("compat");
+    }
+
+    @Test
     void jsonHasEveryFieldOfTheContract() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 

@@ -28,6 +28,11 @@ final class RoutedFiles {
 
     private final BackendPair pair;
 
+    /** Returns whether a backend says by this code that it cannot serve a file that is otherwise valid. */
+    static boolean isNotHere(CuFileError error) {
+        return NOT_HERE.contains(error);
+    }
+
     RoutedFiles(BackendPair pair) {
         this.pair = pair;
     }
@@ -41,7 +46,7 @@ final class RoutedFiles {
         try {
             return new RoutedFile(this, session, pair.first().handleRegister(source), null, "");
         } catch (CuFileException e) {
-            if (!NOT_HERE.contains(e.error()) || e.errno().isPresent()) {
+            if (!isNotHere(e.error()) || e.errno().isPresent()) {
                 throw e;
             }
             String refusal = pair.first().name() + ": " + e.detail();

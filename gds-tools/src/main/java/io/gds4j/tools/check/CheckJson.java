@@ -3,9 +3,15 @@ package io.gds4j.tools.check;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.MountTable;
+import io.gds4j.diagnosis.BackendReport;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.Mount;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.diagnosis.PathReport.DirectAlignment;
+import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.statistics.IoPathReport;
-import io.gds4j.tools.check.PathReport.DirectAlignment;
+import io.gds4j.tools.terminal.ErrorReport;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -99,14 +105,14 @@ final class CheckJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> backend(Backend backend) {
+    private static Map<String, @Nullable Object> backend(BackendReport backend) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("name", backend.name());
         fields.put("available", backend.available());
         fields.put("chosen", backend.chosen());
-        fields.put("reason", backend.reason());
-        fields.put("remedy", backend.remedy());
-        fields.put("whyNotChosen", backend.whyNotChosen());
+        fields.put("reason", backend.reason().orElse(null));
+        fields.put("remedy", backend.remedy().orElse(null));
+        fields.put("whyNotChosen", backend.whyNotChosen().orElse(null));
         return fields;
     }
 
@@ -122,9 +128,10 @@ final class CheckJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> path(PathReport path) {
+    private static Map<String, @Nullable Object> path(CheckedPath checked) {
+        PathReport path = checked.report();
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("path", path.path());
+        fields.put("path", path.path().toString());
         fields.put("kind", path.kind());
         fields.put("mountPoint", path.mount().map(Mount::point).orElse(null));
         fields.put("fileSystem", path.mount().map(Mount::fileSystem).orElse(null));
@@ -132,7 +139,8 @@ final class CheckJson {
         fields.put("readOnly", path.mount().map(Mount::readOnly).orElse(null));
         fields.put("directIo", path.alignment().map(CheckJson::alignment).orElse(null));
         fields.put("ioPath", path.buffered().map(served -> served.path().name()).orElse(null));
-        fields.put("reason", path.buffered().map(IoPathReport::reason).orElse(path.note()));
+        fields.put("reason", path.buffered().map(IoPathReport::reason)
+                .orElse(checked.error().map(ErrorReport::message).orElse(path.note())));
         fields.put("directIoPath", path.direct().map(served -> served.path().name()).orElse(null));
         fields.put("directReason", path.direct().map(IoPathReport::reason).orElse(null));
         fields.put("backend", path.backend().orElse(null));

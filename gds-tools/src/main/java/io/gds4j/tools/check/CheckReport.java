@@ -1,6 +1,9 @@
 package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.diagnosis.BackendReport;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import java.util.List;
 
@@ -23,10 +26,10 @@ record CheckReport(
         CudaAvailability cuda,
         List<Gpu> gpus,
         LibCuFile library,
-        List<Backend> backends,
+        List<BackendReport> backends,
         CuFileConfig config,
         Storage storage,
-        List<PathReport> paths) {
+        List<CheckedPath> paths) {
     CheckReport {
         gpus = List.copyOf(gpus);
         backends = List.copyOf(backends);

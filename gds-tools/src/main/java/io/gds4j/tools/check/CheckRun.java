@@ -2,21 +2,25 @@ package io.gds4j.tools.check;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DefaultConfigFile;
+import io.gds4j.config.DirectStorage;
+import io.gds4j.diagnosis.Diagnosis;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.engine.machine.SystemFiles;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.nvml.NvmlLibrary;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.ffi.verbs.RdmaDevices;
-import io.gds4j.libcufile.DirectStorage;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.OutputMode;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -38,7 +42,12 @@ public final class CheckRun {
             return ExitStatus.DONE;
         }
         CheckReport report = examine(arguments, terminal);
-        Optional<ErrorReport> failure = report.paths().stream().flatMap(path -> path.error().stream()).findFirst();
+        List<ErrorReport> failures = new ArrayList<>();
+        report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
+        if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
+            noDirectStorage(report.config()).ifPresent(failures::add);
+        }
+        Optional<ErrorReport> failure = failures.stream().findFirst();
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
@@ -48,15 +57,23 @@ public final class CheckRun {
         } else if (mode.table()) {
             CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
         }
-        report.paths()
-                .stream()
-                .flatMap(path -> path.error().stream())
+        failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
                 .forEach(message -> terminal.err().println("gds: " + message));
         List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
         lacking.forEach(message -> terminal.err().println("gds: required: " + message));
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
+    }
+
+    /** Returns why this machine has no GPUDirect Storage although it is required; empty if it has. */
+    private static Optional<ErrorReport> noDirectStorage(CuFileConfig config) {
+        try {
+            CuFileDriver.open(config).close();
+            return Optional.empty();
+        } catch (CuFileException e) {
+            return Optional.of(ErrorReport.of(e));
+        }
     }
 
     private static void printConfig(Terminal terminal, OutputMode mode, String schema) {
@@ -73,20 +90,22 @@ public final class CheckRun {
 
     private static CheckReport examine(CheckArguments arguments, Terminal terminal) {
         SystemFiles files = SystemFiles.ofMachine();
-        CuFileConfig config = CuFileConfig.load(terminal.environment());
+        CuFileConfig.Builder settings = CuFileConfig.load(terminal.environment()).toBuilder();
+        arguments.directStorage().ifPresent(settings::directStorage);
+        CuFileConfig config = settings.build();
         CudaAvailability cuda = CudaDriver.detect();
-        List<Gpu> gpus = Gpu.all(cuda, files, NvmlLibrary.detect());
         LibCuFile library = LibCuFile.find(files, terminal.environment());
+        Diagnosis diagnosis = CuFileDriver.diagnose(config);
         return new CheckReport(
-                Platform.read(files),
+                diagnosis.platform(),
                 KernelModules.read(files),
                 cuda,
-                gpus,
+                diagnosis.gpus(),
                 library,
-                Backend.all(config),
+                diagnosis.backends(),
                 config,
-                storage(files, gpus, library, config, RdmaDevices.detect(), terminal.environment()),
-                examine(arguments.paths(), config, files, machineObstacles(library, cuda, config)));
+                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), terminal.environment()),
+                examine(arguments.paths(), config));
     }
 
     static Storage storage(
@@ -117,37 +136,36 @@ public final class CheckRun {
         return links;
     }
 
-    /** Reasons why libcufile cannot serve any file directly. */
-    private static List<String> machineObstacles(LibCuFile library, CudaAvailability cuda, CuFileConfig config) {
-        List<String> obstacles = new ArrayList<>();
-        if (config.get(CuFileKeys.FORCE_COMPAT_MODE)) {
-            obstacles.add("properties.force_compat_mode is true");
-        }
-        if (library.path().isEmpty()) {
-            obstacles.add("libcufile is not found");
-        }
-        if (cuda instanceof CudaAvailability.Unavailable) {
-            obstacles.add("there is no GPU");
-        }
-        if (DirectStorage.probe(config) instanceof DirectStorage.Lacking(String reason, String remedy)) {
-            obstacles.add(reason);
-        }
-        return obstacles;
-    }
-
-    private static List<PathReport> examine(
-            List<Path> paths, CuFileConfig config, SystemFiles files, List<String> machineObstacles) {
+    private static List<CheckedPath> examine(List<Path> paths, CuFileConfig config) {
         if (paths.isEmpty()) {
             return List.of();
         }
         try (CuFileDriver driver = CuFileDriver.open(config)) {
-            PathExaminer examiner = new PathExaminer(
-                    FfmPosix.instance(), driver, Mount.all(files), machineObstacles);
-            return paths.stream().map(examiner::examine).toList();
+            return paths.stream().map(path -> examine(path, driver)).toList();
         } catch (CuFileException e) {
             // No backend serves. The rest of the report says what is missing, so print it.
             ErrorReport failure = ErrorReport.of(e);
-            return paths.stream().map(path -> PathReport.failed(path.toString(), failure)).toList();
+            return paths.stream().map(path -> new CheckedPath(PathReport.failed(path, e), Optional.of(failure)))
+                    .toList();
         }
+    }
+
+    private static CheckedPath examine(Path path, CuFileDriver driver) {
+        try {
+            path.toRealPath();
+        } catch (IOException e) {
+            return new CheckedPath(
+                    PathReport.failed(path, CuFileException.of(CuFileError.INVALID_VALUE, "check", e.toString())),
+                    Optional.of(ErrorReport.of(e)));
+        }
+        PathReport report = driver.diagnose(path).paths().getFirst();
+        return new CheckedPath(report, report.failure().map(failure -> ErrorReport.of(readable(path, failure))));
+    }
+
+    /** Replaces the code of a path that no driver serves by words. */
+    private static Exception readable(Path path, CuFileException failure) {
+        return failure.error() == CuFileError.INVALID_FILE_TYPE
+                ? CommandFailure.badInput(path.toString(), path + ": " + failure.detail())
+                : failure;
     }
 }

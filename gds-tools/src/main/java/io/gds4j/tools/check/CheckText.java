@@ -3,9 +3,13 @@ package io.gds4j.tools.check;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.UnknownKey;
+import io.gds4j.diagnosis.BackendReport;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.diagnosis.PathReport.DirectAlignment;
+import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.verbs.RdmaAvailability;
-import io.gds4j.tools.check.PathReport.DirectAlignment;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
@@ -106,7 +110,7 @@ final class CheckText {
             library.searched().forEach(folder -> row("", "searched " + folder));
         }
         section("Backends");
-        for (Backend backend : report.backends()) {
+        for (BackendReport backend : report.backends()) {
             // The reason lists many searched folders; the rows of libcufile list them already.
             row(backend.name(), backend.describe().replaceFirst(", looked in [^;]*", ""));
         }
@@ -249,11 +253,12 @@ final class CheckText {
     }
 
     private void paths() {
-        for (PathReport path : report.paths()) {
-            if (path.error().isPresent()) {
+        for (CheckedPath checked : report.paths()) {
+            PathReport path = checked.report();
+            if (checked.error().isPresent()) {
                 continue;
             }
-            section(Text.oneLine(path.path()));
+            section(Text.oneLine(path.path().toString()));
             row(
                     "file system",
                     path.mount()

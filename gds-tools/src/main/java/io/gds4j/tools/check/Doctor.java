@@ -2,6 +2,8 @@ package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.UnknownKey;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.PathReport;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import io.gds4j.tools.terminal.Text;
@@ -140,11 +142,12 @@ final class Doctor {
     }
 
     private void paths() {
-        for (PathReport path : report.paths()) {
+        for (CheckedPath checked : report.paths()) {
+            PathReport path = checked.report();
             boolean inMemory = path.mount().filter(mount -> IN_MEMORY.contains(mount.fileSystem())).isPresent();
-            if (path.error().isEmpty() && path.direct().isPresent() && path.alignment().isEmpty() && !inMemory) {
+            if (checked.error().isEmpty() && path.direct().isPresent() && path.alignment().isEmpty() && !inMemory) {
                 add("%s: the file system has no direct I/O, or does not report its alignment".formatted(
-                        Text.oneLine(path.path())),
+                        Text.oneLine(path.path().toString())),
                         "reads go through the page cache; store large models on ext4 or xfs");
             }
         }

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.machine.SystemFiles;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

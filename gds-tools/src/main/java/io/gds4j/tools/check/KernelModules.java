@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.machine.SystemFiles;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.ffi.cufile.LibCuFile.Found;
 import io.gds4j.ffi.cufile.LibCuFile.NotFound;
 import io.gds4j.ffi.cufile.LibCuFile.Search;

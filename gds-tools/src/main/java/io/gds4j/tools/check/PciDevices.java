@@ -1,5 +1,7 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.machine.Gpus;
+import io.gds4j.engine.machine.SystemFiles;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -69,10 +71,7 @@ final class PciDevices {
 
     /** NUMA node of a device; empty on machines with one node. */
     OptionalInt numaNode(String pciId) {
-        return files.firstLine(DEVICES + "/" + shortId(pciId) + "/numa_node")
-                .filter(node -> node.matches("\\d{1,4}"))
-                .map(node -> OptionalInt.of(Integer.parseInt(node)))
-                .orElseGet(OptionalInt::empty);
+        return Gpus.numaNode(files, pciId);
     }
 
     /** Distance between two devices; empty if /sys does not show both. */
@@ -103,7 +102,7 @@ final class PciDevices {
     private List<String> way(String pciId) {
         List<String> way = new ArrayList<>();
         try {
-            for (Path part : files.at(DEVICES + "/" + shortId(pciId)).toRealPath()) {
+            for (Path part : files.at(DEVICES + "/" + Gpus.shortId(pciId)).toRealPath()) {
                 String name = part.toString();
                 if (ROOT.matcher(name).matches() || FUNCTION.matcher(name).matches()) {
                     way.add(name);
@@ -147,13 +146,8 @@ final class PciDevices {
         return false;
     }
 
-    /** Shortens the domain to four digits, as in /sys; CUDA may write eight. */
-    static String shortId(String pciId) {
-        return pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
-    }
-
     /** True if /sys shows the device. */
     boolean shows(String pciId) {
-        return Files.exists(files.at(DEVICES + "/" + shortId(pciId)));
+        return Files.exists(files.at(DEVICES + "/" + Gpus.shortId(pciId)));
     }
 }

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.nio.file.Files;
 import java.nio.file.Path;

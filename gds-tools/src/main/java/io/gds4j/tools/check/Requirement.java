@@ -27,9 +27,9 @@ public enum Requirement {
                     "no storage reaches a GPU by " + name().toLowerCase(Locale.ROOT));
             case ODIRECT -> report.paths()
                     .stream()
-                    .filter(path -> path.error().isEmpty() && path.alignment().isEmpty())
+                    .filter(path -> path.error().isEmpty() && path.report().alignment().isEmpty())
                     .findFirst()
-                    .map(path -> path.path() + " has no direct I/O");
+                    .map(path -> path.report().path() + " has no direct I/O");
         };
     }
 

@@ -2,7 +2,8 @@ package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.libcufile.DirectStorage;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.libcufile.DirectStorageProbe;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,7 +43,7 @@ record StorageSupport(String storage, List<String> ways) {
     static List<StorageSupport> all(
             NvidiaFs nvidiaFs, KernelFeatures kernel, Rdma rdma, List<Gpu> gpus, CuFileConfig config) {
         boolean compat = config.get(CuFileKeys.FORCE_COMPAT_MODE);
-        boolean p2pdma = DirectStorage.probe(config) instanceof DirectStorage.Works works
+        boolean p2pdma = DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Works works
                 && works.path() == IoPath.P2PDMA
                 && kernel.p2pdma().orElse(true)
                 && !gpus.isEmpty();

@@ -1,6 +1,8 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.config.DirectStorage;
 import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param jobs jobs, which all run at the same time
  * @param backend auto, compat or libcufile
+ * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
  * @param seconds duration; null for one pass
  * @param warmUpSeconds duration of the warm-up
  * @param cache how to prepare the page cache
@@ -23,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 public record IoArguments(
         List<IoJob> jobs,
         String backend,
+        Optional<DirectStorage> directStorage,
         @Nullable Double seconds,
         double warmUpSeconds,
         CacheState cache,

@@ -3,11 +3,13 @@ package io.gds4j.tools.io;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.OutputMode;
@@ -31,6 +33,7 @@ public final class IoRun {
     private final OutputMode mode;
     private final String schema;
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
+    private final List<Map<IoPath, Long>> ioPathsOfRounds = new ArrayList<>();
 
     private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
         this.arguments = arguments;
@@ -60,6 +63,7 @@ public final class IoRun {
         try (OpenedDriver opened = OpenedDriver.open(
                 arguments.backend(), terminal.environment(), mode, this::configure)) {
             CuFileDriver driver = opened.driver();
+            checkDirect(targets);
             List<List<IoResult>> rounds = new ArrayList<>();
             for (int round = 0; round < arguments.rounds(); round++) {
                 rounds.add(repeat(driver, targets, round));
@@ -72,7 +76,25 @@ public final class IoRun {
         return ExitStatus.DONE;
     }
 
+    /** Refuses jobs whose bytes cannot take GPUDirect Storage although the command line requires it. */
+    private void checkDirect(List<Targets> targets) {
+        if (arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isEmpty()) {
+            return;
+        }
+        for (int i = 0; i < targets.size(); i++) {
+            TransferType transfer = arguments.jobs().get(i).transfer();
+            if (!targets.get(i).target().isGpu() || !transfer.usesApi()) {
+                throw CommandFailure.device(
+                        "NO_DIRECT_STORAGE",
+                        "GPUDirect Storage is required, but %s; use -x 0, 5, 6 or 7 and -d GPU".formatted(
+                                transfer.usesApi() ? "the target is host memory" : "-x " + transfer.ordinal()
+                                        + " copies through host memory"));
+            }
+        }
+    }
+
     private void configure(CuFileConfig.Builder settings) {
+        arguments.directStorage().ifPresent(settings::directStorage);
         String policy = arguments.policy();
         if (policy != null) {
             settings.set(CuFileKeys.IO_POLICY, policy);
@@ -85,6 +107,7 @@ public final class IoRun {
     /** Measures as often as requested. Returns one result per job, each combined from all repetitions. */
     private List<IoResult> repeat(CuFileDriver driver, List<Targets> targets, int round)
             throws IOException, InterruptedException {
+        ioPathsOfRounds.add(new EnumMap<>(IoPath.class));
         List<List<IoResult>> runs = new ArrayList<>();
         for (int run = 0; run < arguments.repeat(); run++) {
             runs.add(measure(driver, targets, round));
@@ -112,7 +135,10 @@ public final class IoRun {
             }
             Round measured = new Round(arguments, driver, rigs, dataSets);
             List<IoResult> results = measured.run(sizes);
-            measured.ioPaths().forEach((path, bytes) -> ioPaths.merge(path, bytes, Long::sum));
+            measured.ioPaths().forEach((path, bytes) -> {
+                ioPaths.merge(path, bytes, Long::sum);
+                ioPathsOfRounds.getLast().merge(path, bytes, Long::sum);
+            });
             return results;
         } finally {
             rigs.reversed().forEach(JobRig::close);
@@ -154,7 +180,7 @@ public final class IoRun {
     }
 
     private String servedBy(CuFileDriver driver) {
-        Map<String, Long> paths = paths();
+        Map<String, Long> paths = named(ioPaths);
         return paths.isEmpty()
                 ? "the kernel, without gds4j"
                 : driver.backendName() + ": " + paths.entrySet().stream()
@@ -162,8 +188,8 @@ public final class IoRun {
                         .collect(Collectors.joining(", "));
     }
 
-    /** Bytes that gds4j moved in the measurements, by I/O path; without warm-ups. */
-    private Map<String, Long> paths() {
+    /** Names the I/O paths of bytes that gds4j moved in measurements; without warm-ups. */
+    private static Map<String, Long> named(Map<IoPath, Long> ioPaths) {
         Map<String, Long> paths = new LinkedHashMap<>();
         for (IoPath path : IoPath.values()) {
             long bytes = ioPaths.getOrDefault(path, 0L);
@@ -183,13 +209,19 @@ public final class IoRun {
         object.put("target", targets.getFirst().target().toString());
         object.put("backend", opened.driver().backendName());
         object.put("driverOpenSeconds", opened.seconds());
-        object.put("ioPaths", paths());
+        object.put("ioPaths", named(ioPaths));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
         object.put("ioUring", opened.driver().statistics().engine().ioUring());
         object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));
         object.put("verified", arguments.verify() ? true : null);
         object.put("seed", arguments.seed());
-        object.put("results", rounds.stream().map(round -> round.getLast().toJson()).toList());
+        List<Map<String, @Nullable Object>> results = new ArrayList<>();
+        for (int i = 0; i < rounds.size(); i++) {
+            Map<String, @Nullable Object> result = rounds.get(i).getLast().toJson();
+            result.put("ioPaths", named(ioPathsOfRounds.get(i)));
+            results.add(result);
+        }
+        object.put("results", results);
         if (arguments.perJob()) {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());

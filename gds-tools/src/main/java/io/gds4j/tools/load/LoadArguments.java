@@ -1,6 +1,8 @@
 package io.gds4j.tools.load;
 
+import io.gds4j.config.DirectStorage;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -10,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param path path of the checkpoint
  * @param target destination of the tensors; null for gpu:0 if there is a GPU, else the host
  * @param backend auto, compat or libcufile
+ * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
  * @param verify whether to compare the tensors with a second read
  * @param digest whether to compute the SHA-256 of each loaded tensor
@@ -19,6 +22,7 @@ public record LoadArguments(
         Path path,
         @Nullable Target target,
         String backend,
+        Optional<DirectStorage> directStorage,
         @Nullable Pattern tensor,
         boolean verify,
         boolean digest,

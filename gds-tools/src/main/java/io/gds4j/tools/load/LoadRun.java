@@ -1,6 +1,7 @@
 package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
@@ -47,8 +48,11 @@ public final class LoadRun {
 
     private ExitStatus load() throws IOException {
         Targets target = Targets.resolve(arguments.target());
-        LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
+        LoadPlan plan = plan().to(target.target().kind(), target.device())
+                .directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
+        try (OpenedDriver opened = OpenedDriver.open(
+                arguments.backend(), terminal.environment(), mode,
+                settings -> arguments.directStorage().ifPresent(settings::directStorage))) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), terminal, mode)) {

@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.Platform;
+import io.gds4j.engine.machine.SystemFiles;
+import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.verbs.RdmaAvailability;
 import java.io.IOException;
@@ -82,7 +86,8 @@ class StorageTest {
     private CheckReport report(CuFileConfig config, List<Gpu> gpus, RdmaAvailability verbs) {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
-                Platform.read(files), KernelModules.read(files), new CudaAvailability.Unavailable("none", "buy one"),
+                new ThisMachine(files).platform(), KernelModules.read(files),
+                new CudaAvailability.Unavailable("none", "buy one"),
                 gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()),
                 List.of());
     }

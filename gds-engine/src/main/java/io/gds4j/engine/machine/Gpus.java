@@ -1,5 +1,6 @@
-package io.gds4j.tools.check;
+package io.gds4j.engine.machine;
 
+import io.gds4j.diagnosis.Gpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -12,30 +13,9 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 
-/**
- * A GPU that this process sees.
- *
- * @param index the N of {@code gpu:N}
- * @param name product name
- * @param uuid UUID as nvidia-smi prints it
- * @param pciId PCI address, domain:bus:device.function
- * @param memoryBytes size of its memory
- * @param bar1Bytes size of BAR1, the window through which other PCI devices access its memory; empty if unknown
- * @param computeCapability compute capability, such as {@code 9.0}
- * @param numaNode nearest NUMA node; empty if unknown
- * @param dmaBuf whether other devices can access its memory as a dma-buf; empty if unknown
- */
-public record Gpu(
-        int index,
-        String name,
-        String uuid,
-        Optional<String> pciId,
-        OptionalLong memoryBytes,
-        OptionalLong bar1Bytes,
-        String computeCapability,
-        OptionalInt numaNode,
-        Optional<Boolean> dmaBuf) {
-
+/** Reads properties of GPUs from CUDA, NVML and /sys. */
+public final class Gpus {
+    private static final String DEVICES = "/sys/bus/pci/devices/";
     private static final int COMPUTE_CAPABILITY_MAJOR = 75;
     private static final int COMPUTE_CAPABILITY_MINOR = 76;
     private static final int DMA_BUF_SUPPORTED = 124;
@@ -43,8 +23,11 @@ public record Gpu(
     /** Line of BAR1 in {@code resource}, counted from 0. */
     private static final int BAR1_LINE = 1;
 
+    private Gpus() {
+    }
+
     /** Returns all GPUs. Needs no CUDA context. */
-    static List<Gpu> all(CudaAvailability availability, SystemFiles files, NvmlAvailability nvml) {
+    public static List<Gpu> all(CudaAvailability availability, SystemFiles files, NvmlAvailability nvml) {
         List<Gpu> gpus = new ArrayList<>();
         if (availability instanceof CudaAvailability.Available available) {
             for (int i = 0; i < available.deviceCount(); i++) {
@@ -74,7 +57,7 @@ public record Gpu(
         if (bar1.isEmpty() && pciId.isPresent()) {
             bar1 = bar1(nvml, pciId.get());
         }
-        OptionalInt node = pciId.map(new PciDevices(files)::numaNode).orElseGet(OptionalInt::empty);
+        OptionalInt node = pciId.map(id -> numaNode(files, id)).orElseGet(OptionalInt::empty);
         return new Gpu(
                 index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]), node,
                 flag(cuda, DMA_BUF_SUPPORTED, device[0]));
@@ -121,9 +104,22 @@ public record Gpu(
                 hex.substring(20));
     }
 
+    /** Returns the NUMA node of a PCI device; empty if unknown. */
+    public static OptionalInt numaNode(SystemFiles files, String pciId) {
+        return files.firstLine(DEVICES + shortId(pciId) + "/numa_node")
+                .filter(node -> node.matches("\\d{1,4}"))
+                .map(node -> OptionalInt.of(Integer.parseInt(node)))
+                .orElseGet(OptionalInt::empty);
+    }
+
+    /** Shortens the domain of CUDA's address to the four digits of /sys. */
+    public static String shortId(String pciId) {
+        return pciId.length() > 12 && pciId.startsWith("0000") ? pciId.substring(4) : pciId;
+    }
+
     /** Size of BAR1 from {@code resource}, whose lines are {@code START END FLAGS} in hexadecimal. */
     static OptionalLong bar1(SystemFiles files, String pciId) {
-        List<String> lines = files.lines("/sys/bus/pci/devices/" + PciDevices.shortId(pciId) + "/resource");
+        List<String> lines = files.lines(DEVICES + shortId(pciId) + "/resource");
         if (lines.size() <= BAR1_LINE) {
             return OptionalLong.empty();
         }

@@ -1,7 +1,8 @@
-package io.gds4j.tools.check;
+package io.gds4j.engine.machine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.diagnosis.Gpu;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.NvmlAvailability;
@@ -16,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Descriptions of GPUs, from a simulated driver. */
-class GpuTest {
+class GpusTest {
     private static final NvmlAvailability NO_NVML = new NvmlAvailability.Unavailable("no library", "install one");
 
     @TempDir
@@ -24,7 +25,7 @@ class GpuTest {
 
     /** A driver with two GPUs; every call on the second one fails. */
     private static Cuda driver() {
-        return (Cuda) Proxy.newProxyInstance(GpuTest.class.getClassLoader(), new Class<?>[]{Cuda.class},
+        return (Cuda) Proxy.newProxyInstance(GpusTest.class.getClassLoader(), new Class<?>[]{Cuda.class},
                 (proxy, method, arguments) -> {
                     int device = method.getName().equals("deviceGet")
                             ? (int) arguments[1]
@@ -61,7 +62,7 @@ class GpuTest {
         Files.writeString(resource, "0x1 0x2 0x0\n0x0000380000000000 0x0000381fffffffff 0x14220c\n");
         Files.writeString(resource.resolveSibling("numa_node"), "1\n");
 
-        var gpus = Gpu.all(new CudaAvailability.Available(driver(), 13_000, 2), files, NO_NVML);
+        var gpus = Gpus.all(new CudaAvailability.Available(driver(), 13_000, 2), files, NO_NVML);
 
         assertThat(gpus).containsExactly(
                 new Gpu(0, "NVIDIA Fake 1", "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff", Optional.of("0000:1a:00.0"),
@@ -73,14 +74,8 @@ class GpuTest {
 
     @Test
     void missingDriverHasNoGpus() {
-        assertThat(Gpu.all(new CudaAvailability.Unavailable("no driver", "install one"), new SystemFiles(root),
+        assertThat(Gpus.all(new CudaAvailability.Unavailable("no driver", "install one"), new SystemFiles(root),
                 NO_NVML))
                 .isEmpty();
-    }
-
-    @Test
-    void driverVersionIsMajorDotMinor() {
-        assertThat(CheckReport.version(13_000)).isEqualTo("13.0");
-        assertThat(CheckReport.version(12_080)).isEqualTo("12.8");
     }
 }

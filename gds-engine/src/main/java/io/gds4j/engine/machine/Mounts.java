@@ -1,29 +1,24 @@
-package io.gds4j.tools.check;
+package io.gds4j.engine.machine;
 
+import io.gds4j.diagnosis.Mount;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/**
- * A mount, from a line of /proc/self/mountinfo.
- *
- * @param point mount point
- * @param fileSystem type of the file system, such as {@code ext4}
- * @param source device or server, such as {@code /dev/nvme0n1p1}
- * @param device device number, {@code major:minor}
- * @param readOnly whether it is mounted read-only
- */
-public record Mount(String point, String fileSystem, String source, String device, boolean readOnly) {
-
+/** Reads mounts from /proc/self/mountinfo. */
+public final class Mounts {
     private static final int DEVICE = 2;
     private static final int POINT = 4;
     private static final int OPTIONS = 5;
     private static final int SHORTEST_LINE = 10;
 
+    private Mounts() {
+    }
+
     /** Returns all mounts, oldest first. */
-    static List<Mount> all(SystemFiles files) {
+    public static List<Mount> all(SystemFiles files) {
         List<Mount> mounts = new ArrayList<>();
         for (String line : files.lines("/proc/self/mountinfo")) {
             parse(line).ifPresent(mounts::add);
@@ -32,11 +27,11 @@ public record Mount(String point, String fileSystem, String source, String devic
     }
 
     /** Returns the mount of a real, absolute path: the longest mount point above it, and the newest of equal ones. */
-    static Optional<Mount> holding(List<Mount> mounts, Path path) {
+    public static Optional<Mount> holding(List<Mount> mounts, Path path) {
         Mount best = null;
         for (Mount mount : mounts) {
-            boolean longer = best == null || mount.point.length() >= best.point.length();
-            if (longer && path.startsWith(mount.point)) {
+            boolean longer = best == null || mount.point().length() >= best.point().length();
+            if (longer && path.startsWith(mount.point())) {
                 best = mount;
             }
         }

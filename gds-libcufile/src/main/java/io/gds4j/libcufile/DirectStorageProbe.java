@@ -18,7 +18,7 @@ import java.util.regex.Pattern;
  * Finds out whether storage and GPUs of this machine exchange data directly, from /proc, /sys and the configuration.
  * Only then does libcufile pay: without nvidia-fs and p2pdma it is a POSIX library that takes half a second to open.
  */
-public class DirectStorage {
+public class DirectStorageProbe {
     /** The result of {@link #probe}. */
     public sealed interface Verdict {
     }
@@ -56,12 +56,12 @@ public class DirectStorage {
 
     private final Path root;
 
-    DirectStorage(Path root) {
+    DirectStorageProbe(Path root) {
         this.root = root;
     }
 
-    static DirectStorage ofThisMachine() {
-        return new DirectStorage(Path.of("/"));
+    static DirectStorageProbe ofThisMachine() {
+        return new DirectStorageProbe(Path.of("/"));
     }
 
     /** Examines this machine; opens nothing. */

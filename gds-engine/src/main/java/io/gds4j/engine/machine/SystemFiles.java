@@ -1,4 +1,4 @@
-package io.gds4j.tools.check;
+package io.gds4j.engine.machine;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -23,12 +23,12 @@ public record SystemFiles(Path root) {
     }
 
     /** Resolves an absolute path below this root. */
-    Path at(String absolute) {
+    public Path at(String absolute) {
         return root.resolve(absolute.substring(1));
     }
 
     /** Returns all lines; empty if the file cannot be read. */
-    List<String> lines(String absolute) {
+    public List<String> lines(String absolute) {
         try {
             return Files.readAllLines(at(absolute), StandardCharsets.ISO_8859_1);
         } catch (IOException | SecurityException e) {
@@ -37,12 +37,12 @@ public record SystemFiles(Path root) {
     }
 
     /** Returns the first line that is not blank. */
-    Optional<String> firstLine(String absolute) {
+    public Optional<String> firstLine(String absolute) {
         return lines(absolute).stream().map(String::strip).filter(line -> !line.isEmpty()).findFirst();
     }
 
     /** Returns up to {@code most} first bytes; none if the file cannot be read. */
-    byte[] bytes(String absolute, int most) {
+    public byte[] bytes(String absolute, int most) {
         try (InputStream file = Files.newInputStream(at(absolute))) {
             return file.readNBytes(most);
         } catch (IOException | SecurityException e) {
@@ -51,12 +51,12 @@ public record SystemFiles(Path root) {
     }
 
     /** True if the file exists. */
-    boolean exists(String absolute) {
+    public boolean exists(String absolute) {
         return Files.exists(at(absolute));
     }
 
     /** Returns entries of a folder whose names match a glob, sorted, as absolute paths below this root. */
-    List<String> entries(String absolute, String glob) {
+    public List<String> entries(String absolute, String glob) {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(at(absolute), glob)) {
             entries.forEach(entry -> names.add(absolute + "/" + entry.getFileName()));

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Findings from /proc, /sys and the configuration, below a temporary root. */
-class DirectStorageTest {
+class DirectStorageProbeTest {
     private static final int REGULAR = 0x8000;
     private static final int BLOCK = 0x6000;
 
@@ -26,17 +26,17 @@ class DirectStorageTest {
         Files.writeString(file, text);
     }
 
-    private DirectStorage.Verdict probe(CuFileConfig config) {
-        return new DirectStorage(root).machine(config);
+    private DirectStorageProbe.Verdict probe(CuFileConfig config) {
+        return new DirectStorageProbe(root).machine(config);
     }
 
     private static CuFileConfig p2pdma() {
         return CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.USE_PCI_P2PDMA, true).build();
     }
 
-    private static String lacking(DirectStorage.Verdict verdict) {
-        assertThat(verdict).isInstanceOf(DirectStorage.Lacking.class);
-        DirectStorage.Lacking lacking = (DirectStorage.Lacking) verdict;
+    private static String lacking(DirectStorageProbe.Verdict verdict) {
+        assertThat(verdict).isInstanceOf(DirectStorageProbe.Lacking.class);
+        DirectStorageProbe.Lacking lacking = (DirectStorageProbe.Lacking) verdict;
         assertThat(lacking.remedy()).isNotBlank();
         return lacking.reason();
     }
@@ -52,7 +52,7 @@ class DirectStorageTest {
         write("proc/driver/nvidia-fs/version", "version: 2.25\n");
         write("dev/nvidia-fs0", "");
         assertThat(probe(CuFileConfig.defaults()))
-                .isEqualTo(new DirectStorage.Works(IoPath.NVFS, "nvidia-fs is loaded"));
+                .isEqualTo(new DirectStorageProbe.Works(IoPath.NVFS, "nvidia-fs is loaded"));
     }
 
     @Test
@@ -66,7 +66,7 @@ class DirectStorageTest {
     void p2pdmaWorksWithANewKernelAndStaticMapping() throws IOException {
         write("proc/sys/kernel/osrelease", "6.18.0-generic\n");
         write("proc/driver/nvidia/params", "EnableMSI: 1\nRegistryDwords: \"RMForceStaticBar1=1;ForceP2P=0\"\n");
-        assertThat(probe(p2pdma())).isInstanceOfSatisfying(DirectStorage.Works.class, works -> {
+        assertThat(probe(p2pdma())).isInstanceOfSatisfying(DirectStorageProbe.Works.class, works -> {
             assertThat(works.path()).isEqualTo(IoPath.P2PDMA);
             assertThat(works.reason()).contains("properties.use_pci_p2pdma");
         });
@@ -81,7 +81,7 @@ class DirectStorageTest {
                 .withoutEnvironment()
                 .set(CuFileKeys.BLOCK_NVME_USE_PCI_P2PDMA, true)
                 .build();
-        assertThat(probe(nvme)).isInstanceOf(DirectStorage.Works.class);
+        assertThat(probe(nvme)).isInstanceOf(DirectStorageProbe.Works.class);
     }
 
     @Test
@@ -117,14 +117,14 @@ class DirectStorageTest {
     @Test
     void missingUdevEntryIsNamed() throws IOException {
         disk("254:0", "vda");
-        assertThat(new DirectStorage(root).obstacleOf(file(254, 0))).contains("no udev entry for 254:0");
+        assertThat(new DirectStorageProbe(root).obstacleOf(file(254, 0))).contains("no udev entry for 254:0");
     }
 
     @Test
     void otherDiskThanNvmeIsNamed() throws IOException {
         disk("254:0", "vda");
         write("run/udev/data/b254:0", "E:ID_FS_TYPE=ext4");
-        assertThat(new DirectStorage(root).obstacleOf(file(254, 0))).contains("vda is not an NVMe drive");
+        assertThat(new DirectStorageProbe(root).obstacleOf(file(254, 0))).contains("vda is not an NVMe drive");
     }
 
     @Test
@@ -135,20 +135,20 @@ class DirectStorageTest {
         for (String number : new String[]{"259:1", "253:0", "9:0"}) {
             write("run/udev/data/b" + number, "E:ID_FS_TYPE=ext4");
         }
-        assertThat(new DirectStorage(root).obstacleOf(file(259, 1))).isEmpty();
-        assertThat(new DirectStorage(root).obstacleOf(file(253, 0))).isEmpty();
-        assertThat(new DirectStorage(root).obstacleOf(device(9, 0))).isEmpty();
+        assertThat(new DirectStorageProbe(root).obstacleOf(file(259, 1))).isEmpty();
+        assertThat(new DirectStorageProbe(root).obstacleOf(file(253, 0))).isEmpty();
+        assertThat(new DirectStorageProbe(root).obstacleOf(device(9, 0))).isEmpty();
     }
 
     @Test
     void fileSystemWithoutADeviceIsNamed() {
-        assertThat(new DirectStorage(root).obstacleOf(file(0, 27)))
+        assertThat(new DirectStorageProbe(root).obstacleOf(file(0, 27)))
                 .contains("the file system has no block device of its own (device 0:27)");
     }
 
     @Test
     void deviceUnknownToTheKernelIsNamed() {
-        assertThat(new DirectStorage(root).obstacleOf(device(8, 16)))
+        assertThat(new DirectStorageProbe(root).obstacleOf(device(8, 16)))
                 .contains("the kernel shows no block device 8:16");
     }
 }

@@ -1,0 +1,73 @@
+package io.gds4j.diagnosis;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.statistics.IoPathReport;
+import java.nio.file.Path;
+import java.util.Optional;
+
+/**
+ * What serves a path, and why.
+ *
+ * @param path the path as the program gave it
+ * @param kind {@code file}, {@code folder} or {@code block device}; empty if it could not be examined
+ * @param mount the mount that contains it; empty if unknown
+ * @param alignment alignment that direct I/O requires; empty if the file system has none or does not report it
+ * @param buffered what serves GPU memory if a program opens the file without options; empty if it could not be opened
+ * @param direct what serves it with {@link io.gds4j.CuFileOpenOption#DIRECT}; empty if it could not be opened
+ * @param obstacle why GPUDirect Storage does not serve it; empty if no obstacle is known
+ * @param note an additional note, or an empty string
+ * @param failure why it could not be examined
+ * @since 0.1
+ */
+public record PathReport(
+        Path path,
+        String kind,
+        Optional<Mount> mount,
+        Optional<DirectAlignment> alignment,
+        Optional<IoPathReport> buffered,
+        Optional<IoPathReport> direct,
+        Optional<String> obstacle,
+        String note,
+        Optional<CuFileException> failure) {
+    /**
+     * Alignments of direct I/O, as statx reports them.
+     *
+     * @param memoryBytes alignment of memory, bytes
+     * @param offsetBytes alignment of offsets and sizes, bytes
+     * @param readOffsetBytes alignment of offsets and sizes of reads, bytes; 0 if the kernel does not report it
+     * @since 0.1
+     */
+    public record DirectAlignment(int memoryBytes, int offsetBytes, int readOffsetBytes) {
+    }
+
+    /**
+     * Reports a path that could not be examined.
+     *
+     * @param path the path
+     * @param failure the reason
+     * @return the report
+     */
+    public static PathReport failed(Path path, CuFileException failure) {
+        return new PathReport(
+                path, "", Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(), Optional.empty(),
+                failure.getMessage(), Optional.of(failure));
+    }
+
+    /**
+     * Returns this report with the obstacle.
+     *
+     * @param why why GPUDirect Storage does not serve the path
+     * @return a copy
+     */
+    public PathReport withObstacle(Optional<String> why) {
+        return new PathReport(path, kind, mount, alignment, buffered, direct, why, note, failure);
+    }
+
+    /** {@return name of the backend that serves the path; empty if unknown} */
+    public Optional<String> backend() {
+        return buffered.map(served -> switch (served.path()) {
+            case NVFS, P2PDMA, LIBCUFILE_POSIX -> "libcufile";
+            case COMPAT_DIRECT, COMPAT_BUFFERED, COMPAT_CACHED -> "compat";
+        });
+    }
+}
