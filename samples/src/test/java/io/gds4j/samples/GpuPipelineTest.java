@@ -10,7 +10,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.DType;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
