@@ -110,8 +110,9 @@ public final class GdsCommand implements Runnable {
                 && (args.length == 1 || JSON_OPTION.equals(args[1]));
     }
 
-    private static int execute(Terminal terminal, String... args) {
-        CommandLine line = new CommandLine(new GdsCommand(terminal))
+    /** Returns the command with its subcommands. */
+    static CommandLine commandLine(Terminal terminal) {
+        return new CommandLine(new GdsCommand(terminal))
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
@@ -122,6 +123,10 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new StatsCommand(terminal))
                 .addSubcommand(new CompletionCommand(terminal))
                 .addSubcommand(new HelpCommand(terminal));
+    }
+
+    private static int execute(Terminal terminal, String... args) {
+        CommandLine line = commandLine(terminal);
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
