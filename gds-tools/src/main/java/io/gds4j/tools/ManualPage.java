@@ -55,7 +55,8 @@ final class ManualPage {
         footer();
         exitStatus();
         section("SEE ALSO");
-        line(others().map(other -> "\\fB" + escaped(other) + "\\fR(" + SECTION + ")").collect(Collectors.joining(", ")));
+        line(others().map(other -> "\\fB" + escaped(other) + "\\fR(" + SECTION + ")")
+                .collect(Collectors.joining(", ")));
         return page.toString();
     }
 

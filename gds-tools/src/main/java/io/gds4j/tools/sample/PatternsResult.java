@@ -13,12 +13,11 @@ import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.SortedMap;
-import java.util.TreeMap;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -87,6 +86,13 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
             if (points.getLast().ioSize() < 1 || !(points.getLast().bytesPerSecond() > 0)) {
                 throw wrong(file, "has a result without size or throughput");
             }
+            if (!LineChart.shows(points.getLast().bytesPerSecond() / GIGA)
+                    || !LineChart.shows(points.getLast().micros())) {
+                throw wrong(file, "has a throughput that no machine has");
+            }
+        }
+        if (points.isEmpty()) {
+            throw wrong(file, "has no results");
         }
         List<String> paths = new ArrayList<>();
         object.path("ioPaths").forEach(path -> paths.add(path.asText()));
@@ -106,12 +112,17 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     private List<LineChart.Line> lines(ToDoubleFunction<Point> value) {
-        Map<String, SortedMap<Long, Double>> lines = new LinkedHashMap<>();
+        Map<String, List<LineChart.Point>> lines = new LinkedHashMap<>();
         for (Point point : points) {
-            lines.computeIfAbsent(label(point.name()), name -> new TreeMap<>())
-                    .put(point.ioSize(), value.applyAsDouble(point));
+            lines.computeIfAbsent(label(point.name()), name -> new ArrayList<>())
+                    .add(new LineChart.Point(point.ioSize(), value.applyAsDouble(point)));
         }
-        return lines.entrySet().stream().map(line -> new LineChart.Line(line.getKey(), line.getValue())).toList();
+        List<LineChart.Line> drawn = new ArrayList<>();
+        lines.forEach((label, line) -> {
+            line.sort(Comparator.comparingLong(LineChart.Point::ioSize));
+            drawn.add(new LineChart.Line(label, drawn.size(), false, line));
+        });
+        return drawn;
     }
 
     LineChart chart() {
