@@ -13,12 +13,16 @@ import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,10 +48,13 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
      * @param ioSize request size, bytes
      * @param bytesPerSecond throughput of the median run
      * @param seconds times of all runs
+     * @param ioPaths bytes of all runs by I/O path, with those that prepare a run; empty in results of versions that did not count them
      */
-    record Point(String name, long ioSize, double bytesPerSecond, List<Double> seconds) {
+    record Point(
+            String name, long ioSize, double bytesPerSecond, List<Double> seconds, SortedMap<String, Long> ioPaths) {
         Point {
             seconds = List.copyOf(seconds);
+            ioPaths = Collections.unmodifiableSortedMap(new TreeMap<>(ioPaths));
         }
 
         /** Time of one iteration of the loop, which includes a request. */
@@ -80,9 +87,11 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
         for (JsonNode point : object.path("results")) {
             List<Double> seconds = new ArrayList<>();
             point.path("seconds").forEach(time -> seconds.add(time.asDouble()));
+            SortedMap<String, Long> moved = new TreeMap<>();
+            point.path("ioPaths").properties().forEach(path -> moved.put(path.getKey(), path.getValue().asLong()));
             points.add(new Point(
                     point.path("name").asText(), point.path("ioSize").asLong(), point.path("bytesPerSecond").asDouble(),
-                    seconds));
+                    seconds, moved));
             if (points.getLast().ioSize() < 1 || !(points.getLast().bytesPerSecond() > 0)) {
                 throw wrong(file, "has a result without size or throughput");
             }
@@ -144,9 +153,19 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
                     String.format(Locale.ROOT, "%.1f", point.micros())));
         }
         List<String> lines = new ArrayList<>(Text.table(rows, false, true, true, true));
-        lines.add("  by %s, median of %d, %s".formatted(
-                String.join(", ", ioPaths), rounds, verified ? "verified" : "BYTES DIFFER"));
+        lines.add("  by %s, median of %d, %s".formatted(paths(), rounds, verified ? "verified" : "BYTES DIFFER"));
         return lines;
+    }
+
+    /** Returns the I/O paths, each with the bytes that it moved in all runs. */
+    private String paths() {
+        SortedMap<String, Long> moved = new TreeMap<>();
+        points.forEach(point -> point.ioPaths().forEach((path, bytes) -> moved.merge(path, bytes, Long::sum)));
+        return moved.isEmpty()
+                ? String.join(", ", ioPaths)
+                : moved.entrySet().stream()
+                        .map(path -> path.getKey() + " (" + Units.bytes(path.getValue()) + ")")
+                        .collect(Collectors.joining(", "));
     }
 
     Map<String, @Nullable Object> fields() {
@@ -163,6 +182,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
             one.put("bytesPerSecond", point.bytesPerSecond());
             one.put("microsPerRequest", point.micros());
             one.put("seconds", point.seconds());
+            one.put("ioPaths", point.ioPaths());
             all.add(one);
         }
         fields.put("results", all);
