@@ -30,8 +30,9 @@ import picocli.CommandLine.Option;
                 "  gds demo --keep               leaves target/gds-demo/model.safetensors",
                 "  gds demo --json               prints JSON, for scripts",
                 "",
-                "Loads and plain reads alternate: one warm-up round, then five measured rounds. The",
-                "output shows the fastest of each. Both read the new file from the page cache."})
+                "Loads and plain reads alternate: one warm-up round, then five measured rounds.",
+                "The output shows the fastest of each. Both read the new file from the page",
+                "cache."})
 final class DemoCommand implements Callable<Integer> {
     private final Terminal terminal;
 

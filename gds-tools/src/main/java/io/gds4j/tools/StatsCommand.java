@@ -21,9 +21,9 @@ import picocli.CommandLine.Parameters;
                 "  gds stats 4711              all statistics of the process",
                 "  gds stats 4711 --json       as JSON, for scripts",
                 "",
-                "The process must collect statistics: either profile.cufile_stats in cufile.json is",
-                "1, 2 or 3, or the program calls driver.statistics().setLevel and start. It must",
-                "belong to the same user."})
+                "The process must collect statistics: either profile.cufile_stats in cufile.json",
+                "is 1, 2 or 3, or the program calls driver.statistics().setLevel and start. It",
+                "must belong to the same user."})
 final class StatsCommand implements Callable<Integer> {
     private final Terminal terminal;
 

@@ -41,6 +41,16 @@ class DistributionFilesTest {
     }
 
     @Test
+    void notesOfHelpFitTheirLines() throws IOException {
+        for (Path file : pages()) {
+            String page = Files.readString(file);
+            String notes = page.substring(page.lastIndexOf(".nf"), page.lastIndexOf(".fi"));
+            assertThat(notes.replace("\\-", "-").replace("\\e", "\\").lines()).as(file.toString())
+                    .allMatch(line -> line.length() < 80);
+        }
+    }
+
+    @Test
     void linesOfAPageAreMacrosOrPlainText() throws IOException {
         for (Path file : pages()) {
             assertThat(Files.readAllLines(file)).as(file.toString())
