@@ -13,7 +13,6 @@ module io.gds4j.tools {
     requires com.fasterxml.jackson.databind;
     requires me.tongfei.progressbar;
     requires HdrHistogram;
-    requires xchart;
     requires org.apache.xmlgraphics.batik.svggen;
     requires java.desktop;
     requires java.management;

@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.AutoComplete;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -61,10 +62,14 @@ final class CompletionCommand implements Callable<Integer> {
         this.terminal = terminal;
     }
 
+    /** Returns the script, which serves both shells: in zsh it enables bashcompinit, which understands completions of bash. */
+    static String script(CommandLine gds) {
+        return AutoComplete.bash(gds.getCommandName(), gds);
+    }
+
     @Override
     public Integer call() {
-        // The script serves both shells: in zsh it enables bashcompinit, which understands completions of bash.
-        String script = AutoComplete.bash(spec.root().name(), spec.root().commandLine());
+        String script = script(spec.root().commandLine());
         if (output.mode().json()) {
             Map<String, Object> object = new LinkedHashMap<>();
             object.put("schema", Schemas.of(spec.name()));

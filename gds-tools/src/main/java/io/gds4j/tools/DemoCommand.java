@@ -54,7 +54,7 @@ final class DemoCommand implements Callable<Integer> {
             names = {"-d", "--dir"},
             paramLabel = "DIR",
             converter = PathConverter.class,
-            description = "Folder for the checkpoint. Default: target/ of the project.")
+            description = "Folder for the checkpoint. Default: target/, or the current folder without one.")
     private @Nullable Path dir;
 
     @Option(

@@ -65,7 +65,7 @@ final class PatternsCommand implements Callable<Integer> {
     private @Nullable String backend;
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
-            description = "Folder for the files. Default: target/.")
+            description = "Folder for the files. Default: target/, or the current folder without one.")
     private @Nullable Path dir;
 
     @Option(names = "--from", paramLabel = "RESULT.json", converter = PathConverter.class,

@@ -72,7 +72,7 @@ final class SampleCommand implements Callable<Integer> {
     private @Nullable String backend;
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
-            description = "Folder for the samples' files. Default: target/.")
+            description = "Folder for the samples' files. Default: target/, or the current folder without one.")
     private @Nullable Path dir;
 
     @Option(

@@ -136,6 +136,21 @@ class LauncherIT {
     }
 
     @Test
+    void wrapperBuildsWhereMavenIsMissing() throws Exception {
+        Path copy = copyOfTheTree();
+        Files.delete(copy.resolve("gds-tools/target/build-began"));
+        script(copy.resolve("mvnw"), "touch gds-tools/target/build-began built-by-the-wrapper");
+        Path commands = Files.createDirectory(folder.resolve("commands"));
+        for (String command : List.of("sh", "readlink", "dirname", "find", "sed", "flock", "touch")) {
+            script(commands.resolve(command), "exec %s \"$@\"".formatted(find(command)));
+        }
+        Map<String, String> environment = Map.of("PATH", commands.toString(), "MAVEN_HOME", "", "GDS_NO_BUILD", "");
+        Run run = Run.of(folder, environment, List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(copy.resolve("built-by-the-wrapper")).exists();
+    }
+
+    @Test
     void failedBuildIsReportedOnStandardError() throws Exception {
         Path copy = copyOfTheTree();
         script(copy.resolve("commands/mvn"),

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +28,7 @@ class PatternsCommandTest {
         assertThat(run.out())
                 .containsPattern("pattern 1: register and deregister.* +64 KiB +[0-9.]+ +[0-9.]+")
                 .containsPattern("pattern 3: no registration +256 KiB")
+                .containsPattern("by COMPAT_[A-Z]+ \\([0-9.]+ MiB\\)")
                 .contains("median of 2, verified", "chart: " + chart);
         assertThat(Files.readString(chart)).startsWith("<?xml").contains("<svg", ">1 MiB by COMPAT_",
                 ", median of 2<");
@@ -43,6 +45,25 @@ class PatternsCommandTest {
         assertThat(json.get("results")).hasSize(2);
         assertThat(json.get("results").get(1).get("name").asText()).isEqualTo("pattern-6");
         assertThat(json.get("results").get(1).get("microsPerRequest").asDouble()).isPositive();
+        assertThat(bytesByPath(json)).as("at least what the loop reads").isGreaterThanOrEqualTo(256 << 10);
+    }
+
+    @Test
+    void bytesByPathAreThoseOfMeasuredRuns() {
+        String[] line = {"patterns", "-p", "2", "--memory", "host", "-s", "64K", "-i", "64K", "-r", "3", "--dir",
+                folder.toString(), "--json"};
+
+        long alone = bytesByPath(gds(line).json());
+        long shared =
+                bytesByPath(gds(Stream.concat(Stream.of(line), Stream.of("--stats")).toArray(String[]::new)).json());
+
+        assertThat(alone).isPositive().isEqualTo(shared);
+    }
+
+    private static long bytesByPath(JsonNode json) {
+        return json.get("results").get(0).get("ioPaths").properties().stream()
+                .mapToLong(path -> path.getValue().asLong())
+                .sum();
     }
 
     @Test

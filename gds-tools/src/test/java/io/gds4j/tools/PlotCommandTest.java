@@ -9,7 +9,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
+import java.util.List;
+import java.util.OptionalDouble;
 import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import javax.imageio.ImageIO;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
@@ -18,6 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
+import org.w3c.dom.NodeList;
 
 class PlotCommandTest {
     private static final String RESULT = """
@@ -68,12 +73,10 @@ class PlotCommandTest {
 
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out()).isEqualTo(chart + ": SVG of 1 result\n");
-        DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
-        factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
-        Document document = factory.newDocumentBuilder().parse(chart.toFile());
+        Document document = xml(chart);
         assertThat(document.getDocumentElement().getTagName()).isEqualTo("svg");
         assertThat(Integer.parseInt(document.getDocumentElement().getAttribute("width"))).isEqualTo(960);
-        assertThat(document.getElementsByTagName("path").getLength()).isGreaterThan(3);
+        assertThat(document.getElementsByTagName("path").getLength()).as("throughput, p50, p99").isEqualTo(3);
     }
 
     @Test
@@ -84,13 +87,49 @@ class PlotCommandTest {
 
         assertThat(gds("plot", file.toString(), "-o", chart.toString(), "--title", title).status()).isZero();
 
-        DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
-        factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
-        Element text =
-                (Element) factory.newDocumentBuilder().parse(chart.toFile()).getElementsByTagName("text").item(0);
+        Element text = (Element) xml(chart).getElementsByTagName("text").item(0);
         assertThat(text.getTextContent()).isEqualTo(title);
         double start = Double.parseDouble(text.getAttribute("x"));
         assertThat(start).as("starts inside").isBetween(5.0, 40.0);
+    }
+
+    @Test
+    void titleAxesAndLegendsAreText() throws Exception {
+        Path first = result("first.json", RESULT);
+        Path second = result("second.json", RESULT);
+        Path chart = folder.resolve("chart.svg");
+
+        gds("plot", first.toString(), second.toString(), "-o", chart.toString(), "--title", "Reads & writes");
+
+        assertThat(texts(chart)).contains(
+                "Reads & writes", "Throughput", "GB/s", "0", "8", "request size", "4 KiB", "64 KiB", "µs", "2", "20",
+                "first.json: READ GPUD, host, 2 threads, compat", "p50 first.json: READ GPUD, host, 2 threads, compat",
+                "p99 second.json: READ GPUD, host, 2 threads, compat");
+        assertThat(Files.readString(chart)).as("text is nowhere an outline").doesNotContain(" Q");
+    }
+
+    @Test
+    void longLabelsStayInsideTheChart() throws Exception {
+        String name = "a name that goes on ".repeat(9) + ".json";
+        Path chart = folder.resolve("chart.svg");
+
+        gds("plot", result(name, RESULT).toString(), "-o", chart.toString());
+
+        assertThat(texts(chart)).anyMatch(text -> text.startsWith(name));
+        OptionalDouble smallest = Pattern.compile("font-size:([0-9.]+)px").matcher(Files.readString(chart)).results()
+                .mapToDouble(size -> Double.parseDouble(size.group(1))).min();
+        assertThat(smallest.orElseThrow()).as("smallest font").isLessThan(10);
+    }
+
+    private static Document xml(Path chart) throws Exception {
+        DocumentBuilderFactory factory = DocumentBuilderFactory.newNSInstance();
+        factory.setFeature("http://apache.org/xml/features/nonvalidating/load-external-dtd", false);
+        return factory.newDocumentBuilder().parse(chart.toFile());
+    }
+
+    private static List<String> texts(Path chart) throws Exception {
+        NodeList elements = xml(chart).getElementsByTagName("text");
+        return IntStream.range(0, elements.getLength()).mapToObj(i -> elements.item(i).getTextContent()).toList();
     }
 
     @Test
@@ -113,6 +152,7 @@ class PlotCommandTest {
                     {"schema":"gds4j.io/1"}               | has no results
                     {"schema":"gds4j.io/1","error":{"message":"no luck"}} | is the output of a failed run: no luck
                     {"schema":"gds4j.io/1","results":[{"ioSize":4096}]}   | without size, throughput or latency
+                    {"schema":"gds4j.io/1","results":[{"ioSize":1,"bytesPerSecond":1e999,"latencyMicros":{"p50":1,"p99":1}}]} | no machine
                     """)
     void otherFileIsStatusThree(String text, String expected) throws IOException {
         Path file = result("bad.json", text);

@@ -39,16 +39,16 @@ public final class ChartFile {
      * @param drawing called after the JVM is set to run without a display
      * @return size of the file, bytes
      */
-    public static long write(Path output, Supplier<? extends Drawing> drawing) throws IOException {
+    public static long write(Path output, Supplier<LineChart> drawing) throws IOException {
         byte[] chart = drawn(drawing, isSvg(output));
         Files.write(output, chart);
         return chart.length;
     }
 
-    private static byte[] drawn(Supplier<? extends Drawing> drawing, boolean svg) throws IOException {
+    private static byte[] drawn(Supplier<LineChart> drawing, boolean svg) throws IOException {
         System.setProperty("java.awt.headless", "true");
         try {
-            Drawing chart = drawing.get();
+            LineChart chart = drawing.get();
             return ChartSurface.drawn(chart, svg);
         } catch (NoClassDefFoundError | UnsatisfiedLinkError | InternalError e) {
             throw unable(e);

@@ -24,11 +24,11 @@ final class ChartSurface {
     }
 
     /** Returns the content of an SVG or PNG file. */
-    static byte[] drawn(Drawing chart, boolean svg) throws IOException {
+    static byte[] drawn(LineChart chart, boolean svg) throws IOException {
         return svg ? svg(chart) : png(chart);
     }
 
-    private static byte[] png(Drawing chart) throws IOException {
+    private static byte[] png(LineChart chart) throws IOException {
         BufferedImage image = new BufferedImage(
                 chart.width() * PNG_SCALE, chart.height() * PNG_SCALE, BufferedImage.TYPE_INT_RGB);
         Graphics2D surface = image.createGraphics();
@@ -41,7 +41,7 @@ final class ChartSurface {
         return bytes.toByteArray();
     }
 
-    private static byte[] svg(Drawing chart) throws IOException {
+    private static byte[] svg(LineChart chart) throws IOException {
         Document document;
         try {
             document = DocumentBuilderFactory.newNSInstance()

@@ -31,7 +31,7 @@ public final class PlotRun {
         for (Path file : arguments.results()) {
             results.add(ResultFile.read(file));
         }
-        long bytes = ChartFile.write(output, () -> new Chart(results, arguments.title()));
+        long bytes = ChartFile.write(output, () -> Chart.of(results, arguments.title()));
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);

@@ -69,6 +69,10 @@ record ResultFile(String label, List<Measurement> measurements) {
                 || !(point.p99Micros() > 0)) {
             throw wrong(file, "has a result without size, throughput or latency, as jobs of different sizes produce");
         }
+        if (!LineChart.shows(point.bytesPerSecond() / 1e9) || !LineChart.shows(point.p50Micros())
+                || !LineChart.shows(point.p99Micros())) {
+            throw wrong(file, "has a throughput or latency that no machine has");
+        }
         return point;
     }
 

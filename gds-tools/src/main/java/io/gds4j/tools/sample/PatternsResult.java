@@ -13,6 +13,8 @@ import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -20,6 +22,7 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,10 +48,13 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
      * @param ioSize request size, bytes
      * @param bytesPerSecond throughput of the median run
      * @param seconds times of all runs
+     * @param ioPaths bytes of all runs by I/O path, with those that prepare a run; empty in results of versions that did not count them
      */
-    record Point(String name, long ioSize, double bytesPerSecond, List<Double> seconds) {
+    record Point(
+            String name, long ioSize, double bytesPerSecond, List<Double> seconds, SortedMap<String, Long> ioPaths) {
         Point {
             seconds = List.copyOf(seconds);
+            ioPaths = Collections.unmodifiableSortedMap(new TreeMap<>(ioPaths));
         }
 
         /** Time of one iteration of the loop, which includes a request. */
@@ -81,12 +87,21 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
         for (JsonNode point : object.path("results")) {
             List<Double> seconds = new ArrayList<>();
             point.path("seconds").forEach(time -> seconds.add(time.asDouble()));
+            SortedMap<String, Long> moved = new TreeMap<>();
+            point.path("ioPaths").properties().forEach(path -> moved.put(path.getKey(), path.getValue().asLong()));
             points.add(new Point(
                     point.path("name").asText(), point.path("ioSize").asLong(), point.path("bytesPerSecond").asDouble(),
-                    seconds));
+                    seconds, moved));
             if (points.getLast().ioSize() < 1 || !(points.getLast().bytesPerSecond() > 0)) {
                 throw wrong(file, "has a result without size or throughput");
             }
+            if (!LineChart.shows(points.getLast().bytesPerSecond() / GIGA)
+                    || !LineChart.shows(points.getLast().micros())) {
+                throw wrong(file, "has a throughput that no machine has");
+            }
+        }
+        if (points.isEmpty()) {
+            throw wrong(file, "has no results");
         }
         List<String> paths = new ArrayList<>();
         object.path("ioPaths").forEach(path -> paths.add(path.asText()));
@@ -106,12 +121,17 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     private List<LineChart.Line> lines(ToDoubleFunction<Point> value) {
-        Map<String, SortedMap<Long, Double>> lines = new LinkedHashMap<>();
+        Map<String, List<LineChart.Point>> lines = new LinkedHashMap<>();
         for (Point point : points) {
-            lines.computeIfAbsent(label(point.name()), name -> new TreeMap<>())
-                    .put(point.ioSize(), value.applyAsDouble(point));
+            lines.computeIfAbsent(label(point.name()), name -> new ArrayList<>())
+                    .add(new LineChart.Point(point.ioSize(), value.applyAsDouble(point)));
         }
-        return lines.entrySet().stream().map(line -> new LineChart.Line(line.getKey(), line.getValue())).toList();
+        List<LineChart.Line> drawn = new ArrayList<>();
+        lines.forEach((label, line) -> {
+            line.sort(Comparator.comparingLong(LineChart.Point::ioSize));
+            drawn.add(new LineChart.Line(label, drawn.size(), false, line));
+        });
+        return drawn;
     }
 
     LineChart chart() {
@@ -133,9 +153,19 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
                     String.format(Locale.ROOT, "%.1f", point.micros())));
         }
         List<String> lines = new ArrayList<>(Text.table(rows, false, true, true, true));
-        lines.add("  by %s, median of %d, %s".formatted(
-                String.join(", ", ioPaths), rounds, verified ? "verified" : "BYTES DIFFER"));
+        lines.add("  by %s, median of %d, %s".formatted(paths(), rounds, verified ? "verified" : "BYTES DIFFER"));
         return lines;
+    }
+
+    /** Returns the I/O paths, each with the bytes that it moved in all runs. */
+    private String paths() {
+        SortedMap<String, Long> moved = new TreeMap<>();
+        points.forEach(point -> point.ioPaths().forEach((path, bytes) -> moved.merge(path, bytes, Long::sum)));
+        return moved.isEmpty()
+                ? String.join(", ", ioPaths)
+                : moved.entrySet().stream()
+                        .map(path -> path.getKey() + " (" + Units.bytes(path.getValue()) + ")")
+                        .collect(Collectors.joining(", "));
     }
 
     Map<String, @Nullable Object> fields() {
@@ -152,6 +182,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
             one.put("bytesPerSecond", point.bytesPerSecond());
             one.put("microsPerRequest", point.micros());
             one.put("seconds", point.seconds());
+            one.put("ioPaths", point.ioPaths());
             all.add(one);
         }
         fields.put("results", all);

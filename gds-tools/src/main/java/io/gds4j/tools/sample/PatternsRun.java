@@ -18,6 +18,7 @@ import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -39,6 +40,9 @@ public final class PatternsRun {
     private final List<NamedSample> patterns;
     private final Map<String, SortedMap<Long, List<Double>>> seconds = new LinkedHashMap<>();
     private final Map<String, Long> bytes = new LinkedHashMap<>();
+    private final Map<String, SortedMap<Long, SortedMap<String, Long>>> moved = new LinkedHashMap<>();
+    /** What the driver of a pattern had counted after its last run. */
+    private final Map<String, Map<IoPath, Long>> counters = new LinkedHashMap<>();
     private final Set<IoPath> paths = EnumSet.noneOf(IoPath.class);
     private boolean verified = true;
 
@@ -115,7 +119,8 @@ public final class PatternsRun {
             for (long ioSize : sizes(pattern)) {
                 List<Double> runs = seconds.get(pattern.name()).get(ioSize);
                 points.add(new PatternsResult.Point(
-                        pattern.name(), ioSize, bytes.get(pattern.name()) / median(runs), runs));
+                        pattern.name(), ioSize, bytes.get(pattern.name()) / median(runs), runs,
+                        moved.get(pattern.name()).get(ioSize)));
             }
         }
         return new PatternsResult(
@@ -152,10 +157,14 @@ public final class PatternsRun {
             SampleArguments read = arguments(folder.path(), options);
             SampleResult result = pattern.sample().run(drivers.with(pattern, read));
             verified &= result.verified();
+            Map<IoPath, Long> byRun = ofThisRun(pattern, result.paths());
             if (counts) {
-                result.paths().forEach((path, moved) -> {
-                    if (moved > 0) {
+                SortedMap<String, Long> byPath = moved.computeIfAbsent(pattern.name(), name -> new TreeMap<>())
+                        .computeIfAbsent(ioSize, size -> new TreeMap<>());
+                byRun.forEach((path, count) -> {
+                    if (count > 0) {
                         paths.add(path);
+                        byPath.merge(path.name(), count, Long::sum);
                     }
                 });
                 bytes.put(pattern.name(), result.bytes());
@@ -164,6 +173,17 @@ public final class PatternsRun {
                         .add(result.seconds());
             }
         }
+    }
+
+    /** Returns the bytes of a run. Under {@code --stats} the runs of a pattern share a driver, which counts all of them. */
+    private Map<IoPath, Long> ofThisRun(NamedSample pattern, Map<IoPath, Long> counted) {
+        Map<IoPath, Long> earlier = mode.statistics() ? counters.put(pattern.name(), counted) : null;
+        if (earlier == null) {
+            return counted;
+        }
+        Map<IoPath, Long> run = new EnumMap<>(IoPath.class);
+        counted.forEach((path, count) -> run.put(path, count - earlier.getOrDefault(path, 0L)));
+        return run;
     }
 
     private static SampleArguments arguments(Path folder, List<String> options) {
