@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.Failures;
