@@ -28,15 +28,13 @@ final class BuiltJars {
 
     /** Returns what a build tool adds for the one dependency {@code io.gds4j:gds4j}. */
     static List<Path> ofTheOneDependency() throws IOException {
-        return Stream.of(ofApiAndCompat(), named("gds4j", "gds-libcufile", "gds-loader", "jspecify"))
-                .flatMap(List::stream)
-                .toList();
+        return named("gds4j", "gds-api", "gds-native", "gds-engine", "gds-compat", "gds-libcufile", "gds-loader",
+                "jackson-core", "jspecify");
     }
 
     /** Returns the jars that a program needs to use the compat backend. */
     static List<Path> ofApiAndCompat() throws IOException {
-        return named("gds-api", "gds-native", "gds-engine", "gds-compat", "jackson-core", "jackson-databind",
-                "jackson-annotations");
+        return named("gds-api", "gds-native", "gds-engine", "gds-compat", "jackson-core");
     }
 
     static String path(List<Path> jars) {

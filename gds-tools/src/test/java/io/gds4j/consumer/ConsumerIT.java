@@ -6,13 +6,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.jar.JarEntry;
-import java.util.jar.JarFile;
-import java.util.jar.JarOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -61,43 +56,6 @@ class ConsumerIT {
                 "--list-modules"));
         assertThat(run.status()).isZero();
         assertThat(run.out()).contains("io.gds4j@", "io.gds4j.loader@", "io.gds4j.compat@", "io.gds4j.libcufile@");
-    }
-
-    @Test
-    void programOnTheOneDependencyRunsOnTheClassPath() throws Exception {
-        List<Path> jars = new ArrayList<>(BuiltJars.ofTheOneDependency());
-        jars.add(compile(List.of("--class-path", BuiltJars.path(jars)), "consumer/Consumer.java"));
-        Run run = java("--enable-native-access=ALL-UNNAMED", "--class-path", BuiltJars.path(jars), "consumer.Consumer");
-        assertThat(run).isEqualTo(new Run(0, "class path compat %s ok\n".formatted(SIZE), ""));
-    }
-
-    /** Packs the jars as a packer does by default: the first of two files with the same name stays. */
-    @Test
-    void shadedJarWithOneServiceFileFindsBothBackends() throws Exception {
-        List<Path> jars = BuiltJars.ofTheOneDependency();
-        Path classes = compile(List.of("--class-path", BuiltJars.path(jars)), "consumer/Consumer.java");
-        Path all = folder.resolve("all.jar");
-        shade(all, jars);
-        Run run = java("--enable-native-access=ALL-UNNAMED", "--class-path", BuiltJars.path(List.of(all, classes)),
-                "consumer.Consumer");
-        assertThat(run.status()).isZero();
-        assertThat(run.out()).isEqualTo("class path compat %s ok\n".formatted(SIZE));
-        assertThat(run.err()).contains("WARNING: io.gds4j.libcufile.LibCuFileBackendProvider is on the class path")
-                .contains("Merge the service files");
-    }
-
-    private static void shade(Path all, List<Path> jars) throws IOException {
-        Set<String> seen = new HashSet<>();
-        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(all))) {
-            for (Path jar : jars) {
-                try (JarFile in = new JarFile(jar.toFile())) {
-                    for (JarEntry entry : in.stream().filter(one -> seen.add(one.getName())).toList()) {
-                        out.putNextEntry(new JarEntry(entry.getName()));
-                        in.getInputStream(entry).transferTo(out);
-                    }
-                }
-            }
-        }
     }
 
     /** Adds the null annotations, which only the compiler needs. */
