@@ -3,8 +3,8 @@ package io.gds4j.consumer;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.gds4j.loader.DType;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.format.DType;
 import java.io.File;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
