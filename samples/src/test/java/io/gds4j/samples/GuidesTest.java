@@ -11,7 +11,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -22,9 +21,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The guides in docs are short, and their lists match the code. */
 class GuidesTest {
     private static final Path DOCS = Path.of("../docs");
-    /** Guides that are written with the configuration's and the packaging's own tests. */
-    private static final Set<String> ELSEWHERE =
-            Set.of("configuration.md", "packaging.md", "docs/configuration.md", "docs/packaging.md");
     private static final int LONGEST_GUIDE = 150;
     private static final int LONGEST_LINE = 120;
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+?)(?:#[^)]*)?\\)");
@@ -46,13 +42,13 @@ class GuidesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"loading.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md",
-            "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
+            "testing.md", "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);
         List<String> targets = LINK.matcher(text(guide)).results().map(link -> link.group(1)).toList();
 
         assertThat(targets).isNotEmpty().allSatisfy(target -> {
-            if (!target.startsWith("http") && !ELSEWHERE.contains(target)) {
+            if (!target.startsWith("http")) {
                 assertThat(document.resolveSibling(target)).exists();
             }
         });
