@@ -4,10 +4,12 @@ module io.gds4j.loader {
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
+    exports io.gds4j.loader.format.gguf;
     exports io.gds4j.loader.format.safetensors;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
     provides io.gds4j.loader.format.CheckpointFormat with
-            io.gds4j.loader.format.safetensors.SafetensorsFormat;
+            io.gds4j.loader.format.safetensors.SafetensorsFormat,
+            io.gds4j.loader.format.gguf.GgufFormat;
 }

@@ -54,12 +54,14 @@ public final class Checkpoint {
         long sum = 0;
         for (CheckpointFile file : files) {
             parts.add(file.typedMetadata());
+            long covered = 0;
             for (TensorInfo tensor : file.tensors()) {
                 TensorInfo other = byName.putIfAbsent(tensor.name(), tensor);
                 if (other != null) {
                     throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
                 }
-                sum += tensor.length();
+                sum += Math.max(0, tensor.fileEnd() - Math.max(covered, tensor.fileOffset()));
+                covered = Math.max(covered, tensor.fileEnd());
             }
         }
         this.tensors = Collections.unmodifiableMap(byName);
@@ -140,7 +142,7 @@ public final class Checkpoint {
         return warnings;
     }
 
-    /** Returns the bytes of all tensors, without headers; bytes that several tensors share count for each of them. */
+    /** Returns the bytes of all tensors, without headers; bytes that several tensors share count once. */
     public long bytes() {
         return bytes;
     }

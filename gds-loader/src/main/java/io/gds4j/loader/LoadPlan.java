@@ -237,7 +237,10 @@ public final class LoadPlan {
         return List.copyOf(tensors);
     }
 
-    /** Returns the bytes of the chosen tensors. */
+    /**
+     * Returns the bytes of the chosen tensors. Bytes that several tensors share count once, unless the load places them several
+     * times: in memory of the caller, and where their offsets disagree modulo the alignment.
+     */
     public long bytes() {
         return layout().tensorBytes();
     }

@@ -52,6 +52,7 @@ final class Rooms {
     /** The packages of gds-loader, lowest first. Formats know neither each other nor the loader. */
     static final String[] LOADER_PACKAGES = {
             "io.gds4j.loader.internal.text", "io.gds4j.loader.format", "io.gds4j.loader.format.safetensors",
+            "io.gds4j.loader.format.gguf",
             "io.gds4j.loader"
     };
 
