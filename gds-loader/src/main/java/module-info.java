@@ -5,9 +5,11 @@ module io.gds4j.loader {
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
     exports io.gds4j.loader.format.safetensors;
+    exports io.gds4j.loader.format.torch;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
     provides io.gds4j.loader.format.CheckpointFormat with
-            io.gds4j.loader.format.safetensors.SafetensorsFormat;
+            io.gds4j.loader.format.safetensors.SafetensorsFormat,
+            io.gds4j.loader.format.torch.TorchFormat;
 }

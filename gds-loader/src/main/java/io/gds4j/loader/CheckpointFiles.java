@@ -67,7 +67,10 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
     private static CheckpointFiles openFolder(CheckpointFolder folder) {
         Map<CheckpointFormat, CheckpointParts> found = new LinkedHashMap<>();
         for (CheckpointFormat format : Formats.all()) {
-            format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+            // before its index is read: files of a copy may be missing
+            if (found.keySet().stream().noneMatch(format::yieldsTo)) {
+                format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+            }
         }
         if (found.isEmpty()) {
             throw CheckpointException.of(

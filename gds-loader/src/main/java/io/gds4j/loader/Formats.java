@@ -13,7 +13,9 @@ import java.util.ServiceLoader;
 final class Formats {
     private static final String SERVICE_FILE = "META-INF/services/" + CheckpointFormat.class.getName();
     /** Formats of this module in the order in which they are asked. */
-    private static final List<String> OWN = List.of("io.gds4j.loader.format.safetensors.SafetensorsFormat");
+    private static final List<String> OWN = List.of(
+            "io.gds4j.loader.format.safetensors.SafetensorsFormat",
+            "io.gds4j.loader.format.torch.TorchFormat");
     private static final List<CheckpointFormat> FOUND = find(CheckpointFormat.class.getClassLoader());
 
     private Formats() {
