@@ -15,6 +15,7 @@ final class Formats {
     /** Formats of this module in the order in which they are asked. */
     private static final List<String> OWN = List.of(
             "io.gds4j.loader.format.safetensors.SafetensorsFormat",
+            "io.gds4j.loader.format.gguf.GgufFormat",
             "io.gds4j.loader.format.torch.TorchFormat",
             "io.gds4j.loader.format.numpy.NpyFormat",
             "io.gds4j.loader.format.numpy.NpzFormat");

@@ -64,7 +64,8 @@ public final class CheckpointFolder {
     }
 
     /**
-     * Returns the readable regular files that a format recognises by their content, sorted by name.
+     * Returns the readable regular files that a format recognises by their content, sorted by name. If there are none, returns
+     * those that the format knows and does not support.
      *
      * @throws CheckpointException READ_FAILED if the first bytes of a file cannot be read
      */
@@ -74,15 +75,19 @@ public final class CheckpointFolder {
 
     private List<Path> recognize(CheckpointFormat format) {
         List<Path> found = new ArrayList<>();
+        List<Path> unsupported = new ArrayList<>();
         for (Path entry : entries) {
             if (Files.isRegularFile(entry) && Files.isReadable(entry)) {
                 try (FormatInput in = FormatInput.open(entry)) {
-                    if (format.recognize(in) instanceof Recognition.Recognized) {
+                    Recognition recognition = format.recognize(in);
+                    if (recognition instanceof Recognition.Recognized) {
                         found.add(entry);
+                    } else if (recognition instanceof Recognition.Unsupported) {
+                        unsupported.add(entry);
                     }
                 }
             }
         }
-        return List.copyOf(found);
+        return List.copyOf(found.isEmpty() ? unsupported : found);
     }
 }

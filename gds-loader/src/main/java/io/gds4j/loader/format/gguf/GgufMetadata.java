@@ -1,0 +1,166 @@
+package io.gds4j.loader.format.gguf;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.MetadataValue;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Metadata of a GGUF file. Keeps numbers and short strings, and the places of long strings and of arrays, which it reads when a
+ * program asks for them.
+ */
+final class GgufMetadata implements Metadata {
+    /** Longest string, in bytes, that is kept in memory. */
+    static final int SHORT = 1024;
+    /** Elements of a string array between two of its marks. */
+    static final int MARK_DISTANCE = 4096;
+
+    private final Map<String, Object> values;
+    private final Set<String> keys;
+
+    /**
+     * A file whose values are read later.
+     *
+     * @param size size in bytes when the header was read
+     */
+    record Source(Path path, long size) {
+        FormatInput open() {
+            FormatInput in = FormatInput.open(path);
+            if (in.size() != size) {
+                in.close();
+                throw CheckpointException.of(
+                        CheckpointRule.FILE_CHANGED,
+                        path,
+                        "the file had %d bytes when its header was read, now it has %d".formatted(size, in.size()));
+            }
+            return in;
+        }
+    }
+
+    /**
+     * A string in the file.
+     *
+     * @param offset first byte of the text
+     */
+    record LongText(Source source, long offset, int length) {
+        String read() {
+            try (FormatInput in = source.open()) {
+                return new String(in.read(offset, length).array(), StandardCharsets.UTF_8);
+            }
+        }
+    }
+
+    /**
+     * An array in the file.
+     *
+     * @param offset first byte of the first element
+     * @param marks for strings, offsets of every {@link #MARK_DISTANCE}th element; empty for other types
+     */
+    static final class FileArray implements MetadataValue.Array {
+        private final Source source;
+        private final GgufValueType type;
+        private final long size;
+        private final long offset;
+        private final long[] marks;
+
+        FileArray(Source source, GgufValueType type, long size, long offset, long[] marks) {
+            this.source = source;
+            this.type = type;
+            this.size = size;
+            this.offset = offset;
+            this.marks = marks;
+        }
+
+        @Override
+        public String elementType() {
+            return type.name();
+        }
+
+        @Override
+        public long size() {
+            return size;
+        }
+
+        @Override
+        public List<MetadataValue> values(long first, int count) {
+            if (first < 0 || count < 0 || first > size - count) {
+                throw CuFileException.builder("MetadataValue.Array.values")
+                        .error(CuFileError.INVALID_VALUE)
+                        .path(source.path)
+                        .detail("%d elements from %d on are not within the array of %d".formatted(count, first, size))
+                        .build();
+            }
+            if (count == 0) {
+                return List.of();
+            }
+            try (FormatInput in = source.open()) {
+                return type == GgufValueType.STRING ? strings(in, first, count) : scalars(in, first, count);
+            }
+        }
+
+        private List<MetadataValue> scalars(FormatInput in, long first, int count) {
+            GgufCursor cursor = new GgufCursor(in, offset + first * type.bytes);
+            List<MetadataValue> found = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                found.add(type.scalar(cursor, "an element"));
+            }
+            return Collections.unmodifiableList(found);
+        }
+
+        private List<MetadataValue> strings(FormatInput in, long first, int count) {
+            int mark = (int) (first / MARK_DISTANCE);
+            GgufCursor cursor = new GgufCursor(in, marks[mark]);
+            for (long i = (long) mark * MARK_DISTANCE; i < first; i++) {
+                cursor.skipString(GgufHeader.LONGEST_STRING, GgufRules.VALUE, "an element");
+            }
+            List<MetadataValue> found = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                long length = cursor.stringLength(GgufHeader.LONGEST_STRING, GgufRules.VALUE, "an element");
+                byte[] text = cursor.bytes((int) length, "an element");
+                found.add(new Text(new String(text, StandardCharsets.UTF_8)));
+            }
+            return Collections.unmodifiableList(found);
+        }
+
+        @Override
+        public String toString() {
+            return "%s[%d]".formatted(type, size);
+        }
+    }
+
+    /**
+     * Creates metadata.
+     *
+     * @param values by key a {@link MetadataValue} or a {@link LongText}
+     */
+    GgufMetadata(Map<String, Object> values) {
+        this.values = new LinkedHashMap<>(values);
+        this.keys = Collections.unmodifiableSet(this.values.keySet());
+    }
+
+    @Override
+    public Set<String> keys() {
+        return keys;
+    }
+
+    @Override
+    public Optional<MetadataValue> get(String key) {
+        Object value = values.get(key);
+        if (value instanceof LongText text) {
+            return Optional.of(new MetadataValue.Text(text.read()));
+        }
+        return Optional.ofNullable((MetadataValue) value);
+    }
+}

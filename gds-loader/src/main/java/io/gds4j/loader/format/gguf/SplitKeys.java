@@ -1,0 +1,114 @@
+package io.gds4j.loader.format.gguf;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.MetadataValue;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The keys by which a file says that it is a part of a split set.
+ *
+ * @param number number of the part from 0; -1 if the file has no such key
+ * @param count number of parts; 0 or 1 for a file that is no part
+ * @param tensors number of tensors in all parts; -1 if the file has no such key
+ */
+record SplitKeys(long number, long count, long tensors) {
+    private static final String NUMBER = "split.no";
+    private static final String COUNT = "split.count";
+    private static final String TENSORS = "split.tensors.count";
+
+    static SplitKeys of(CheckpointFile file) {
+        return new SplitKeys(whole(file, NUMBER, -1), whole(file, COUNT, 0), whole(file, TENSORS, -1));
+    }
+
+    private static long whole(CheckpointFile file, String key, long none) {
+        MetadataValue value = file.typedMetadata().get(key).orElse(null);
+        if (value == null) {
+            return none;
+        }
+        if (value instanceof MetadataValue.Whole(long number, boolean unsigned) && number >= 0) {
+            return number;
+        }
+        throw failure(file.path(), "%s must be a number of 0 or more".formatted(key));
+    }
+
+    boolean isPart() {
+        return count > 1;
+    }
+
+    /** Returns the files of the set that begins with a file. */
+    List<Path> files(Path file, SplitName name) {
+        if (!isPart()) {
+            return List.of(file);
+        }
+        if (name.count() != count || name.number() - 1 != number) {
+            throw failure(
+                    file,
+                    "the file is part %d of %d, but its name says part %d of %d; rename it to *-%05d-of-%05d.gguf"
+                            .formatted(number + 1, count, name.number(), name.count(), number + 1, count));
+        }
+        if (number != 0) {
+            throw failure(
+                    file,
+                    "this is part %d of %d; open the first part, %s"
+                            .formatted(number + 1, count, CheckpointException.quote(fileName(name.part(1)))));
+        }
+        List<Path> parts = new ArrayList<>();
+        for (int i = 1; i <= name.count(); i++) {
+            Path part = i == 1 ? file : name.part(i);
+            if (!Files.exists(part)) {
+                throw CheckpointException.of(
+                        CheckpointRule.MISSING_SHARD,
+                        file,
+                        "part %d of %d, %s, does not exist"
+                                .formatted(i, count, CheckpointException.quote(fileName(part))));
+            }
+            parts.add(part);
+        }
+        return parts;
+    }
+
+    private static String fileName(Path file) {
+        return String.valueOf(file.getFileName());
+    }
+
+    /** Checks that files are all parts of one set in its order, or a single file that is no part. */
+    static void check(List<CheckpointFile> files) {
+        if (files.isEmpty()) {
+            return;
+        }
+        CheckpointFile first = files.getFirst();
+        SplitKeys keys = of(first);
+        if (!keys.isPart() && files.size() == 1) {
+            return;
+        }
+        long tensors = 0;
+        for (int i = 0; i < files.size(); i++) {
+            CheckpointFile file = files.get(i);
+            SplitKeys own = of(file);
+            if (own.number != i || own.count != files.size()) {
+                throw failure(
+                        file.path(),
+                        own.isPart()
+                                ? "the file is part %d of %d, but it was opened as part %d of %d; the parts of a set are named"
+                                        .formatted(own.number + 1, own.count, i + 1, files.size())
+                                        + " *-00001-of-%05d.gguf and so on".formatted(own.count)
+                                : "the file was opened as part %d of %d, but it has no %s and %s"
+                                        .formatted(i + 1, files.size(), NUMBER, COUNT));
+            }
+            tensors += file.tensors().size();
+        }
+        if (keys.tensors >= 0 && keys.tensors != tensors) {
+            throw failure(
+                    first.path(), "%s is %d, but the parts have %d tensors".formatted(TENSORS, keys.tensors, tensors));
+        }
+    }
+
+    private static CheckpointException failure(Path path, String detail) {
+        return CheckpointException.of(GgufRules.SPLIT, path, detail);
+    }
+}
