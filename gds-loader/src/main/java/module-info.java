@@ -4,6 +4,7 @@ module io.gds4j.loader {
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
+    exports io.gds4j.loader.format.extents;
     exports io.gds4j.loader.format.gguf;
     exports io.gds4j.loader.format.numpy;
     exports io.gds4j.loader.format.safetensors;
@@ -16,5 +17,6 @@ module io.gds4j.loader {
             io.gds4j.loader.format.gguf.GgufFormat,
             io.gds4j.loader.format.torch.TorchFormat,
             io.gds4j.loader.format.numpy.NpyFormat,
-            io.gds4j.loader.format.numpy.NpzFormat;
+            io.gds4j.loader.format.numpy.NpzFormat,
+            io.gds4j.loader.format.extents.ExtentsFormat;
 }

@@ -18,7 +18,8 @@ final class Formats {
             "io.gds4j.loader.format.gguf.GgufFormat",
             "io.gds4j.loader.format.torch.TorchFormat",
             "io.gds4j.loader.format.numpy.NpyFormat",
-            "io.gds4j.loader.format.numpy.NpzFormat");
+            "io.gds4j.loader.format.numpy.NpzFormat",
+            "io.gds4j.loader.format.extents.ExtentsFormat");
     private static final List<CheckpointFormat> FOUND = find(CheckpointFormat.class.getClassLoader());
 
     private Formats() {

@@ -61,10 +61,13 @@ public final class FormatFuzz {
         try {
             checkpoint = Checkpoint.open(file, format);
         } catch (CheckpointException e) {
-            assertThat(e.getMessage()).doesNotContain("\n").contains(file.toString(), e.rule().variant())
-                    .hasSizeLessThan(2000);
-            assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
-            assertThat(e.fileOffset().orElse(0)).isBetween(0L, Files.size(file));
+            Path named = e.path().orElseThrow();
+            assertThat(e.getMessage()).doesNotContain("\n").contains(e.rule().variant()).hasSizeLessThan(2000);
+            if (Files.isRegularFile(named)) {
+                assertThat(e.getMessage()).contains(named.toString());
+                assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
+                assertThat(e.fileOffset().orElse(0)).isBetween(0L, Files.size(named));
+            }
             return false;
         }
         for (TensorInfo tensor : checkpoint.tensors().values()) {
