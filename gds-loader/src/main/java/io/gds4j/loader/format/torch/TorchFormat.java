@@ -40,6 +40,9 @@ public final class TorchFormat implements CheckpointFormat {
     private static final byte[] PREVIEW = "PYTORCH1".getBytes(StandardCharsets.US_ASCII);
     private static final int TAR_MAGIC_OFFSET = 257;
     private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
+    private static final String DISTRIBUTED = "a distributed checkpoint of PyTorch in its own form (.distcp)";
+    private static final String SAVE_AS_SAFETENSORS =
+            "save it with HuggingFaceStorageWriter, or convert it with dcp_to_torch_save";
     private static final String SAVE_AGAIN = "load it with torch.load and save it again with torch.save";
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */
@@ -71,6 +74,9 @@ public final class TorchFormat implements CheckpointFormat {
         if (head.startsWith(PREVIEW)) {
             return new Recognition.Unsupported("a PyTorch file of a preview format (PYTORCH1)", SAVE_AGAIN);
         }
+        if (isDistributedMetadata(head)) {
+            return new Recognition.Unsupported("the metadata of " + DISTRIBUTED, SAVE_AS_SAFETENSORS);
+        }
         if (isTar(head.first())) {
             return new Recognition.Unsupported("a tar archive, as PyTorch before version 0.1.10 wrote", SAVE_AGAIN);
         }
@@ -86,6 +92,14 @@ public final class TorchFormat implements CheckpointFormat {
                     "a TorchScript archive", "load it with torch.jit.load and save its state_dict() with torch.save");
         }
         return Recognition.RECOGNIZED;
+    }
+
+    /** Returns whether a file is {@code .metadata} of a distributed checkpoint: a pickle of a newer protocol that names its class. */
+    private static boolean isDistributedMetadata(FileHead head) {
+        boolean pickle = head.startsWith((byte) 0x80) && head.size() > 2 && head.first().get(1) >= 4;
+        return pickle
+                && StandardCharsets.ISO_8859_1.decode(head.first()).toString()
+                        .contains("torch.distributed.checkpoint.metadata");
     }
 
     private static boolean isTar(ByteBuffer first) {
@@ -165,6 +179,12 @@ public final class TorchFormat implements CheckpointFormat {
 
     @Override
     public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
+        if (!folder.endingWith(".distcp").isEmpty()) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    folder.path(),
+                    "this is %s; %s".formatted(DISTRIBUTED, SAVE_AS_SAFETENSORS));
+        }
         List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
         Path preferred = folder.path().resolve(INDEX_NAME);
         if (indexes.contains(preferred)) {
