@@ -45,7 +45,8 @@ final class LoadCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATH",
             converter = PathConverter.class,
-            description = "A .safetensors file, a model.safetensors.index.json file, or a folder that contains either.")
+            description = "A safetensors or GGUF file, an index of shards (model.safetensors.index.json), the first part"
+                    + " of a split GGUF set, or a folder that contains one of these.")
     @SuppressWarnings("NullAway.Init")
     private Path path;
 

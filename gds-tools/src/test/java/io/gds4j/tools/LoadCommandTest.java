@@ -10,6 +10,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -137,6 +138,64 @@ class LoadCommandTest {
                 .contains(TestCheckpoints.UNICODE)
                 .contains("7 tensors");
         assertThat(Files.readAllBytes(file)).isEqualTo(before);
+    }
+
+    @Test
+    void ggufIsListedWithMetadataAndOffsets() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        TestCheckpoints.gguf(file);
+
+        JsonNode json = gds("load", file.toString(), "--list", "--json").json();
+
+        assertThat(json.get("format").asText()).isEqualTo("gguf");
+        JsonNode metadata = json.get("metadata");
+        assertThat(metadata.get("general.architecture").asText()).isEqualTo("llama");
+        assertThat(metadata.get("llama.rope.freq_base").floatValue()).isEqualTo(1e-6f);
+        assertThat(metadata.get("general.big").bigIntegerValue()).hasToString("18446744073709551615");
+        assertThat(metadata.get("general.nan").asText()).isEqualTo("NaN");
+        assertThat(metadata.get("general.flag").isBoolean()).isTrue();
+        JsonNode tokens = metadata.get("tokenizer.ggml.tokens");
+        assertThat(tokens.get("elementType").asText()).isEqualTo("STRING");
+        assertThat(tokens.get("size").asInt()).isEqualTo(20);
+        assertThat(tokens.get("values")).hasSize(16).first().extracting(JsonNode::asText).isEqualTo("token0");
+        JsonNode tensor = json.get("tensorList").get(0);
+        assertThat(tensor.get("dtype").asText()).isEqualTo("Q4_0");
+        assertThat(tensor.get("shape")).hasToString("[2,32]");
+        assertThat(tensor.get("bytes").asInt()).isEqualTo(36);
+        assertThat(json.get("tensorList").get(1).get("fileOffset").asInt() - tensor.get("fileOffset").asInt())
+                .isEqualTo(64);
+        assertThat(gds("load", file.toString(), "--list").out())
+                .containsPattern("(?m)^  token_embd\\.weight +Q4_0 +\\[2, 32] +36 B$").contains("gguf, 2 tensors");
+    }
+
+    @Test
+    void ggufIsLoadedVerifiedAndDigested() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        Map<String, String> expected = TestCheckpoints.gguf(file);
+
+        JsonNode json = gds("load", file.toString(), "-t", "host", "--verify", "--digest", "--json").json();
+
+        assertThat(json.get("format").asText()).isEqualTo("gguf");
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(digests(json.get("tensorList"))).isEqualTo(expected);
+        assertThat(gds("load", file.toString(), "-t", "host", "--tensor", "norm", "--json").json().get("bytes").asInt())
+                .isEqualTo(20);
+    }
+
+    @Test
+    void brokenGgufIsStatusThreeWithItsRule() throws IOException {
+        Path file = folder.resolve("model.gguf");
+        TestCheckpoints.gguf(file);
+        Files.write(file, Arrays.copyOf(Files.readAllBytes(file), (int) Files.size(file) - 1));
+
+        GdsRun run = gds("load", file.toString(), "-t", "host", "--json");
+
+        assertThat(run.status()).isEqualTo(3);
+        JsonNode error = run.json().get("error");
+        assertThat(error.get("name").asText()).isEqualTo("TruncatedData");
+        assertThat(error.get("tensor").asText()).isEqualTo("output_norm.weight");
+        assertThat(error.get("file").asText()).isEqualTo(file.toString());
+        assertThat(error.get("offset").asLong()).isEqualTo(Files.size(file));
     }
 
     @Test

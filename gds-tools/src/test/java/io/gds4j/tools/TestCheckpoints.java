@@ -9,10 +9,12 @@ import io.gds4j.loader.format.DType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -60,6 +62,40 @@ final class TestCheckpoints {
 
     private static String shard(int number) {
         return "model-0000%d-of-00002.safetensors".formatted(number);
+    }
+
+    /**
+     * Writes a GGUF file with metadata of several types, a Q4_0 tensor of two rows and an F32 tensor.
+     *
+     * @return digests of the tensors by name
+     */
+    static Map<String, String> gguf(Path file) throws IOException {
+        ByteBuffer out = ByteBuffer.allocate(4096).order(ByteOrder.LITTLE_ENDIAN);
+        out.put("GGUF".getBytes(StandardCharsets.US_ASCII)).putInt(3).putLong(2).putLong(6);
+        text(text(out, "general.architecture").putInt(8), "llama");
+        text(out, "llama.rope.freq_base").putInt(6).putFloat(1e-6f);
+        text(out, "general.big").putInt(10).putLong(-1);
+        text(out, "general.nan").putInt(12).putDouble(Double.NaN);
+        text(out, "general.flag").putInt(7).put((byte) 1);
+        text(out, "tokenizer.ggml.tokens").putInt(9).putInt(8).putLong(20);
+        for (int i = 0; i < 20; i++) {
+            text(out, "token" + i);
+        }
+        text(out, "token_embd.weight").putInt(2).putLong(32).putLong(2).putInt(2).putLong(0);
+        text(out, "output_norm.weight").putInt(1).putLong(5).putInt(0).putLong(64);
+        int data = out.position() + 31 & -32;
+        int end = data + 64 + 20;
+        for (int i = data; i < end; i++) {
+            out.put(i, (byte) (7 * i));
+        }
+        byte[] bytes = Arrays.copyOf(out.array(), end);
+        Files.write(file, bytes);
+        return Map.of("token_embd.weight", sha256(bytes, data, 36), "output_norm.weight", sha256(bytes, data + 64, 20));
+    }
+
+    private static ByteBuffer text(ByteBuffer out, String text) {
+        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+        return out.putLong(utf8.length).put(utf8);
     }
 
     /** Returns the SHA-256 of each tensor's byte range in the file, as {@code sha256sum} would. */

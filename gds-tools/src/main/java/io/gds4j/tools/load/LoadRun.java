@@ -141,6 +141,7 @@ public final class LoadRun {
                     "peakStagingBytes")) {
                 object.put(measured, null);
             }
+            object.put("metadata", MetadataJson.of(plan.checkpoint().typedMetadata()));
             object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
             terminal.out().println(Json.line(object));
         } else if (mode.table()) {
@@ -152,7 +153,8 @@ public final class LoadRun {
             Text.table(rows, false, false, false, true).forEach(terminal.out()::println);
             terminal.out().println();
             terminal.out().println(
-                    "  %s, %s, %s".formatted(
+                    "  %s, %s, %s, %s".formatted(
+                            plan.checkpoint().format().id(),
                             Units.count(tensors.size(), "tensor"),
                             Units.bytes(plan.bytes()),
                             Units.count(plan.files().size(), "file")));

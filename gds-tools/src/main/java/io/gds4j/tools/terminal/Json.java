@@ -40,6 +40,7 @@ public final class Json {
             case Boolean flag -> generator.writeBoolean(flag);
             case Double number -> writeDecimal(generator, number);
             case BigInteger number -> generator.writeNumber(number);
+            case BigDecimal number -> generator.writeNumber(number.toPlainString());
             case Number number -> generator.writeNumber(number.longValue());
             case Map<?, ?> map -> {
                 generator.writeStartObject();

@@ -20,7 +20,7 @@ public final class Text {
     }
 
     /** Returns the text, cut to at most {@code most} UTF-16 characters; an ellipsis replaces the rest. */
-    static String shortened(String text, int most) {
+    public static String shortened(String text, int most) {
         if (text.length() <= most) {
             return text;
         }
