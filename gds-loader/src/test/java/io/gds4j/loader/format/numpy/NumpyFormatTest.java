@@ -4,10 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.FormatFuzz;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FormatFuzz;
 import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.ZipBytes;
@@ -223,10 +223,10 @@ class NumpyFormatTest {
     }
 
     @Test
-    void mutatedFilesOpenOrFailWithOneLine() throws IOException {
-        FormatFuzz.run(folder, new NpyFormat(), List.of(
+    void mutatedFilesOpenOrFailWithOneLine() throws Exception {
+        FormatFuzz.run(new NpyFormat(), folder, List.of(
                 npy(1, header("'<f4'", false, "(2, 3)"), 24),
-                npy(3, header("[('a', '<f4', (2, 3)), (('t', 'b'), '<i2', 2)]", true, "(2, 1)"), 56)), 0.3);
-        FormatFuzz.run(folder, new NpzFormat(), List.of(npz()), 0.3);
+                npy(3, header("[('a', '<f4', (2, 3)), (('t', 'b'), '<i2', 2)]", true, "(2, 1)"), 56)));
+        FormatFuzz.run(new NpzFormat(), folder, List.of(npz()));
     }
 }

@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.FormatFuzz;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FormatFuzz;
 import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.ZipBytes;
@@ -435,17 +435,16 @@ class TorchFormatTest {
     }
 
     @Test
-    void mutatedFilesOpenOrFailWithOneLine() throws IOException {
+    void mutatedFilesOpenOrFailWithOneLine() throws Exception {
         byte[] nested = PickleBytes.dict()
                 .text("epoch").number(7)
                 .text("m").op('}').text("w").floats("0", 6).op('s')
                 .text("l").op(']', '(').floats("1", 2).op('e').endDict();
         FormatFuzz.run(
-                folder,
                 new TorchFormat(),
+                folder,
                 List.of(
                         file(PickleBytes.dict().text("a").floats("0", 6).text("b").floats("0", 6).endDict(), 24),
-                        file(nested, 24, 8)),
-                0.5);
+                        file(nested, 24, 8)));
     }
 }
