@@ -22,15 +22,16 @@ class DistributedCheckpointTest {
 
     /** Writes the file of a rank with a slice of the float tensor w. */
     private void shard(int rank, String shape, int elements, String info) {
-        String json = "{\"__metadata__\":{\"DCP_VERSION\":\"1.0\"%s},\"w\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[0,%d]}%s}"
-                .formatted(
-                        info == null ? "" : ",\"DCP_SHARDING_INFO\":\"" + info.replace("\"", "\\\"") + "\"",
-                        shape,
-                        4 * elements,
-                        rank == 1
-                                ? ",\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[%d,%d]}"
-                                        .formatted(4 * elements, 4 * elements + 2)
-                                : "");
+        String json =
+                "{\"__metadata__\":{\"DCP_VERSION\":\"1.0\"%s},\"w\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[0,%d]}%s}"
+                        .formatted(
+                                info == null ? "" : ",\"DCP_SHARDING_INFO\":\"" + info.replace("\"", "\\\"") + "\"",
+                                shape,
+                                4 * elements,
+                                rank == 1
+                                        ? ",\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[%d,%d]}"
+                                                .formatted(4 * elements, 4 * elements + 2)
+                                        : "");
         HeaderText.write(
                 folder.resolve("shard-%05d-model-00001-of-00001.safetensors".formatted(rank)),
                 HeaderText.file(json, 4 * elements + (rank == 1 ? 2 : 0)));

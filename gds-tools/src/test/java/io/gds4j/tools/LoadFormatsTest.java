@@ -33,9 +33,11 @@ class LoadFormatsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"types.pt, torch", "nested.bin, torch", "arrays.npz, npz", "fortran.npy, npy", "distributed, safetensors"})
+    @CsvSource({"types.pt, torch", "nested.bin, torch", "arrays.npz, npz", "fortran.npy, npy",
+            "distributed, safetensors"})
     void filesOfLibrariesHaveTheirDigestsInMemory(String file, String format) throws IOException {
-        JsonNode json = gds("load", FILES.resolve(file).toString(), "-t", "host", "--verify", "--digest", "--json").json();
+        JsonNode json =
+                gds("load", FILES.resolve(file).toString(), "-t", "host", "--verify", "--digest", "--json").json();
         assertThat(json.get("format").asText()).isEqualTo(format);
         assertThat(json.get("verified").asBoolean()).isTrue();
         Map<String, String> found = new TreeMap<>();
@@ -46,7 +48,8 @@ class LoadFormatsTest {
     @Test
     void tensorsAreChosenByTheirNamesWithDots() {
         JsonNode json = gds(
-                "load", FILES.resolve("nested.bin").toString(), "-t", "host", "--tensor", "^model\\.", "--digest", "--json")
+                "load", FILES.resolve("nested.bin").toString(), "-t", "host", "--tensor", "^model\\.", "--digest",
+                "--json")
                 .json();
         assertThat(json.get("tensorList")).extracting(tensor -> tensor.get("name").asText())
                 .containsExactlyInAnyOrder("model.w", "model.b");

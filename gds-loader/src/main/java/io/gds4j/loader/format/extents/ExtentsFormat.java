@@ -3,7 +3,6 @@ package io.gds4j.loader.format.extents;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
@@ -55,7 +54,8 @@ public final class ExtentsFormat implements CheckpointFormat {
     @Override
     public Recognition recognize(FileHead head) {
         String first = StandardCharsets.ISO_8859_1.decode(head.first()).toString().stripLeading();
-        return first.startsWith("{") && first.contains("\"" + SCHEMA) ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
+        return first.startsWith("{") && first.contains("\"" + SCHEMA) ? Recognition.RECOGNIZED
+                : Recognition.UNRECOGNIZED;
     }
 
     @Override

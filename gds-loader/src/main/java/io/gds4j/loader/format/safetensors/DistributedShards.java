@@ -112,7 +112,8 @@ final class DistributedShards {
                 throw broken(
                         file,
                         tensor.name(),
-                        "the slice of tensor %s ends beyond 2^63-1".formatted(CheckpointException.quote(tensor.name())));
+                        "the slice of tensor %s ends beyond 2^63-1"
+                                .formatted(CheckpointException.quote(tensor.name())));
             }
         }
         return saved;

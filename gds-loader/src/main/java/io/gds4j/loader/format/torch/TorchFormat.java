@@ -124,7 +124,8 @@ public final class TorchFormat implements CheckpointFormat {
         ZipArchive archive = ZipArchive.read(in);
         String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
                 .orElseThrow(() -> CheckpointException.of(
-                        CheckpointRule.UNSUPPORTED_FORMAT, path, "a zip file without data.pkl, which torch.save writes"));
+                        CheckpointRule.UNSUPPORTED_FORMAT, path,
+                        "a zip file without data.pkl, which torch.save writes"));
         checkByteOrder(in, archive, root);
         ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
         requireStored(path, pickle);

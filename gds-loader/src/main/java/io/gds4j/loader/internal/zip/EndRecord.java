@@ -1,6 +1,5 @@
 package io.gds4j.loader.internal.zip;
 
-
 /**
  * Where the central directory of a zip file is, as the records at the end of the file say.
  *
@@ -9,6 +8,7 @@ package io.gds4j.loader.internal.zip;
  * @param length bytes of the central directory
  */
 record EndRecord(long members, long offset, int length) {
+
     private static final int END_SIGNATURE = 0x06054b50;
     private static final int END_BYTES = 22;
     /** Longest comment that the end record can announce. */

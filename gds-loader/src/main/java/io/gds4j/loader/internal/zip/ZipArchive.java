@@ -195,7 +195,8 @@ public final class ZipArchive {
                 throw file.broken(
                         ZipRules.STRUCTURE,
                         end.offset() + at,
-                        "an extra field of member %s reaches past its entry".formatted(CheckpointException.quote(name)));
+                        "an extra field of member %s reaches past its entry"
+                                .formatted(CheckpointException.quote(name)));
             }
             if (directory.u16(at) == ZIP64_FIELD) {
                 if (found >= 0) {

@@ -12,6 +12,7 @@ package io.gds4j.loader.internal.zip;
  */
 public record ZipMember(
         String name, long headerOffset, long dataOffset, long storedBytes, long bytes, int method) {
+
     /** Compression method of members that are stored as they are. */
     static final int STORED = 0;
 

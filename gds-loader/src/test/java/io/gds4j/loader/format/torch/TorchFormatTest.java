@@ -147,7 +147,8 @@ class TorchFormatTest {
         Checkpoint checkpoint = open(
                 PickleBytes.dict()
                         .text("args").symbol("os", "system").op('(').text("rm -rf /").op('t', 'R')
-                        .text("namespace").symbol("argparse", "Namespace").op(')', 0x81, '}').text("lr").op('N', 's', 'b')
+                        .text("namespace").symbol("argparse", "Namespace").op(')', 0x81, '}').text("lr")
+                        .op('N', 's', 'b')
                         .text("w").floats("0", 1).endDict(),
                 4);
         assertThat(checkpoint.tensors()).containsOnlyKeys("w");
@@ -275,7 +276,8 @@ class TorchFormatTest {
     }
 
     private static void marked(PickleBytes p, String mark) {
-        p.symbol("torch._utils", "_rebuild_tensor_v2").op('(').storage("torch.FloatStorage", "0", 6).number(0).numbers(6)
+        p.symbol("torch._utils", "_rebuild_tensor_v2").op('(').storage("torch.FloatStorage", "0", 6).number(0)
+                .numbers(6)
                 .numbers(1).op(0x89, 'N', '}').text(mark).op(0x88, 's', 't', 'R');
     }
 
@@ -403,7 +405,8 @@ class TorchFormatTest {
         Files.writeString(
                 folder.resolve("pytorch_model.bin.index.json"),
                 "{\"metadata\":{\"total_size\":8},\"weight_map\":{\"a\":\"a.bin\",\"b\":\"b.bin\"}}");
-        Files.write(folder.resolve("training_args.bin"), file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
+        Files.write(folder.resolve("training_args.bin"),
+                file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
         Checkpoint checkpoint = Checkpoint.open(folder);
         assertThat(checkpoint.format().id()).isEqualTo("torch");
         assertThat(checkpoint.tensors()).containsOnlyKeys("a", "b");
@@ -412,10 +415,12 @@ class TorchFormatTest {
 
     @Test
     void safetensorsBesideTorchFilesAreTheCheckpoint() throws IOException {
-        Files.write(folder.resolve("training_args.bin"), file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
+        Files.write(folder.resolve("training_args.bin"),
+                file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
         Files.writeString(
                 folder.resolve("pytorch_model.bin.index.json"), "{\"weight_map\":{\"a\":\"removed.bin\"}}");
-        byte[] json = "{\"s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}".getBytes(StandardCharsets.UTF_8);
+        byte[] json =
+                "{\"s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}".getBytes(StandardCharsets.UTF_8);
         byte[] file = new byte[8 + json.length + 1];
         file[0] = (byte) json.length;
         System.arraycopy(json, 0, file, 8, json.length);
