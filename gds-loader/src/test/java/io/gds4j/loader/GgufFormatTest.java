@@ -95,7 +95,8 @@ class GgufFormatTest {
     void tensorsAreLoadedWithOneReadOfTheDataSection() throws IOException {
         GgufBytes file = gguf().key("general.architecture", "llama");
         for (int i = 0; i < 40; i++) {
-            file.tensor("blk." + i + ".ffn_up.weight", 14, 210L * 320, 256, 320).tensor("blk." + i + ".norm", 0, 1000, 250)
+            file.tensor("blk." + i + ".ffn_up.weight", 14, 210L * 320, 256, 320)
+                    .tensor("blk." + i + ".norm", 0, 1000, 250)
                     .tensor("blk." + i + ".empty", 0, 0, 0, 7);
         }
         FileChannelBackend backend = new FileChannelBackend();
@@ -337,7 +338,8 @@ class GgufFormatTest {
                 .key("floats", ARRAY, n.array(FLOAT32, 2, n.number(4, 0), n.number(4, Float.floatToIntBits(0.5f)))));
         Metadata metadata = checkpoint.typedMetadata();
         assertThat(metadata.keys().stream().map(key -> key + "=" + metadata.get(key).orElseThrow())).containsExactly(
-                "u8=255", "i8=-1", "u16=65535", "i16=-2", "u32=4294967295", "i32=-3", "u64=18446744073709551615", "i64=-4",
+                "u8=255", "i8=-1", "u16=65535", "i16=-2", "u32=4294967295", "i32=-3", "u64=18446744073709551615",
+                "i64=-4",
                 "f32=1.5", "f64=-2.25", "yes=true", "no=false", "name=ü", "floats=FLOAT32[2]");
         assertThat(metadata.get("missing")).isEmpty();
         assertThat(checkpoint.metadata()).containsOnlyKeys("name").containsEntry("name", "ü");

@@ -100,6 +100,25 @@ class GpuLoadTest {
     }
 
     @Test
+    void digestsOfGgufTensorsEqualThoseOfTheFile() throws Exception {
+        GgufBytes gguf = new GgufBytes().key("general.architecture", "llama");
+        for (int i = 0; i < 6; i++) {
+            gguf.tensor("w" + i, 14, 210L * 8192, 2048, 1024).tensor("s" + i, 0, 4).tensor("n" + i, 24, 4001 + i,
+                    4001 + i);
+        }
+        byte[] file = gguf.file();
+        Checkpoint checkpoint = Checkpoint.open(HeaderText.write(folder.resolve("m.gguf"), file));
+        try (LoadedTensors tensors = checkpoint.plan().to(MemoryKind.CUDA_DEVICE).load(driver)) {
+            for (TensorInfo tensor : checkpoint.tensors().values()) {
+                byte[] bytes = Arrays.copyOfRange(file, (int) tensor.fileOffset(), (int) tensor.fileEnd());
+                assertThat(TensorDigest.sha256(tensors, tensor.name()))
+                        .isEqualTo(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes)));
+            }
+            assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
+        }
+    }
+
+    @Test
     void tensorsAreLoadedDirect() {
         try (LoadedTensors tensors = mixed(HeaderPadding.EIGHT)
                 .plan()

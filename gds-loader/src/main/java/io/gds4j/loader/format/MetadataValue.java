@@ -1,5 +1,6 @@
 package io.gds4j.loader.format;
 
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -83,6 +84,6 @@ public sealed interface MetadataValue {
          * @throws io.gds4j.error.CuFileException INVALID_VALUE if the range is not within the array; FILE_CHANGED or another
          *         {@link CheckpointException} if the file changed since it was opened
          */
-        java.util.List<MetadataValue> values(long first, int count);
+        List<MetadataValue> values(long first, int count);
     }
 }

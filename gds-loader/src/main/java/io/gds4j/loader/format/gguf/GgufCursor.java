@@ -45,8 +45,9 @@ final class GgufCursor {
     /** Checks that the file has {@code bytes} more bytes. */
     void require(long bytes, String what) {
         if (bytes > left()) {
-            throw failure(GgufRules.TRUNCATED, offset(), "the file ends within %s, which has %d bytes, but only %d are left"
-                    .formatted(what, bytes, left()));
+            throw failure(GgufRules.TRUNCATED, offset(),
+                    "the file ends within %s, which has %d bytes, but only %d are left"
+                            .formatted(what, bytes, left()));
         }
     }
 

@@ -161,7 +161,8 @@ public final class GgufFormat implements CheckpointFormat {
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
                     "the folder has %d GGUF models; name one of them: %s%s"
-                            .formatted(choice.size(), String.join(", ", names), choice.size() > MOST_NAMED ? ", …" : ""));
+                            .formatted(choice.size(), String.join(", ", names),
+                                    choice.size() > MOST_NAMED ? ", …" : ""));
         }
         return Optional.of(partsOf(choice.getFirst()));
     }

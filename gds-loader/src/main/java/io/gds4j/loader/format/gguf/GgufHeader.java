@@ -317,7 +317,8 @@ final class GgufHeader {
         List<TensorInfo> tensors = new ArrayList<>(entries.size());
         for (Entry entry : entries) {
             // the padding after the last tensor may be missing: only the tensor itself must be there
-            if (entry.bytes > 0 && (entry.offset > size - dataOffset || entry.bytes > size - dataOffset - entry.offset)) {
+            if (entry.bytes > 0
+                    && (entry.offset > size - dataOffset || entry.bytes > size - dataOffset - entry.offset)) {
                 throw CheckpointException.of(
                         GgufRules.TRUNCATED_DATA,
                         path,
@@ -330,7 +331,8 @@ final class GgufHeader {
                                         entry.offset,
                                         Math.max(0, size - dataOffset)));
             }
-            long begin = entry.bytes > 0 ? dataOffset + entry.offset : Math.min(size, saturated(dataOffset, entry.offset));
+            long begin =
+                    entry.bytes > 0 ? dataOffset + entry.offset : Math.min(size, saturated(dataOffset, entry.offset));
             tensors.add(new TensorInfo(entry.name, entry.dtype, entry.shape, path, begin, entry.bytes));
         }
         return new CheckpointFile(path, size, dataOffset, tensors, new GgufMetadata(values));
@@ -341,7 +343,8 @@ final class GgufHeader {
     }
 
     private CheckpointException overflow(long at, String name, String what) {
-        return failure(CheckpointRule.VALIDATION_OVERFLOW, at, name, "the size of %s does not fit 63 bits".formatted(what));
+        return failure(CheckpointRule.VALIDATION_OVERFLOW, at, name,
+                "the size of %s does not fit 63 bits".formatted(what));
     }
 
     private CheckpointException failure(CheckpointRule rule, long at, String tensor, String detail) {

@@ -17,6 +17,7 @@ import java.util.List;
  * @param tensors number of tensors in all parts; -1 if the file has no such key
  */
 record SplitKeys(long number, long count, long tensors) {
+
     private static final String NUMBER = "split.no";
     private static final String COUNT = "split.count";
     private static final String TENSORS = "split.tensors.count";

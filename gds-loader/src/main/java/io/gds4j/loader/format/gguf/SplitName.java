@@ -13,6 +13,7 @@ import java.util.regex.Pattern;
  * @param count number of parts
  */
 record SplitName(Path folder, String prefix, int number, int count) {
+
     private static final Pattern NAME = Pattern.compile("(.*)-(\\d{5})-of-(\\d{5})\\.gguf");
 
     /** Returns the name of a part; empty for a file with another name. */
