@@ -10,6 +10,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -73,6 +74,7 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             }
         }
         if (found.isEmpty()) {
+            folder.entries().forEach(CheckpointFiles::refuseUnsupported);
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
@@ -89,6 +91,20 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         }
         Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
         return read(one.getKey(), one.getValue());
+    }
+
+    /** Throws if a file is of a kind that a format knows and does not read. */
+    private static void refuseUnsupported(Path path) {
+        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
+            return;
+        }
+        try (FormatInput in = FormatInput.open(path)) {
+            for (CheckpointFormat format : Formats.all()) {
+                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                    throw unsupported(path, unsupported);
+                }
+            }
+        }
     }
 
     private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {

@@ -36,7 +36,7 @@ record EndRecord(long members, long offset, int length) {
         throw file.broken(
                 ZipRules.STRUCTURE,
                 file.size(),
-                "the file begins as a zip file, but no end record follows; it is cut or not a zip file");
+                "the end record of a zip file is missing; the file is cut, or is no zip file");
     }
 
     private static EndRecord classic(ZipSource file, LittleEndian tail, int at, long offset) {

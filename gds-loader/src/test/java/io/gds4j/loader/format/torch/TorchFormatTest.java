@@ -359,6 +359,15 @@ class TorchFormatTest {
         assertThat(e.getMessage()).contains(message);
     }
 
+    @Test
+    void unsupportedFileOfAFolderIsNamed() throws IOException {
+        Files.writeString(folder.resolve("config.json"), "{}");
+        write(unsupported("legacy"));
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+        assertThat(e.getMessage()).contains("m.pt", "before version 1.6");
+    }
+
     private static byte[] unsupported(String kind) {
         byte[] pickle = PickleBytes.dict().text("a").floats("0", 1).endDict();
         ZipBytes zip = ZipBytes.asTorch();
