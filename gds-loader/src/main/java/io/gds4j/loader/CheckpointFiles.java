@@ -16,7 +16,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -139,9 +138,12 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                 files.add(format.read(in));
             }
         }
-        Optional<ShardIndex> index = parts.index();
-        index.ifPresent(one -> one.check(files));
-        List<String> warnings = index.map(one -> one.warnings(files)).orElse(List.of());
+        List<String> warnings = List.of();
+        if (parts.index().isPresent()) {
+            ShardIndex index = parts.index().get();
+            index.check(files);
+            warnings = index.warnings(files);
+        }
         return new CheckpointFiles(format, format.combine(files), warnings);
     }
 

@@ -426,6 +426,14 @@ class GgufFormatTest {
     }
 
     @Test
+    void missingFirstPartIsNamed() throws IOException {
+        Files.delete(set());
+        CheckpointException e = failure(folder);
+        assertThat(e.rule()).isEqualTo(CheckpointRule.MISSING_SHARD);
+        assertThat(e.getMessage()).contains("part 1 of 3", "m-00001-of-00003.gguf");
+    }
+
+    @Test
     void laterPartPointsToTheFirst() {
         set();
         CheckpointException e = failure(folder.resolve("m-00002-of-00003.gguf"));

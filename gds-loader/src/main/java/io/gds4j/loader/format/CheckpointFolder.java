@@ -1,6 +1,8 @@
 package io.gds4j.loader.format;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -10,6 +12,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A folder in which formats look for checkpoints. Keeps what it found: each format looks at the same list. Not thread-safe.
@@ -20,6 +23,8 @@ public final class CheckpointFolder {
     private final Path path;
     private final List<Path> entries;
     private final Map<CheckpointFormat, List<Path>> recognized = new HashMap<>();
+    /** The first bytes of the regular files; read once for all formats. */
+    private @Nullable List<Head> heads;
 
     private CheckpointFolder(Path path, List<Path> entries) {
         this.path = path;
@@ -73,19 +78,61 @@ public final class CheckpointFolder {
         return recognized.computeIfAbsent(format, this::recognize);
     }
 
+    private List<Head> heads() {
+        List<Head> known = heads;
+        if (known == null) {
+            known = new ArrayList<>();
+            for (Path entry : entries) {
+                if (Files.isRegularFile(entry) && Files.isReadable(entry)) {
+                    try (FormatInput in = FormatInput.open(entry)) {
+                        known.add(new Head(entry, in.size(), in.first()));
+                    }
+                }
+            }
+            heads = known;
+        }
+        return known;
+    }
+
+    /** A file that is open only while a format reads more than the first bytes. */
+    private static final class Head implements FileHead {
+        private final Path path;
+        private final long size;
+        private final ByteBuffer first;
+
+        Head(Path path, long size, ByteBuffer first) {
+            this.path = path;
+            this.size = size;
+            this.first = first;
+        }
+
+        @Override
+        public long size() {
+            return size;
+        }
+
+        @Override
+        public ByteBuffer first() {
+            return first.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+        }
+
+        @Override
+        public ByteBuffer read(long offset, int length) {
+            try (FormatInput in = FormatInput.open(path)) {
+                return in.read(offset, length);
+            }
+        }
+    }
+
     private List<Path> recognize(CheckpointFormat format) {
         List<Path> found = new ArrayList<>();
         List<Path> unsupported = new ArrayList<>();
-        for (Path entry : entries) {
-            if (Files.isRegularFile(entry) && Files.isReadable(entry)) {
-                try (FormatInput in = FormatInput.open(entry)) {
-                    Recognition recognition = format.recognize(in);
-                    if (recognition instanceof Recognition.Recognized) {
-                        found.add(entry);
-                    } else if (recognition instanceof Recognition.Unsupported) {
-                        unsupported.add(entry);
-                    }
-                }
+        for (Head head : heads()) {
+            Recognition recognition = format.recognize(head);
+            if (recognition instanceof Recognition.Recognized) {
+                found.add(head.path);
+            } else if (recognition instanceof Recognition.Unsupported) {
+                unsupported.add(head.path);
             }
         }
         return List.copyOf(found.isEmpty() ? unsupported : found);

@@ -94,7 +94,7 @@ final class GgufCursor {
         buffer.limit(0);
     }
 
-    /** Returns the next bytes, at most {@code limit} of them, which the caller has checked. */
+    /** Returns the next bytes; checks that the file has them before it allocates memory. */
     byte[] bytes(int length, String what) {
         require(length, what);
         byte[] bytes = new byte[length];

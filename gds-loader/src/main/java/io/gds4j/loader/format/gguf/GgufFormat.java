@@ -112,18 +112,22 @@ public final class GgufFormat implements CheckpointFormat {
 
     @Override
     public CheckpointFile read(FormatInput in) {
-        switch (recognize(in)) {
-            case Recognition.Recognized yes -> {
-                return GgufHeader.read(in, types);
-            }
-            case Recognition.Unrecognized no -> throw CheckpointException.of(
+        // no pattern switch: linking one takes longer than reading a small header
+        Recognition recognition = recognize(in);
+        if (recognition instanceof Recognition.Unsupported unsupported) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    in.path(),
+                    "this is %s; %s".formatted(unsupported.what(), unsupported.remedy()));
+        }
+        if (recognition instanceof Recognition.Unrecognized) {
+            throw CheckpointException.of(
                     GgufRules.MAGIC,
                     in.path(),
                     0,
                     in.size() == 0 ? "the file is empty" : "the file does not begin with the letters GGUF");
-            case Recognition.Unsupported(String what, String remedy) -> throw CheckpointException.of(
-                    CheckpointRule.UNSUPPORTED_FORMAT, in.path(), "this is %s; %s".formatted(what, remedy));
         }
+        return GgufHeader.read(in, types);
     }
 
     @Override

@@ -10,8 +10,8 @@ import io.gds4j.loader.format.TensorInfo;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -47,7 +47,7 @@ final class GgufHeader {
     private final GgufCursor in;
     private final GgufMetadata.Source source;
     private final Map<String, Object> values = new LinkedHashMap<>();
-    private final Set<String> names = new LinkedHashSet<>();
+    private final Set<String> names = new HashSet<>();
     private final List<Entry> entries = new ArrayList<>();
     private long alignment = DEFAULT_ALIGNMENT;
     /** Offset of the value of general.alignment in the file. */

@@ -52,7 +52,7 @@ record SplitKeys(long number, long count, long tensors) {
                     "the file is part %d of %d, but its name says part %d of %d; rename it to *-%05d-of-%05d.gguf"
                             .formatted(number + 1, count, name.number(), name.count(), number + 1, count));
         }
-        if (number != 0) {
+        if (number != 0 && Files.exists(name.part(1))) {
             throw failure(
                     file,
                     "this is part %d of %d; open the first part, %s"
@@ -60,7 +60,7 @@ record SplitKeys(long number, long count, long tensors) {
         }
         List<Path> parts = new ArrayList<>();
         for (int i = 1; i <= name.count(); i++) {
-            Path part = i == 1 ? file : name.part(i);
+            Path part = i - 1 == number ? file : name.part(i);
             if (!Files.exists(part)) {
                 throw CheckpointException.of(
                         CheckpointRule.MISSING_SHARD,
