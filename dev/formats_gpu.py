@@ -3,6 +3,8 @@
 
     formats_gpu.py write FOLDER [--large]   files, and FOLDER/expected.json: SHA-256, type and shape of every tensor,
                                             computed from the live objects; --large adds a storage above 4 GiB
+    formats_gpu.py speed FOLDER GIGABYTES   same.safetensors, same.pt, same.npz and the folder same-bin with shards and an
+                                            index: the same tensors, for FormatFigures of the benchmarks
     formats_gpu.py list FOLDER              one line for each case: number, path
     formats_gpu.py compare FOLDER           compares FOLDER/results/N.json and N.status; a table; status 5 on a difference
 
@@ -270,6 +272,30 @@ def write():
         json.dump(CASES, out, indent=1)
 
 
+def speed():
+    """Tensors as in a model: large matrices, and vectors between them."""
+    import numpy as np
+    import torch
+    from safetensors.torch import save_file
+    tensors, left, i = {}, int(float(sys.argv[3]) * 1e9), 0
+    pattern = some((1 << 20,), torch.float16)
+    while left > 0:
+        tensors[f"layers.{i:04}.w"] = pattern.repeat(16).reshape(4096, 4096).clone()
+        tensors[f"layers.{i:04}.norm"] = pattern[:4096].clone()
+        left -= 2 * (4096 * 4096 + 4096)
+        i += 1
+    save_file(tensors, at("same.safetensors"))
+    torch.save(tensors, at("same.pt"))
+    np.savez(at("same.npz"), **{name: tensor.numpy() for name, tensor in tensors.items()})
+    names = list(tensors)
+    halves = [names[:len(names) // 2], names[len(names) // 2:]]
+    files = [f"pytorch_model-{n + 1:05d}-of-00002.bin" for n in range(2)]
+    for half, file in zip(halves, files):
+        torch.save({name: tensors[name] for name in half}, at("same-bin/" + file))
+    with open(at("same-bin/pytorch_model.bin.index.json"), "w") as out:
+        json.dump({"weight_map": {name: file for half, file in zip(halves, files) for name in half}}, out)
+
+
 def difference(expected, status, result):
     """Says how a result differs; None if it does not."""
     if "message" in expected:
@@ -316,6 +342,8 @@ if __name__ == "__main__":
     command = sys.argv[1] if len(sys.argv) > 2 else ""
     if command == "write":
         write()
+    elif command == "speed":
+        speed()
     elif command == "list":
         with open(at("expected.json")) as cases_file:
             for number, one in enumerate(json.load(cases_file)):
