@@ -92,7 +92,8 @@ final class FormatFigures {
         }
         for (int i = 0; i < paths.size(); i++) {
             Checkpoint checkpoint = Checkpoint.open(paths.get(i));
-            System.out.printf(Locale.ROOT, "%s target=%s bytes=%d tensors=%d turns=%d %.2f GB/s ratio=%.3f best-ratio=%.3f%n",
+            System.out.printf(Locale.ROOT,
+                    "%s target=%s bytes=%d tensors=%d turns=%d %.2f GB/s ratio=%.3f best-ratio=%.3f%n",
                     checkpoint.format().id(), arguments[1], checkpoint.bytes(), checkpoint.tensors().size(), turns,
                     median(speeds.get(i)), median(speeds.get(i)) / median(speeds.getFirst()),
                     Collections.max(speeds.get(i)) / Collections.max(speeds.getFirst()));
