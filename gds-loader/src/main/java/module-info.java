@@ -4,12 +4,19 @@ module io.gds4j.loader {
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
+    exports io.gds4j.loader.format.extents;
     exports io.gds4j.loader.format.gguf;
+    exports io.gds4j.loader.format.numpy;
     exports io.gds4j.loader.format.safetensors;
+    exports io.gds4j.loader.format.torch;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
     provides io.gds4j.loader.format.CheckpointFormat with
             io.gds4j.loader.format.safetensors.SafetensorsFormat,
-            io.gds4j.loader.format.gguf.GgufFormat;
+            io.gds4j.loader.format.gguf.GgufFormat,
+            io.gds4j.loader.format.torch.TorchFormat,
+            io.gds4j.loader.format.numpy.NpyFormat,
+            io.gds4j.loader.format.numpy.NpzFormat,
+            io.gds4j.loader.format.extents.ExtentsFormat;
 }

@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
@@ -22,6 +23,10 @@ import java.util.SplittableRandom;
  * Loads the same tensors from safetensors and from GGUF, in turns, and prints the speeds and their ratio. The goal is a ratio of
  * 0.97 or more. Arguments: a folder for the files, gigabytes of tensors, {@code host} or a number of a GPU, and the number of
  * turns. Every file is read once before the first turn.
+ *
+ * <p>
+ * With {@code compare}, {@code host} or a number, turns, and paths of checkpoints it loads these instead, and prints each
+ * one's ratio to the first.
  */
 final class FormatFigures {
     private static final int F16 = 1;
@@ -34,6 +39,10 @@ final class FormatFigures {
     }
 
     public static void main(String[] arguments) throws IOException {
+        if (arguments[0].equals("compare")) {
+            compare(arguments);
+            return;
+        }
         Path folder = Path.of(arguments[0]);
         int tensors = Math.toIntExact((long) (Double.parseDouble(arguments[1]) * 1e9) / TENSOR_BYTES);
         boolean host = arguments[2].equals("host");
@@ -63,6 +72,31 @@ final class FormatFigures {
             for (Path file : files) {
                 Files.deleteIfExists(file);
             }
+        }
+    }
+
+    private static void compare(String... arguments) {
+        int gpu = arguments[1].equals("host") ? -1 : Integer.parseInt(arguments[1]);
+        int turns = Integer.parseInt(arguments[2]);
+        List<Path> paths = Arrays.stream(arguments).skip(3).map(Path::of).toList();
+        List<List<Double>> speeds = paths.stream().<List<Double>>map(path -> new ArrayList<>()).toList();
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            for (int turn = -1; turn < turns; turn++) {
+                for (int i = 0; i < paths.size(); i++) {
+                    double speed = load(driver, paths.get(i), gpu);
+                    if (turn >= 0) {
+                        speeds.get(i).add(speed);
+                    }
+                }
+            }
+        }
+        for (int i = 0; i < paths.size(); i++) {
+            Checkpoint checkpoint = Checkpoint.open(paths.get(i));
+            System.out.printf(Locale.ROOT,
+                    "%s target=%s bytes=%d tensors=%d turns=%d %.2f GB/s ratio=%.3f best-ratio=%.3f%n",
+                    checkpoint.format().id(), arguments[1], checkpoint.bytes(), checkpoint.tensors().size(), turns,
+                    median(speeds.get(i)), median(speeds.get(i)) / median(speeds.getFirst()),
+                    Collections.max(speeds.get(i)) / Collections.max(speeds.getFirst()));
         }
     }
 

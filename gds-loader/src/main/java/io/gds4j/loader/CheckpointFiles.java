@@ -10,6 +10,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -66,9 +67,13 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
     private static CheckpointFiles openFolder(CheckpointFolder folder) {
         Map<CheckpointFormat, CheckpointParts> found = new LinkedHashMap<>();
         for (CheckpointFormat format : Formats.all()) {
-            format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+            // before its index is read: files of a copy may be missing
+            if (found.keySet().stream().noneMatch(format::yieldsTo)) {
+                format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+            }
         }
         if (found.isEmpty()) {
+            folder.entries().forEach(CheckpointFiles::refuseUnsupported);
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
@@ -85,6 +90,20 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         }
         Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
         return read(one.getKey(), one.getValue());
+    }
+
+    /** Throws if a file is of a kind that a format knows and does not read. */
+    private static void refuseUnsupported(Path path) {
+        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
+            return;
+        }
+        try (FormatInput in = FormatInput.open(path)) {
+            for (CheckpointFormat format : Formats.all()) {
+                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                    throw unsupported(path, unsupported);
+                }
+            }
+        }
     }
 
     private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {

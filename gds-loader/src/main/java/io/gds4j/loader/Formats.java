@@ -14,7 +14,12 @@ final class Formats {
     private static final String SERVICE_FILE = "META-INF/services/" + CheckpointFormat.class.getName();
     /** Formats of this module in the order in which they are asked. */
     private static final List<String> OWN = List.of(
-            "io.gds4j.loader.format.safetensors.SafetensorsFormat", "io.gds4j.loader.format.gguf.GgufFormat");
+            "io.gds4j.loader.format.safetensors.SafetensorsFormat",
+            "io.gds4j.loader.format.gguf.GgufFormat",
+            "io.gds4j.loader.format.torch.TorchFormat",
+            "io.gds4j.loader.format.numpy.NpyFormat",
+            "io.gds4j.loader.format.numpy.NpzFormat",
+            "io.gds4j.loader.format.extents.ExtentsFormat");
     private static final List<CheckpointFormat> FOUND = find(CheckpointFormat.class.getClassLoader());
 
     private Formats() {

@@ -24,7 +24,7 @@ import java.util.random.RandomGeneratorFactory;
  * {@link CheckpointException} of one line; in both cases with time and memory linear in the size of the file. Runs as long as
  * {@code gds4j.property.seconds} says.
  */
-final class FormatFuzz {
+public final class FormatFuzz {
     private static final long[] NUMBERS = {
             0, 1, -1, 2, 7, 8, 31, 255, 256, 65_535, 65_536, 1 << 30, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 32,
             1L << 60, 1L << 61, 1L << 62, Long.MAX_VALUE, Long.MAX_VALUE - 31, Long.MIN_VALUE, -31, -32
@@ -51,7 +51,7 @@ final class FormatFuzz {
      * @param folder for the mutated file
      * @param seeds valid files
      */
-    static void run(CheckpointFormat format, Path folder, List<byte[]> seeds) throws Exception {
+    public static void run(CheckpointFormat format, Path folder, List<byte[]> seeds) throws Exception {
         FormatFuzz fuzz = new FormatFuzz(format, folder.resolve("fuzz"));
         for (byte[] bytes : seeds) {
             Files.write(fuzz.file, bytes);

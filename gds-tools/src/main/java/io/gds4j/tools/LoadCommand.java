@@ -46,8 +46,9 @@ final class LoadCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATH",
             converter = PathConverter.class,
-            description = "A safetensors or GGUF file, an index of shards (model.safetensors.index.json), the first part"
-                    + " of a split GGUF set, or a folder that contains one of these.")
+            description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
+                    + " (JSON), an index of shards (model.safetensors.index.json), the first part of a split GGUF set,"
+                    + " or a folder that contains one of these. Content decides, not the name.")
     @SuppressWarnings("NullAway.Init")
     private Path path;
 

@@ -60,6 +60,14 @@ public interface CheckpointFormat {
     }
 
     /**
+     * Returns whether a folder that the user named is read as the other format where both formats have files in it. For a format
+     * whose files lie beside a model of the other format as copies, or as what a trainer keeps.
+     */
+    default boolean yieldsTo(CheckpointFormat other) {
+        return false;
+    }
+
+    /**
      * Checks files against each other after each was read, and returns the files to load.
      *
      * @param files files in the order of {@link CheckpointParts#files}

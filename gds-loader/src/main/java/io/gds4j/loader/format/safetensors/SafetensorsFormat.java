@@ -18,7 +18,8 @@ import java.util.Optional;
 /**
  * safetensors: one file, or several with or without an index. Checks every rule of the reference implementation and some more
  * (see {@link CheckpointRule}). In a folder it reads the index; without an index {@code model.safetensors}; without that all
- * {@code *.safetensors} files together.
+ * {@code *.safetensors} files together. Files of {@code torch.distributed.checkpoint} have slices of tensors: their names get the
+ * slice's range, such as {@code w[0:2,0:4]}, and metadata has the whole shape under {@code w.global_shape}.
  *
  * @since 0.1
  */
@@ -89,6 +90,12 @@ public final class SafetensorsFormat implements CheckpointFormat {
         }
         byte[] json = in.read(LENGTH_BYTES, (int) length).array();
         return SafetensorsHeader.parse(in.path(), json).validate(LENGTH_BYTES + length, size);
+    }
+
+    /** Names the slices of a distributed checkpoint of PyTorch, and computes the shapes of whole tensors from them. */
+    @Override
+    public List<CheckpointFile> combine(List<CheckpointFile> files) {
+        return DistributedShards.combine(files);
     }
 
     private static String looksLike(FileHead head) {

@@ -1,0 +1,73 @@
+package io.gds4j.loader.format.numpy;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FileHead;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.internal.zip.ZipArchive;
+import io.gds4j.loader.internal.zip.ZipMember;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Archives of {@code numpy.savez}: arrays by the names of the members without {@code .npy}. Archives of
+ * {@code numpy.savez_compressed} are known and not read. Fortran order is reported as for {@link NpyFormat}.
+ *
+ * @since 0.1
+ */
+public final class NpzFormat implements CheckpointFormat {
+    /** Creates the format; {@link java.util.ServiceLoader} calls this. */
+    public NpzFormat() {
+        // without state
+    }
+
+    @Override
+    public String id() {
+        return "npz";
+    }
+
+    @Override
+    public List<String> suffixes() {
+        return List.of(".npz");
+    }
+
+    @Override
+    public Recognition recognize(FileHead head) {
+        List<String> names = ZipArchive.names(head);
+        boolean arrays = !names.isEmpty() && names.stream().allMatch(name -> name.endsWith(NpyFormat.SUFFIX));
+        return arrays ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
+    }
+
+    @Override
+    public CheckpointFile read(FormatInput in) {
+        List<NpyHeader> headers = new ArrayList<>();
+        Set<String> names = new HashSet<>();
+        for (ZipMember member : ZipArchive.read(in).members()) {
+            if (!member.stored()) {
+                throw CheckpointException.of(
+                        CheckpointRule.UNSUPPORTED_FORMAT,
+                        in.path(),
+                        member.headerOffset(),
+                        "member %s is compressed (method %d); save the arrays with numpy.savez, not savez_compressed"
+                                .formatted(CheckpointException.quote(member.name()), member.method()));
+            }
+            String name = NpyFormat.withoutSuffix(member.name());
+            if (!names.add(name)) {
+                // a member 'a' beside a member 'a.npy'
+                throw CheckpointException.of(
+                        CheckpointRule.DUPLICATE_TENSOR,
+                        in.path(),
+                        member.headerOffset(),
+                        name,
+                        "two arrays have the name %s".formatted(CheckpointException.quote(name)));
+            }
+            headers.add(NpyHeader.read(in, name, member.dataOffset(), member.dataEnd()));
+        }
+        return NpyFormat.file(in, headers);
+    }
+}

@@ -1,0 +1,227 @@
+package io.gds4j.loader.format.safetensors;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
+import io.gds4j.loader.internal.text.StrictJson.Token;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checkpoints of {@code torch.distributed.checkpoint} in safetensors form. Each rank's file has slices of tensors, and the
+ * metadata entry {@code DCP_SHARDING_INFO} says where each slice begins.
+ *
+ * <p>
+ * A slice of a tensor in several files gets a name with its range, such as {@code w[0:2,0:4]}, and metadata has the whole shape
+ * under {@code w.global_shape}. A tensor that is whole in one file keeps its name.
+ */
+final class DistributedShards {
+    /** Slices that do not describe one complete tensor. */
+    static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
+    private static final String KEY = "DCP_SHARDING_INFO";
+    private static final int MOST_DIMENSIONS = 64;
+    private static final int JSON_START = 8;
+
+    /** A part of a tensor, in a file. */
+    private record Slice(int file, TensorInfo tensor, List<Long> begin) {
+    }
+
+    private final List<CheckpointFile> files;
+    private final Map<String, List<Slice>> slices = new LinkedHashMap<>();
+
+    private DistributedShards(List<CheckpointFile> files) {
+        this.files = files;
+    }
+
+    /** Returns the files with names of slices if they are a distributed checkpoint, else as they are. */
+    static List<CheckpointFile> combine(List<CheckpointFile> files) {
+        // the file of one rank alone is a checkpoint with the tensors as it names them
+        boolean distributed = files.size() > 1
+                && files.stream().anyMatch(file -> file.metadata().containsKey(KEY));
+        return distributed ? new DistributedShards(files).named() : files;
+    }
+
+    private List<CheckpointFile> named() {
+        for (int i = 0; i < files.size(); i++) {
+            CheckpointFile file = files.get(i);
+            Map<String, List<Long>> offsets = offsets(file);
+            for (TensorInfo tensor : file.tensors()) {
+                slices.computeIfAbsent(tensor.name(), name -> new ArrayList<>())
+                        .add(new Slice(i, tensor, begin(file, tensor, offsets.get(tensor.name()))));
+            }
+        }
+        List<List<TensorInfo>> tensors = new ArrayList<>();
+        files.forEach(file -> tensors.add(new ArrayList<>()));
+        Map<String, String> shapes = new LinkedHashMap<>();
+        slices.forEach((name, parts) -> {
+            List<Long> shape = globalShape(name, parts);
+            boolean whole = parts.size() == 1;
+            if (!whole) {
+                shapes.put(name + ".global_shape", shape.toString());
+            }
+            for (Slice part : parts) {
+                tensors.get(part.file).add(whole ? part.tensor : renamed(part));
+            }
+        });
+        List<CheckpointFile> named = new ArrayList<>(files.size());
+        for (int i = 0; i < files.size(); i++) {
+            CheckpointFile file = files.get(i);
+            Metadata metadata = i == 0
+                    ? Metadata.merged(List.of(file.typedMetadata(), Metadata.ofStrings(shapes)))
+                    : file.typedMetadata();
+            named.add(new CheckpointFile(file.path(), file.size(), file.dataOffset(), tensors.get(i), metadata));
+        }
+        return named;
+    }
+
+    private static TensorInfo renamed(Slice slice) {
+        TensorInfo tensor = slice.tensor;
+        List<String> ranges = new ArrayList<>();
+        for (int i = 0; i < tensor.shape().size(); i++) {
+            long begin = slice.begin.get(i);
+            ranges.add(begin + ":" + (begin + tensor.shape().get(i)));
+        }
+        String name = tensor.name() + ranges.stream().collect(Collectors.joining(",", "[", "]"));
+        return new TensorInfo(
+                name, tensor.dtype(), tensor.shape(), tensor.file(), tensor.fileOffset(), tensor.length());
+    }
+
+    private static List<Long> begin(CheckpointFile file, TensorInfo tensor, @Nullable List<Long> saved) {
+        if (saved == null || saved.size() != tensor.shape().size()) {
+            throw broken(
+                    file,
+                    tensor.name(),
+                    "%s has no saved_offsets for the %d dimensions of tensor %s"
+                            .formatted(KEY, tensor.shape().size(), CheckpointException.quote(tensor.name())));
+        }
+        for (int i = 0; i < saved.size(); i++) {
+            long size = tensor.shape().get(i);
+            if (size < 0 || saved.get(i) > Long.MAX_VALUE - size) {
+                throw broken(
+                        file,
+                        tensor.name(),
+                        "the slice of tensor %s ends beyond 2^63-1"
+                                .formatted(CheckpointException.quote(tensor.name())));
+            }
+        }
+        return saved;
+    }
+
+    /** Returns the shape that all slices span, and checks that they fill it. */
+    private List<Long> globalShape(String name, List<Slice> parts) {
+        TensorInfo first = parts.getFirst().tensor;
+        List<Long> shape = new ArrayList<>(Collections.nCopies(first.shape().size(), 0L));
+        long bytes = 0;
+        Map<List<Long>, Slice> begins = new HashMap<>();
+        for (Slice part : parts) {
+            CheckpointFile file = files.get(part.file);
+            if (part.begin.size() != shape.size() || !part.tensor.dtype().equals(first.dtype())) {
+                throw broken(
+                        file,
+                        name,
+                        "the slices of tensor %s differ in type or number of dimensions, here %s of %d, in %s %s of %d"
+                                .formatted(
+                                        CheckpointException.quote(name),
+                                        part.tensor.dtype(),
+                                        part.begin.size(),
+                                        first.file().getFileName(),
+                                        first.dtype(),
+                                        shape.size()));
+            }
+            Slice other = begins.putIfAbsent(part.begin, part);
+            if (other != null) {
+                throw broken(
+                        file,
+                        name,
+                        "tensor %s has a slice at %s here and in %s"
+                                .formatted(
+                                        CheckpointException.quote(name),
+                                        part.begin,
+                                        other.tensor.file().getFileName()));
+            }
+            for (int i = 0; i < shape.size(); i++) {
+                shape.set(i, Math.max(shape.get(i), part.begin.get(i) + part.tensor.shape().get(i)));
+            }
+            bytes += part.tensor.length();
+        }
+        OptionalLong needed = first.dtype().bytes(shape);
+        if (needed.isEmpty() || needed.getAsLong() != bytes) {
+            throw broken(
+                    files.get(parts.getFirst().file),
+                    name,
+                    "the slices of tensor %s have %d bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
+                            .formatted(
+                                    CheckpointException.quote(name),
+                                    bytes,
+                                    shape,
+                                    needed.isEmpty() ? "more than 64 bits can count" : needed.getAsLong()));
+        }
+        return shape;
+    }
+
+    /** Parses the metadata entry: for each tensor an object with saved_offsets. */
+    private static Map<String, List<Long>> offsets(CheckpointFile file) {
+        String text = file.metadata().get(KEY);
+        if (text == null) {
+            throw broken(
+                    file, null, "another file has %s in its metadata and this one has not".formatted(KEY));
+        }
+        Map<String, List<Long>> offsets = new HashMap<>();
+        try {
+            StrictJson in = new StrictJson(text.getBytes(StandardCharsets.UTF_8));
+            in.expect(Token.START_OBJECT, KEY, "an object");
+            while (in.next() == Token.NAME) {
+                String name = in.text();
+                in.expect(Token.START_OBJECT, "the sharding of a tensor", "an object");
+                List<Long> saved = null;
+                while (in.next() == Token.NAME) {
+                    if (in.text().equals("saved_offsets")) {
+                        saved = numbers(in);
+                    } else {
+                        in.next();
+                        in.skip();
+                    }
+                }
+                if (saved == null || offsets.putIfAbsent(name, saved) != null) {
+                    throw in.here("tensor %s has no saved_offsets, or occurs twice"
+                            .formatted(CheckpointException.quote(name)));
+                }
+            }
+            in.end();
+        } catch (Malformed e) {
+            throw broken(file, null, "%s, character %d: %s".formatted(KEY, e.offset(), e.detail()));
+        }
+        return offsets;
+    }
+
+    private static List<Long> numbers(StrictJson in) throws Malformed {
+        in.expect(Token.START_ARRAY, "saved_offsets", "an array of numbers");
+        List<Long> numbers = new ArrayList<>();
+        while (in.next() != Token.END_ARRAY) {
+            long number = in.unsigned("an offset");
+            if (number < 0 || numbers.size() == MOST_DIMENSIONS) {
+                throw in.here("saved_offsets must be at most %d numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
+            }
+            numbers.add(number);
+        }
+        return numbers;
+    }
+
+    private static CheckpointException broken(CheckpointFile file, @Nullable String tensor, String detail) {
+        return tensor == null
+                ? CheckpointException.of(RULE, file.path(), JSON_START, detail)
+                : CheckpointException.of(RULE, file.path(), JSON_START, tensor, detail);
+    }
+}

@@ -1,0 +1,291 @@
+package io.gds4j.loader.format.torch;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.format.torch.PickleValue.Call;
+import io.gds4j.loader.format.torch.PickleValue.Mapping;
+import io.gds4j.loader.format.torch.PickleValue.Opaque;
+import io.gds4j.loader.format.torch.PickleValue.Persistent;
+import io.gds4j.loader.format.torch.PickleValue.Symbol;
+import io.gds4j.loader.format.torch.PickleValue.Text;
+import io.gds4j.loader.format.torch.PickleValue.Truth;
+import io.gds4j.loader.format.torch.PickleValue.Tuple;
+import io.gds4j.loader.format.torch.PickleValue.Whole;
+import io.gds4j.loader.internal.zip.ZipArchive;
+import io.gds4j.loader.internal.zip.ZipMember;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** Turns the arguments of {@code torch._utils._rebuild_tensor_v2} and its siblings into an extent of the file. */
+final class TensorBuilder {
+    private static final int STORAGE = 0;
+    private static final int OFFSET = 1;
+    private static final int SIZE = 2;
+    private static final int STRIDE = 3;
+    private static final int DTYPE = 6;
+    /** Most dimensions of a tensor in PyTorch. Many tensors can share one tuple, so its length must be bounded. */
+    private static final int MOST_DIMENSIONS = 64;
+    private static final int MOST_METADATA = 16;
+    /** Longest key of a storage; torch.save writes decimal numbers. */
+    private static final int LONGEST_KEY = 64;
+
+    /** The ways to build a tensor, by the number of arguments and the argument that has its dtype and metadata. */
+    enum Kind {
+        /** {@code _rebuild_tensor}. */
+        V1(4, 4),
+        /** {@code _rebuild_tensor_v2}. */
+        V2(6, 6),
+        /** {@code _rebuild_tensor_v3}: its storage has no type, an argument has it. */
+        V3(7, 7);
+
+        private final int arguments;
+        private final int metadata;
+
+        Kind(int arguments, int metadata) {
+            this.arguments = arguments;
+            this.metadata = metadata;
+        }
+    }
+
+    /** The data of a storage. */
+    private record Storage(ZipMember member, Optional<DType> dtype, long count) {
+    }
+
+    private final Path path;
+    private final ZipArchive archive;
+    private final String root;
+
+    /**
+     * Creates a builder.
+     *
+     * @param root folder of all members in the archive
+     */
+    TensorBuilder(Path path, ZipArchive archive, String root) {
+        this.path = path;
+        this.archive = archive;
+        this.root = root;
+    }
+
+    /** Returns the tensor that a call builds. */
+    TensorInfo tensor(String name, Kind kind, PickleValue arguments, long offset) {
+        if (!(arguments instanceof Tuple(List<PickleValue> all)) || all.size() < kind.arguments) {
+            throw broken(name, offset, "has too few arguments");
+        }
+        if (!(all.get(STORAGE) instanceof Persistent persistent)) {
+            throw broken(name, offset, "has no storage as first argument");
+        }
+        Storage storage = storage(name, persistent);
+        DType dtype = kind == Kind.V3
+                ? dtype(name, all.get(DTYPE), offset)
+                : storage.dtype.orElseThrow(() -> broken(name, offset, "has neither a dtype nor a typed storage"));
+        if (all.size() > kind.metadata) {
+            checkMetadata(name, all.get(kind.metadata), offset);
+        }
+        List<Long> shape = numbers(name, "size", all.get(SIZE), offset);
+        checkContiguous(name, shape, numbers(name, "stride", all.get(STRIDE), offset), offset);
+        if (!(all.get(OFFSET) instanceof Whole(long first)) || first < 0) {
+            throw broken(name, offset, "has an offset in its storage that is no number from 0 on");
+        }
+        long length = dtype.bytes(shape).orElseThrow(() -> overflow(name, dtype, shape, offset));
+        // first * blockBytes may wrap; the division does not
+        long room = storage.member.bytes();
+        if (length > room || length > 0 && first > (room - length) / dtype.blockBytes()) {
+            throw CheckpointException.of(
+                    CheckpointRule.TENSOR_INVALID_INFO,
+                    path,
+                    offset,
+                    name,
+                    "tensor %s, %s of shape %s at element %d, needs %d bytes, but its storage has %d"
+                            .formatted(CheckpointException.quote(name), dtype, shape(shape), first, length, room));
+        }
+        long begin = storage.member.dataOffset() + (length == 0 ? 0 : first * dtype.blockBytes());
+        return new TensorInfo(name, dtype, shape, path, begin, length);
+    }
+
+    /** Returns a storage that is saved without a tensor, as a tensor of one dimension. */
+    TensorInfo storageAsTensor(String name, Persistent persistent) {
+        Storage storage = storage(name, persistent);
+        DType dtype = storage.dtype.orElse(DType.U8);
+        return new TensorInfo(
+                name,
+                dtype,
+                List.of(storage.count),
+                path,
+                storage.member.dataOffset(),
+                storage.member.bytes());
+    }
+
+    private Storage storage(String name, Persistent persistent) {
+        if (!(persistent.id() instanceof Tuple(List<PickleValue> id))
+                || id.size() != 5
+                || !(id.get(0) instanceof Text(String word) && word.equals("storage"))
+                || !(id.get(1) instanceof Symbol type)
+                || !(id.get(2) instanceof Text(String key))
+                || key.length() > LONGEST_KEY
+                || !(id.get(4) instanceof Whole(long count))
+                || count < 0) {
+            throw broken(name, persistent.offset(), "refers to data that is no storage");
+        }
+        Optional<DType> dtype = TorchTypes.ofStorage(type);
+        if (dtype.isEmpty() && !TorchTypes.isUntyped(type)) {
+            throw CheckpointException.of(
+                    TorchRules.UNSUPPORTED_TENSOR,
+                    path,
+                    persistent.offset(),
+                    name,
+                    "the storage of tensor %s is of class %s, which is not known"
+                            .formatted(CheckpointException.quote(name), CheckpointException.quote(type.full())));
+        }
+        String memberName = root + "/data/" + key;
+        ZipMember member = archive.member(memberName)
+                .orElseThrow(() -> storage(
+                        name,
+                        persistent,
+                        "the storage of tensor %s is member %s, which is missing"
+                                .formatted(CheckpointException.quote(name), CheckpointException.quote(memberName))));
+        TorchFormat.requireStored(path, member);
+        long bytes = dtype.orElse(DType.U8).bytes(count).orElse(-1);
+        if (bytes != member.bytes()) {
+            throw storage(
+                    name,
+                    persistent,
+                    "the storage of tensor %s has %d elements of %s, but member %s has %d bytes"
+                            .formatted(
+                                    CheckpointException.quote(name),
+                                    count,
+                                    dtype.map(DType::id).orElse("1 byte"),
+                                    CheckpointException.quote(memberName),
+                                    member.bytes()));
+        }
+        return new Storage(member, dtype, count);
+    }
+
+    private CheckpointException storage(String name, Persistent persistent, String detail) {
+        return CheckpointException.of(TorchRules.STORAGE, path, persistent.offset(), name, detail);
+    }
+
+    private DType dtype(String name, PickleValue value, long offset) {
+        if (!(value instanceof Symbol symbol)) {
+            throw broken(name, offset, "has a dtype that is no name");
+        }
+        return TorchTypes.ofDtype(symbol)
+                .orElseThrow(() -> CheckpointException.of(
+                        TorchRules.UNSUPPORTED_TENSOR,
+                        path,
+                        offset,
+                        name,
+                        "the dtype of tensor %s is %s, which is not known"
+                                .formatted(
+                                        CheckpointException.quote(name), CheckpointException.quote(symbol.full()))));
+    }
+
+    private List<Long> numbers(String name, String what, PickleValue value, long offset) {
+        PickleValue plain = value;
+        if (value instanceof Call call
+                && call.callable() instanceof Symbol symbol
+                && symbol.full().equals("torch.Size")
+                && call.arguments() instanceof Tuple(List<PickleValue> arguments)
+                && arguments.size() == 1) {
+            plain = arguments.getFirst();
+        }
+        if (!(plain instanceof Tuple(List<PickleValue> elements))) {
+            throw broken(name, offset, "has a " + what + " that is no tuple");
+        }
+        if (elements.size() > MOST_DIMENSIONS) {
+            throw broken(
+                    name,
+                    offset,
+                    "has a %s of %d numbers, at most %d are allowed".formatted(what, elements.size(), MOST_DIMENSIONS));
+        }
+        List<Long> numbers = new ArrayList<>(elements.size());
+        for (PickleValue element : elements) {
+            if (!(element instanceof Whole(long number)) || number < 0) {
+                throw broken(name, offset, "has a " + what + " with something else than numbers from 0 on");
+            }
+            numbers.add(number);
+        }
+        return numbers;
+    }
+
+    private void checkContiguous(String name, List<Long> shape, List<Long> strides, long offset) {
+        if (shape.size() != strides.size()) {
+            throw broken(
+                    name, offset, "has %d dimensions and %d strides".formatted(shape.size(), strides.size()));
+        }
+        if (shape.contains(0L)) {
+            return;
+        }
+        long expected = 1;
+        for (int i = shape.size() - 1; i >= 0; i--) {
+            long dimension = shape.get(i);
+            if (dimension == 1) {
+                continue; // its stride has no effect
+            }
+            if (strides.get(i) != expected) {
+                throw CheckpointException.of(
+                        TorchRules.TENSOR_STRIDES,
+                        path,
+                        offset,
+                        name,
+                        "tensor %s of shape %s has strides %s, which are not contiguous; save tensor.contiguous()"
+                                .formatted(CheckpointException.quote(name), shape(shape), shape(strides)));
+            }
+            // a product that wraps is found when the size in bytes is computed
+            expected *= dimension;
+        }
+    }
+
+    private void checkMetadata(String name, PickleValue metadata, long offset) {
+        if (metadata == Opaque.NONE) {
+            return;
+        }
+        if (!(metadata instanceof Mapping(List<PickleValue> entries)) || entries.size() > 2 * MOST_METADATA) {
+            throw broken(name, offset, "has metadata that is no dict of at most %d entries".formatted(MOST_METADATA));
+        }
+        for (int i = 0; i < entries.size(); i += 2) {
+            if (entries.get(i + 1) != Truth.FALSE) {
+                String key = entries.get(i) instanceof Text(String text) ? text : "?";
+                String mark = switch (key) {
+                    case "conj" -> "conjugated; save tensor.resolve_conj()";
+                    case "neg" -> "negated; save tensor.resolve_neg()";
+                    default -> CheckpointException.quote(key) + ", which is not known";
+                };
+                throw CheckpointException.of(
+                        TorchRules.UNSUPPORTED_TENSOR,
+                        path,
+                        offset,
+                        name,
+                        "tensor %s is marked as %s".formatted(CheckpointException.quote(name), mark));
+            }
+        }
+    }
+
+    private CheckpointException overflow(String name, DType dtype, List<Long> shape, long offset) {
+        return CheckpointException.of(
+                CheckpointRule.VALIDATION_OVERFLOW,
+                path,
+                offset,
+                name,
+                "the size of tensor %s, %s of shape %s, does not fit 64 bits"
+                        .formatted(CheckpointException.quote(name), dtype, shape(shape)));
+    }
+
+    private CheckpointException broken(String name, long offset, String detail) {
+        return CheckpointException.of(
+                TorchRules.TENSOR_ARGUMENTS,
+                path,
+                offset,
+                name,
+                "tensor %s %s".formatted(CheckpointException.quote(name), detail));
+    }
+
+    private static String shape(List<Long> shape) {
+        return shape.size() <= 8
+                ? shape.toString()
+                : shape.subList(0, 8).toString().replace("]", ", …]");
+    }
+}

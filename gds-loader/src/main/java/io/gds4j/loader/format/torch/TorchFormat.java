@@ -1,0 +1,205 @@
+package io.gds4j.loader.format.torch;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFolder;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointParts;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FileHead;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.zip.ZipArchive;
+import io.gds4j.loader.internal.zip.ZipMember;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Files of {@code torch.save} since PyTorch 1.6: {@code .pt}, {@code .pth}, {@code .bin}. Older files, TorchScript archives and
+ * big-endian files are known and not read.
+ *
+ * @since 0.1
+ */
+public final class TorchFormat implements CheckpointFormat {
+    private static final String PICKLE = "data.pkl";
+    private static final String INDEX_SUFFIX = ".bin.index.json";
+    private static final String INDEX_NAME = "pytorch_model.bin.index.json";
+    private static final String SINGLE_NAME = "pytorch_model.bin";
+    /** Largest pickle in bytes; the limit of safetensors headers. */
+    private static final long LARGEST_PICKLE = 100_000_000;
+    /** The pickled number 0x1950a86a20f9469cfc6c, with which torch.save began before version 1.6. */
+    private static final byte[] LEGACY = {
+            (byte) 0x80, 2, (byte) 0x8a, 10, 0x6c, (byte) 0xfc, (byte) 0x9c, 0x46, (byte) 0xf9, 0x20, 0x6a, (byte) 0xa8,
+            0x50, 0x19, '.'};
+    private static final byte[] PREVIEW = "PYTORCH1".getBytes(StandardCharsets.US_ASCII);
+    private static final int TAR_MAGIC_OFFSET = 257;
+    private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
+    private static final String DISTRIBUTED = "a distributed checkpoint of PyTorch in its own form (.distcp)";
+    private static final String SAVE_AS_SAFETENSORS =
+            "save it with HuggingFaceStorageWriter, or convert it with dcp_to_torch_save";
+    private static final String SAVE_AGAIN = "load it with torch.load and save it again with torch.save";
+
+    /** Creates the format; {@link java.util.ServiceLoader} calls this. */
+    public TorchFormat() {
+        // without state
+    }
+
+    @Override
+    public String id() {
+        return "torch";
+    }
+
+    @Override
+    public List<String> suffixes() {
+        return List.of(".pt", ".pth", ".bin");
+    }
+
+    /** Yields to safetensors: repositories of models keep both, and trainers keep their arguments as {@code .bin}. */
+    @Override
+    public boolean yieldsTo(CheckpointFormat other) {
+        return other.id().equals("safetensors");
+    }
+
+    @Override
+    public Recognition recognize(FileHead head) {
+        if (head.startsWith(LEGACY)) {
+            return new Recognition.Unsupported("a PyTorch file of the format before version 1.6", SAVE_AGAIN);
+        }
+        if (head.startsWith(PREVIEW)) {
+            return new Recognition.Unsupported("a PyTorch file of a preview format (PYTORCH1)", SAVE_AGAIN);
+        }
+        if (isDistributedMetadata(head)) {
+            return new Recognition.Unsupported("the metadata of " + DISTRIBUTED, SAVE_AS_SAFETENSORS);
+        }
+        if (isTar(head.first())) {
+            return new Recognition.Unsupported("a tar archive, as PyTorch before version 0.1.10 wrote", SAVE_AGAIN);
+        }
+        List<String> names = ZipArchive.names(head);
+        Optional<String> root = rootOf(names);
+        if (root.isEmpty()) {
+            return Recognition.UNRECOGNIZED;
+        }
+        String constants = root.get() + "/constants.pkl";
+        String code = root.get() + "/code/";
+        if (names.stream().anyMatch(name -> name.equals(constants) || name.startsWith(code))) {
+            return new Recognition.Unsupported(
+                    "a TorchScript archive", "load it with torch.jit.load and save its state_dict() with torch.save");
+        }
+        return Recognition.RECOGNIZED;
+    }
+
+    /** Returns whether a file is {@code .metadata} of a distributed checkpoint: a pickle of a newer protocol that names its class. */
+    private static boolean isDistributedMetadata(FileHead head) {
+        boolean pickle = head.startsWith((byte) 0x80) && head.size() > 2 && head.first().get(1) >= 4;
+        return pickle
+                && StandardCharsets.ISO_8859_1.decode(head.first()).toString()
+                        .contains("torch.distributed.checkpoint.metadata");
+    }
+
+    private static boolean isTar(ByteBuffer first) {
+        return first.limit() >= TAR_MAGIC_OFFSET + TAR_MAGIC.length
+                && first.slice(TAR_MAGIC_OFFSET, TAR_MAGIC.length).equals(ByteBuffer.wrap(TAR_MAGIC));
+    }
+
+    /** Returns the folder at the top of the archive that contains the pickle. */
+    private static Optional<String> rootOf(Iterable<String> names) {
+        for (String name : names) {
+            int slash = name.indexOf('/');
+            if (slash > 0 && name.length() == slash + 1 + PICKLE.length() && name.endsWith(PICKLE)) {
+                return Optional.of(name.substring(0, slash));
+            }
+        }
+        return Optional.empty();
+    }
+
+    @Override
+    public CheckpointFile read(FormatInput in) {
+        Path path = in.path();
+        ZipArchive archive = ZipArchive.read(in);
+        String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
+                .orElseThrow(() -> CheckpointException.of(
+                        CheckpointRule.UNSUPPORTED_FORMAT, path,
+                        "a zip file without data.pkl, which torch.save writes"));
+        checkByteOrder(in, archive, root);
+        ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
+        requireStored(path, pickle);
+        if (pickle.bytes() > LARGEST_PICKLE) {
+            throw CheckpointException.of(
+                    TorchRules.PICKLE_LIMIT,
+                    path,
+                    pickle.headerOffset(),
+                    "data.pkl has %d bytes, at most %d are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
+        }
+        PickleValue value =
+                PickleMachine.read(path, pickle.dataOffset(), in.read(pickle.dataOffset(), (int) pickle.bytes()));
+        StateDict dict = StateDict.of(
+                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), pickle.bytes());
+        List<TensorInfo> tensors = dict.tensors();
+        long dataOffset =
+                tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());
+        return new CheckpointFile(path, in.size(), dataOffset, tensors, Metadata.of(dict.metadata()));
+    }
+
+    private static void checkByteOrder(FormatInput in, ZipArchive archive, String root) {
+        Optional<ZipMember> member = archive.member(root + "/byteorder");
+        if (member.isEmpty()) {
+            return; // torch before 2.1, which supported no other order
+        }
+        requireStored(in.path(), member.get());
+        int length = (int) Math.min(member.get().bytes(), 16);
+        byte[] text = new byte[length];
+        in.read(member.get().dataOffset(), length).get(text);
+        String order = new String(text, StandardCharsets.US_ASCII);
+        if (!order.equals("little")) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    in.path(),
+                    member.get().dataOffset(),
+                    "the byte order of the tensors is %s; only little is read"
+                            .formatted(CheckpointException.quote(order)));
+        }
+    }
+
+    /** Checks that a member is not compressed. */
+    static void requireStored(Path path, ZipMember member) {
+        if (!member.stored()) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    path,
+                    member.headerOffset(),
+                    "member %s is compressed (method %d); torch.save stores members as they are"
+                            .formatted(CheckpointException.quote(member.name()), member.method()));
+        }
+    }
+
+    @Override
+    public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
+        if (!folder.endingWith(".distcp").isEmpty()) {
+            throw CheckpointException.of(
+                    CheckpointRule.UNSUPPORTED_FORMAT,
+                    folder.path(),
+                    "this is %s; %s".formatted(DISTRIBUTED, SAVE_AS_SAFETENSORS));
+        }
+        List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
+        Path preferred = folder.path().resolve(INDEX_NAME);
+        if (indexes.contains(preferred)) {
+            return Optional.of(CheckpointParts.of(ShardIndex.read(preferred)));
+        }
+        if (indexes.size() == 1) {
+            return Optional.of(CheckpointParts.of(ShardIndex.read(indexes.getFirst())));
+        }
+        List<Path> files = folder.recognizedBy(this);
+        Path single = folder.path().resolve(SINGLE_NAME);
+        if (files.contains(single)) {
+            // beside it trainers keep their optimizer's state and their arguments
+            return Optional.of(CheckpointParts.of(List.of(single)));
+        }
+        return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * Checkpoints of {@code torch.save} since PyTorch 1.6: a zip file with a pickle that describes the tensors. The pickle is read as
+ * data: nothing is executed, imported or created by name.
+ */
+@NullMarked
+package io.gds4j.loader.format.torch;
+
+import org.jspecify.annotations.NullMarked;

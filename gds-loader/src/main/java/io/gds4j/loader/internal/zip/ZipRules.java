@@ -1,0 +1,18 @@
+package io.gds4j.loader.internal.zip;
+
+import io.gds4j.loader.format.CheckpointRule;
+
+/** The rules for zip files. */
+public final class ZipRules {
+    /** Records, directory or headers that are missing, contradict each other or lie outside the file. */
+    public static final CheckpointRule STRUCTURE = new CheckpointRule("ZipStructure", "broken zip file");
+    /** A member whose name is empty or leads out of the archive. */
+    public static final CheckpointRule MEMBER_NAME = new CheckpointRule("ZipMemberName", "broken zip file");
+    /** Two members of one name. */
+    public static final CheckpointRule DUPLICATE_MEMBER = new CheckpointRule("ZipDuplicateMember", "broken zip file");
+    /** Two members that share bytes of the file. */
+    public static final CheckpointRule OVERLAP = new CheckpointRule("ZipOverlap", "broken zip file");
+
+    private ZipRules() {
+    }
+}

@@ -1,0 +1,103 @@
+package io.gds4j.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Checkpoints of torch.distributed.checkpoint: slices in safetensors files, and the classic form, which is refused. */
+class DistributedCheckpointTest {
+    @TempDir
+    Path folder;
+
+    /** Writes the file of a rank with a slice of the float tensor w. */
+    private void shard(int rank, String shape, int elements, String info) {
+        String json =
+                "{\"__metadata__\":{\"DCP_VERSION\":\"1.0\"%s},\"w\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[0,%d]}%s}"
+                        .formatted(
+                                info == null ? "" : ",\"DCP_SHARDING_INFO\":\"" + info.replace("\"", "\\\"") + "\"",
+                                shape,
+                                4 * elements,
+                                rank == 1
+                                        ? ",\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[%d,%d]}"
+                                                .formatted(4 * elements, 4 * elements + 2)
+                                        : "");
+        HeaderText.write(
+                folder.resolve("shard-%05d-model-00001-of-00001.safetensors".formatted(rank)),
+                HeaderText.file(json, 4 * elements + (rank == 1 ? 2 : 0)));
+    }
+
+    private static String at(String offsets) {
+        return "{\"w\": {\"saved_offsets\": %s}, \"b\": {\"saved_offsets\": [0]}}".formatted(offsets);
+    }
+
+    private CheckpointException failure() {
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+        assertThat(e).isNotNull();
+        assertThat(e.getMessage()).doesNotContain("\n");
+        return e;
+    }
+
+    @Test
+    void slicesHaveTheirRangeInTheirNames() {
+        shard(1, "[2,4]", 8, at("[0,0]"));
+        shard(2, "[1,4]", 4, at("[2,0]"));
+        Checkpoint checkpoint = Checkpoint.open(folder);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("w[0:2,0:4]", "w[2:3,0:4]", "b");
+        assertThat(checkpoint.metadata()).containsEntry("w.global_shape", "[3, 4]")
+                .doesNotContainKey("b.global_shape");
+        assertThat(checkpoint.tensors().get("w[2:3,0:4]").shape()).isEqualTo(List.of(1L, 4L));
+    }
+
+    @Test
+    void fileOfOneRankKeepsItsNames() {
+        shard(1, "[1,4]", 4, at("[2,0]"));
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w", "b");
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @CsvSource(delimiter = ';', nullValues = "-", value = {
+            "a gap; [1,4]; {\"w\": {\"saved_offsets\": [3,0]}}; its global shape [4, 4] needs 64",
+            "an overlap; [2,4]; {\"w\": {\"saved_offsets\": [1,0]}}; its global shape [3, 4] needs 48",
+            "the same place; [1,4]; {\"w\": {\"saved_offsets\": [0,0]}}; a slice at [0, 0] here and in shard-00001",
+            "too few offsets; [1,4]; {\"w\": {\"saved_offsets\": [2]}}; for the 2 dimensions of tensor 'w'",
+            "no offsets; [1,4]; {\"w\": {}}; has no saved_offsets",
+            "no tensor; [1,4]; {}; for the 2 dimensions of tensor 'w'",
+            "an offset of 2^63-1; [1,4]; {\"w\": {\"saved_offsets\": [9223372036854775807,0]}}; beyond 2^63-1",
+            "an offset of 2^62; [1,4]; {\"w\": {\"saved_offsets\": [4611686018427387904,0]}}; more than 64 bits",
+            "no JSON; [1,4]; {'w'}; a name in quotes expected",
+            "no sharding info; [1,4]; -; this one has not",
+            "another rank; [4]; {\"w\": {\"saved_offsets\": [0]}}; differ in type or number of dimensions"
+    })
+    void slicesThatDoNotFillTheTensorAreRefused(String what, String shape, String info, String message) {
+        shard(1, "[2,4]", 8, at("[0,0]"));
+        shard(2, shape, shape.startsWith("[2") ? 8 : 4, info);
+        CheckpointException e = failure();
+        assertThat(e.rule().variant()).isEqualTo("DistributedShards");
+        assertThat(e.getMessage()).contains(message);
+    }
+
+    @Test
+    void classicFormIsRefusedByName() throws IOException {
+        Files.write(folder.resolve("__0_0.distcp"), new byte[]{'P', 'K', 3, 4});
+        Path metadata = folder.resolve(".metadata");
+        Files.write(
+                metadata,
+                "\u0080\4\u0095\0\0\0\0\0\0\0\0\u008c%torch.distributed.checkpoint.metadata"
+                        .getBytes(StandardCharsets.ISO_8859_1));
+        assertThat(failure().rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+        assertThat(failure().getMessage()).contains("distributed checkpoint", "HuggingFaceStorageWriter");
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(metadata));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+    }
+}

@@ -1,0 +1,464 @@
+package io.gds4j.loader.format.torch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assertions.tuple;
+
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.FormatFuzz;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.MetadataValue;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.format.ZipBytes;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Files of {@code torch.save}: valid ones, and one for each rule. */
+class TorchFormatTest {
+    private static final long[] NONE = {};
+
+    @TempDir
+    Path folder;
+
+    private static byte[] bytes(int length) {
+        byte[] bytes = new byte[length];
+        for (int i = 0; i < length; i++) {
+            bytes[i] = (byte) i;
+        }
+        return bytes;
+    }
+
+    /** Returns a file with this pickle and storages "0", "1" … of these sizes. */
+    private static byte[] file(byte[] pickle, int... storages) {
+        ZipBytes zip = ZipBytes.asTorch();
+        zip.add("archive/data.pkl", pickle);
+        zip.add("archive/byteorder", "little".getBytes(StandardCharsets.US_ASCII));
+        for (int i = 0; i < storages.length; i++) {
+            zip.add("archive/data/" + i, bytes(storages[i]));
+        }
+        zip.add("archive/version", "3\n".getBytes(StandardCharsets.US_ASCII));
+        return zip.finish();
+    }
+
+    private Path write(byte[] file) {
+        try {
+            return Files.write(folder.resolve("m.pt"), file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private Checkpoint open(byte[] pickle, int... storages) {
+        return Checkpoint.open(write(file(pickle, storages)));
+    }
+
+    private CheckpointException failure(byte[] file) {
+        Path path = write(file);
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(path));
+        assertThat(e).isNotNull();
+        assertThat(e.getMessage()).doesNotContain("\n").contains("m.pt", e.rule().variant());
+        return e;
+    }
+
+    @Test
+    void tensorsAreExtentsOfTheirStorages() throws IOException {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict()
+                        .text("a").tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{3, 1})
+                        .text("b").tensor("torch.BFloat16Storage", "1", 4, 1, new long[]{2}, new long[]{1})
+                        .text("scalar").tensor("torch.LongStorage", "2", 1, 0, NONE, NONE)
+                        .endDict(),
+                24, 8, 8);
+        assertThat(checkpoint.format().id()).isEqualTo("torch");
+        assertThat(checkpoint.tensors().values())
+                .extracting(TensorInfo::name, TensorInfo::dtype, TensorInfo::shape, TensorInfo::length)
+                .containsExactly(
+                        tuple("a", DType.F32, List.of(2L, 3L), 24L),
+                        tuple("b", DType.BF16, List.of(2L), 4L),
+                        tuple("scalar", DType.I64, List.of(), 8L));
+        byte[] file = Files.readAllBytes(folder.resolve("m.pt"));
+        TensorInfo a = checkpoint.tensors().get("a");
+        assertThat(a.fileOffset() % 64).isZero();
+        assertThat(Arrays.copyOfRange(file, (int) a.fileOffset(), (int) a.fileEnd())).isEqualTo(bytes(24));
+        TensorInfo b = checkpoint.tensors().get("b");
+        assertThat(Arrays.copyOfRange(file, (int) b.fileOffset(), (int) b.fileEnd())).containsExactly(2, 3, 4, 5);
+    }
+
+    @Test
+    void nestedDictsAndListsGetNamesWithDots() {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict()
+                        .text("epoch").number(7)
+                        .text("model").symbol("collections", "OrderedDict").op(')', 'R', '(')
+                        .text("w").floats("0", 2).op('u').op('}').text("_metadata").op('N').op('s').op('b')
+                        .text("opt").op('}', '(').number(0).op('}', '(').text("step").floats("1", 1).op('u', 'u')
+                        .text("list").op(']', '(').floats("2", 1).floats("3", 1).op('e')
+                        .text("p").symbol("torch._utils", "_rebuild_parameter").op('(').floats("4", 3).op(0x88)
+                        .op('N', 't', 'R')
+                        .endDict(),
+                8, 4, 4, 4, 12);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("model.w", "opt.0.step", "list.0", "list.1", "p");
+        assertThat(checkpoint.typedMetadata().get("epoch")).contains(new MetadataValue.Whole(7, false));
+    }
+
+    @Test
+    void sharedStoragesAreOneExtentWithTwoNames() {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict().text("embed").floats("0", 4).text("head").floats("0", 4)
+                        .text("view").tensor("torch.FloatStorage", "0", 4, 1, new long[]{2}, new long[]{1}).endDict(),
+                16);
+        TensorInfo embed = checkpoint.tensors().get("embed");
+        TensorInfo head = checkpoint.tensors().get("head");
+        assertThat(head.fileOffset()).isEqualTo(embed.fileOffset());
+        assertThat(head.length()).isEqualTo(embed.length());
+        assertThat(checkpoint.tensors().get("view").fileOffset()).isEqualTo(embed.fileOffset() + 4);
+    }
+
+    @Test
+    void typesWithoutStorageClassComeFromTheTensor() {
+        PickleBytes pickle = PickleBytes.dict().text("f8").symbol("torch._utils", "_rebuild_tensor_v3").op('(')
+                .storage("torch.storage.UntypedStorage", "0", 6).number(2).numbers(4).numbers(1).op(0x89, 'N')
+                .symbol("torch", "float8_e4m3fn").op('t', 'R');
+        assertThat(open(pickle.endDict(), 6).tensors().get("f8"))
+                .extracting(TensorInfo::dtype, TensorInfo::length).containsExactly(DType.F8_E4M3, 4L);
+    }
+
+    @Test
+    void unknownSymbolsWithoutTensorsAreIgnored() {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict()
+                        .text("args").symbol("os", "system").op('(').text("rm -rf /").op('t', 'R')
+                        .text("namespace").symbol("argparse", "Namespace").op(')', 0x81, '}').text("lr")
+                        .op('N', 's', 'b')
+                        .text("w").floats("0", 1).endDict(),
+                4);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("w");
+    }
+
+    @Test
+    void tensorsOfOneElementDimensionsMayHaveAnyStride() {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict().text("a")
+                        .tensor("torch.FloatStorage", "0", 3, 0, new long[]{1, 3, 1}, new long[]{99, 1, 7})
+                        .text("none").tensor("torch.FloatStorage", "1", 0, 0, new long[]{0, 4}, new long[]{1, 1})
+                        .endDict(),
+                12, 0);
+        assertThat(checkpoint.tensors().get("a").length()).isEqualTo(12);
+        assertThat(checkpoint.tensors().get("none").length()).isZero();
+    }
+
+    @Test
+    void storagesAboveFourGibibytesAreRead() throws IOException {
+        // the data are a hole; the writer's records are placed around it
+        long large = (5L << 30) + 3;
+        byte[] pickle = PickleBytes.dict().text("big")
+                .tensor("torch.ByteStorage", "0", large, large - 1, new long[]{1}, new long[]{1}).text("after")
+                .tensor("torch.ByteStorage", "1", 2, 0, new long[]{2}, new long[]{1}).endDict();
+        ZipBytes zip = ZipBytes.asTorch();
+        zip.add("m/data.pkl", pickle);
+        ZipBytes.Member big = zip.add("m/data/0", new byte[1]);
+        int dataAt = zip.position() - 1 - 16;
+        ZipBytes.Member after = zip.add("m/data/1", new byte[]{1, 2});
+        int tail = zip.position();
+        big.bytes = large;
+        big.stored = large;
+        byte[] head = Arrays.copyOf(zip.finish(), tail);
+        after.headerOffset += large - 1;
+        long directoryAt = tail + large - 1;
+        byte[] whole = zip.finish(3, 0, 0);
+        byte[] directory = lastDirectory(whole);
+        Path path = folder.resolve("large.pt");
+        try (RandomAccessFile out = new RandomAccessFile(path.toFile(), "rw")) {
+            out.write(head, 0, dataAt);
+            out.seek(dataAt + large);
+            out.write(head, dataAt + 1, tail - dataAt - 1);
+            out.write(directory);
+            out.write(ZipBytes.end(directoryAt, directory.length, 3, directoryAt + directory.length, true));
+        }
+        Checkpoint checkpoint = Checkpoint.open(path);
+        assertThat(checkpoint.tensors().get("big").fileOffset()).isEqualTo(dataAt + large - 1);
+        assertThat(checkpoint.tensors().get("after").fileOffset()).isGreaterThan(large);
+    }
+
+    /** Returns the central directory at the end of a file that has ZIP64 end records. */
+    private static byte[] lastDirectory(byte[] file) {
+        ByteBuffer buffer = ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN);
+        int end = file.length - 22 - 20 - 56;
+        int length = (int) buffer.getLong(end + 40);
+        return Arrays.copyOfRange(file, end - length, end);
+    }
+
+    static Stream<Arguments> brokenPickles() {
+        return Stream.of(
+                pickle("strides of a transposed tensor", "TensorStrides", "save tensor.contiguous()",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{1, 2})),
+                pickle("a conjugated tensor", "UnsupportedTensor", "conjugated", p -> marked(p, "conj")),
+                pickle("a negated tensor", "UnsupportedTensor", "negated", p -> marked(p, "neg")),
+                pickle("an unknown mark", "UnsupportedTensor", "'zero', which is not known", p -> marked(p, "zero")),
+                pickle("a sparse tensor", "UnsupportedTensor", "_rebuild_sparse_tensor",
+                        p -> p.symbol("torch._utils", "_rebuild_sparse_tensor").op(')', 'R')),
+                pickle("a tensor inside an unknown object", "PickleUnknownSymbol", "inside an object of 'm.Net'",
+                        p -> p.symbol("m", "Net").op(')', 0x81, '}').text("w").floats("0", 6).op('s', 'b')),
+                pickle("a tensor made by an unknown call", "PickleUnknownSymbol", "inside an object of 'os.system'",
+                        p -> p.symbol("os", "system").op('(').floats("0", 6).op('t', 'R')),
+                pickle("a tensor of an unknown class", "PickleUnknownSymbol", "of class 'm.T'",
+                        p -> p.symbol("torch._tensor", "_rebuild_from_type_v2").op('(')
+                                .symbol("torch._utils", "_rebuild_tensor_v2").symbol("m", "T").op(')', '}', 't', 'R')),
+                pickle("a tensor under a tuple as key", "PickleUnknownSymbol", "neither text nor number",
+                        p -> p.op('}').numbers(1, 2).floats("0", 6).op('s')),
+                pickle("an offset behind the storage", "TensorInvalidInfo", "at element 1, needs 24 bytes",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 1, new long[]{6}, new long[]{1})),
+                pickle("an offset that wraps", "TensorInvalidInfo", "at element 4611686018427387904",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 1L << 62, new long[]{1}, new long[]{1})),
+                pickle("a negative offset", "TensorArguments", "offset",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, -1, new long[]{1}, new long[]{1})),
+                pickle("a size that does not fit 64 bits", "ValidationOverflow", "does not fit 64 bits",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{1L << 61, 4}, new long[]{4, 1})),
+                pickle("a negative dimension", "TensorArguments", "size",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{-1}, new long[]{1})),
+                pickle("more strides than dimensions", "TensorArguments", "1 dimensions and 2 strides",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{1}, new long[]{1, 1})),
+                pickle("65 dimensions", "TensorArguments", "at most 64",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[65], new long[65])),
+                pickle("a storage of another size", "TorchStorage", "has 5 elements of F32, but member",
+                        p -> p.floats("0", 5)),
+                pickle("a missing storage", "TorchStorage", "'archive/data/9', which is missing",
+                        p -> p.floats("9", 6)),
+                pickle("an unknown storage class", "UnsupportedTensor", "torch.QInt8Storage",
+                        p -> p.tensor("torch.QInt8Storage", "0", 24, 0, new long[]{1}, new long[]{1})),
+                pickle("a storage with a path as key", "TorchStorage", "missing", p -> p.floats("../0", 6)),
+                pickle("a tensor without arguments", "TensorArguments", "too few arguments",
+                        p -> p.symbol("torch._utils", "_rebuild_tensor_v2").op(')', 'R')),
+                pickle("an unknown dtype", "UnsupportedTensor", "torch.float2",
+                        p -> p.symbol("torch._utils", "_rebuild_tensor_v3").op('(')
+                                .storage("torch.UntypedStorage", "0", 24).number(0).numbers(4).numbers(1)
+                                .op(0x89, 'N').symbol("torch", "float2").op('t', 'R')),
+                pickle("two tensors of one name", "DuplicateTensor", "two tensors have the name 'a'",
+                        p -> p.floats("0", 6).text("a").floats("0", 6)),
+                pickle("an opcode of protocol 0", "PickleStructure", "opcode 0x69", p -> p.op('i')),
+                pickle("an extension", "PickleStructure", "opcode 0x82", p -> p.op(0x82, 1)),
+                pickle("a memo entry that is not set", "PickleStructure", "memo entry 5", p -> p.op('h', 5)),
+                pickle("an empty stack", "PickleStructure", "needs 1 values", p -> p.op('t', 'R', 'R')),
+                pickle("a text beyond the end", "PickleStructure", "bytes are announced",
+                        p -> p.op(0x8d, 0, 0, 0, 0, 0, 0, 0, 0x10)),
+                pickle("a text of -1 bytes", "PickleStructure", "18446744073709551615 bytes are announced",
+                        p -> p.op(0x8d, 255, 255, 255, 255, 255, 255, 255, 255)),
+                pickle("a long of 2^32-1 bytes", "PickleStructure", "bytes are announced",
+                        p -> p.op(0x8b, 255, 255, 255, 255)),
+                pickle("an entry for a number", "PickleStructure", "no dict", p -> p.op('N').text("k").op('N', 's')),
+                pickle("state for a list", "PickleStructure", "no object", p -> p.op(']', 'N', 'b')),
+                pickle("a text that is not UTF-8", "PickleStructure", "UTF-8", p -> p.op('X', 1, 0, 0, 0, 0xff)));
+    }
+
+    private static Arguments pickle(String what, String rule, String message, Consumer<PickleBytes> value) {
+        PickleBytes pickle = PickleBytes.dict().text("a");
+        value.accept(pickle);
+        return Arguments.of(what, pickle.endDict(), rule, message);
+    }
+
+    private static void marked(PickleBytes p, String mark) {
+        p.symbol("torch._utils", "_rebuild_tensor_v2").op('(').storage("torch.FloatStorage", "0", 6).number(0)
+                .numbers(6)
+                .numbers(1).op(0x89, 'N', '}').text(mark).op(0x88, 's', 't', 'R');
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("brokenPickles")
+    void brokenPickleIsRefusedByRule(String what, byte[] pickle, String rule, String message) {
+        CheckpointException e = failure(file(pickle, 24));
+        assertThat(e.rule().variant()).isEqualTo(rule);
+        assertThat(e.getMessage()).contains(message);
+        assertThat(e.fileOffset()).isPresent();
+    }
+
+    @Test
+    void referencesToSharedPartsAreBounded() {
+        // dict k has two entries, both dict k-1: 2^40 names; a tuple takes all dicts from the stack
+        PickleBytes bomb = new PickleBytes().op('(', '}').text("w").floats("0", 1).op('s', 'q', 0);
+        for (int level = 1; level < 40; level++) {
+            bomb.op('}', '(').text("a").op('h', level - 1).text("b").op('h', level - 1).op('u', 'q', level);
+        }
+        CheckpointException e = failure(file(bomb.op('t').end(), 4));
+        assertThat(e.rule().variant()).isEqualTo("PickleLimit");
+    }
+
+    @Test
+    void dictWithinItselfIsRefused() {
+        PickleBytes pickle = new PickleBytes().op('}', 'q', 0).text("k").op('h', 0, 's');
+        assertThat(failure(file(pickle.end())).rule().variant()).isEqualTo("PickleLimit");
+    }
+
+    @Test
+    void depthOfPickleNeedsNoStack() {
+        PickleBytes deep = new PickleBytes();
+        int levels = 300_000;
+        for (int i = 0; i < levels; i++) {
+            deep.op(']');
+        }
+        for (int i = 1; i < levels; i++) {
+            deep.op('a');
+        }
+        assertThat(failure(file(deep.end())).rule().variant()).isEqualTo("PickleLimit");
+        PickleBytes tuples = new PickleBytes().op(')');
+        for (int i = 0; i < 1000; i++) {
+            tuples.op(0x85);
+        }
+        assertThat(open(tuples.end()).tensors()).isEmpty();
+    }
+
+    @Test
+    void everyCutOfTheFileIsRefused() {
+        byte[] file = file(PickleBytes.dict().text("a").floats("0", 6).endDict(), 24);
+        for (int length = 0; length < file.length; length++) {
+            CheckpointException e = failure(Arrays.copyOf(file, length));
+            assertThat(e.rule().variant()).as("cut after %d bytes", length).isIn("ZipStructure");
+        }
+    }
+
+    @Test
+    void everyCutOfThePickleIsRefused() {
+        byte[] pickle = PickleBytes.dict().text("a").floats("0", 6).endDict();
+        for (int length = 0; length < pickle.length; length++) {
+            CheckpointException e = failure(file(Arrays.copyOf(pickle, length), 24));
+            assertThat(e.rule().variant()).as("cut after %d bytes", length).isEqualTo("PickleStructure");
+        }
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @CsvSource({
+            "legacy, before version 1.6",
+            "tar, tar archive",
+            "preview, PYTORCH1",
+            "script, TorchScript",
+            "big, byte order of the tensors is 'big'",
+            "compressed, is compressed (method 8)",
+            "encrypted, is encrypted"
+    })
+    void knownButUnsupportedFilesAreRefusedByName(String kind, String message) {
+        CheckpointException e = failure(unsupported(kind));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+        assertThat(e.getMessage()).contains(message);
+    }
+
+    @Test
+    void unsupportedFileOfAFolderIsNamed() throws IOException {
+        Files.writeString(folder.resolve("config.json"), "{}");
+        write(unsupported("legacy"));
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+        assertThat(e.getMessage()).contains("m.pt", "before version 1.6");
+    }
+
+    private static byte[] unsupported(String kind) {
+        byte[] pickle = PickleBytes.dict().text("a").floats("0", 1).endDict();
+        ZipBytes zip = ZipBytes.asTorch();
+        switch (kind) {
+            case "legacy" -> {
+                return new byte[]{
+                        (byte) 0x80, 2, (byte) 0x8a, 10, 0x6c, (byte) 0xfc, (byte) 0x9c, 0x46, (byte) 0xf9, 0x20, 0x6a,
+                        (byte) 0xa8, 0x50, 0x19, '.', (byte) 0x80, 2};
+            }
+            case "tar" -> {
+                byte[] tar = new byte[1024];
+                System.arraycopy("ustar".getBytes(StandardCharsets.US_ASCII), 0, tar, 257, 5);
+                return tar;
+            }
+            case "preview" -> {
+                return "PYTORCH1 and more".getBytes(StandardCharsets.US_ASCII);
+            }
+            case "script" -> {
+                zip.add("m/data/0", bytes(4));
+                zip.add("m/data.pkl", pickle);
+                zip.add("m/constants.pkl", pickle);
+            }
+            case "big" -> {
+                zip.add("m/data.pkl", pickle);
+                zip.add("m/byteorder", "big".getBytes(StandardCharsets.US_ASCII));
+            }
+            case "compressed" -> {
+                zip.add("m/data.pkl", pickle);
+                zip.add("m/data/0", bytes(3), 8, 4);
+            }
+            default -> {
+                zip.add("m/data.pkl", pickle);
+                zip.add("m/data/0", bytes(4)).flags |= 1;
+            }
+        }
+        return zip.finish();
+    }
+
+    @Test
+    void indexNamesTheShards() throws IOException {
+        for (String key : List.of("a", "b")) {
+            Files.write(folder.resolve(key + ".bin"), file(PickleBytes.dict().text(key).floats("0", 1).endDict(), 4));
+        }
+        Files.writeString(
+                folder.resolve("pytorch_model.bin.index.json"),
+                "{\"metadata\":{\"total_size\":8},\"weight_map\":{\"a\":\"a.bin\",\"b\":\"b.bin\"}}");
+        Files.write(folder.resolve("training_args.bin"),
+                file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
+        Checkpoint checkpoint = Checkpoint.open(folder);
+        assertThat(checkpoint.format().id()).isEqualTo("torch");
+        assertThat(checkpoint.tensors()).containsOnlyKeys("a", "b");
+        assertThat(checkpoint.warnings()).isEmpty();
+    }
+
+    @Test
+    void safetensorsBesideTorchFilesAreTheCheckpoint() throws IOException {
+        Files.write(folder.resolve("training_args.bin"),
+                file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4));
+        Files.writeString(
+                folder.resolve("pytorch_model.bin.index.json"), "{\"weight_map\":{\"a\":\"removed.bin\"}}");
+        byte[] json =
+                "{\"s\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}".getBytes(StandardCharsets.UTF_8);
+        byte[] file = new byte[8 + json.length + 1];
+        file[0] = (byte) json.length;
+        System.arraycopy(json, 0, file, 8, json.length);
+        Files.write(folder.resolve("model.safetensors"), file);
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("s");
+    }
+
+    @Test
+    void timeIsLinearInTheNumberOfTensors() {
+        PickleBytes pickle = PickleBytes.dict();
+        for (int i = 0; i < 20_000; i++) {
+            pickle.text("layer." + i).tensor("torch.FloatStorage", "0", 20_000, i, new long[]{1}, new long[]{1});
+        }
+        long start = System.nanoTime();
+        assertThat(open(pickle.endDict(), 80_000).tensors()).hasSize(20_000);
+        assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(10));
+    }
+
+    @Test
+    void mutatedFilesOpenOrFailWithOneLine() throws Exception {
+        byte[] nested = PickleBytes.dict()
+                .text("epoch").number(7)
+                .text("m").op('}').text("w").floats("0", 6).op('s')
+                .text("l").op(']', '(').floats("1", 2).op('e').endDict();
+        FormatFuzz.run(
+                new TorchFormat(),
+                folder,
+                List.of(
+                        file(PickleBytes.dict().text("a").floats("0", 6).text("b").floats("0", 6).endDict(), 24),
+                        file(nested, 24, 8)));
+    }
+}
