@@ -3,4 +3,11 @@ module io.gds4j.loader {
     requires transitive io.gds4j;
 
     exports io.gds4j.loader;
+    exports io.gds4j.loader.format;
+    exports io.gds4j.loader.format.safetensors;
+
+    uses io.gds4j.loader.format.CheckpointFormat;
+
+    provides io.gds4j.loader.format.CheckpointFormat with
+            io.gds4j.loader.format.safetensors.SafetensorsFormat;
 }

@@ -1,6 +1,13 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,55 +27,81 @@ import java.util.Objects;
  * }</pre>
  *
  * <p>
- * Reads safetensors: a single file, an index ({@code *.index.json}) with its shards, or a folder with either. Checks every rule
- * of the reference implementation and some more (see {@link CheckpointRule}). Immutable and thread-safe.
+ * Reads a single file, an index ({@code *.index.json}) with its shards, or a folder with either, in any format of
+ * {@link #formats}. Checks every rule of the format (see {@link io.gds4j.loader.format.CheckpointRule}). Immutable and
+ * thread-safe.
  *
  * @since 0.1
  */
 public final class Checkpoint {
     private final Path path;
+    private final CheckpointFormat format;
     private final List<CheckpointFile> files;
     private final Map<String, TensorInfo> tensors;
-    private final Map<String, String> metadata;
+    private final Metadata metadata;
     private final List<String> warnings;
     private final long bytes;
     private final long headerNanos;
 
-    private Checkpoint(Path path, List<CheckpointFile> files, List<String> warnings, long headerNanos) {
+    private Checkpoint(Path path, CheckpointFiles found, long headerNanos) {
         this.path = path;
-        this.files = List.copyOf(files);
+        this.format = found.format();
+        this.files = found.files();
+        this.warnings = found.warnings();
         this.headerNanos = headerNanos;
         Map<String, TensorInfo> byName = new LinkedHashMap<>();
-        Map<String, String> merged = new LinkedHashMap<>();
+        List<Metadata> parts = new ArrayList<>(files.size());
         long sum = 0;
         for (CheckpointFile file : files) {
+            parts.add(file.typedMetadata());
+            long covered = 0;
             for (TensorInfo tensor : file.tensors()) {
                 TensorInfo other = byName.putIfAbsent(tensor.name(), tensor);
                 if (other != null) {
                     throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
                 }
-                sum += tensor.length();
+                sum += Math.max(0, tensor.fileEnd() - Math.max(covered, tensor.fileOffset()));
+                covered = Math.max(covered, tensor.fileEnd());
             }
-            file.metadata().forEach(merged::putIfAbsent);
         }
         this.tensors = Collections.unmodifiableMap(byName);
-        this.metadata = Collections.unmodifiableMap(merged);
+        this.metadata = Metadata.merged(parts);
         this.bytes = sum;
-        this.warnings = List.copyOf(warnings);
     }
 
     /**
-     * Opens a checkpoint: a {@code .safetensors} file, an index ({@code .json}), or a folder. In a folder it reads the index;
-     * without an index {@code model.safetensors}; without that all {@code *.safetensors} files together.
+     * Opens a checkpoint: a file, an index of shards ({@code *.index.json}), or a folder. Recognises the format by the content
+     * of the files.
      *
-     * @throws CheckpointException if there is no checkpoint or it breaks a rule; the message is one line
+     * @throws CheckpointException if there is no checkpoint, if no format recognises it, or if it breaks a rule; the message is
+     *         one line
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static Checkpoint open(Path path) {
         Objects.requireNonNull(path, "path");
         long start = System.nanoTime();
-        SafetensorsFiles found = SafetensorsFiles.open(path);
-        return new Checkpoint(path, found.files(), found.warnings(), System.nanoTime() - start);
+        CheckpointFiles found = CheckpointFiles.open(path);
+        return new Checkpoint(path, found, System.nanoTime() - start);
+    }
+
+    /**
+     * Opens a checkpoint of a given format: for a folder with checkpoints of two formats, or for a format with settings of the
+     * program.
+     *
+     * @throws CheckpointException as {@link #open(Path)}; a file of another format breaks a rule of this one
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static Checkpoint open(Path path, CheckpointFormat format) {
+        Objects.requireNonNull(path, "path");
+        Objects.requireNonNull(format, "format");
+        long start = System.nanoTime();
+        CheckpointFiles found = CheckpointFiles.open(path, format);
+        return new Checkpoint(path, found, System.nanoTime() - start);
+    }
+
+    /** Returns the formats that {@link #open(Path)} recognises: those of gds4j first, then those of the program. */
+    public static List<CheckpointFormat> formats() {
+        return Formats.all();
     }
 
     /** Returns the path that was opened. */
@@ -78,7 +111,7 @@ public final class Checkpoint {
 
     /** Returns the format of the files. */
     public CheckpointFormat format() {
-        return CheckpointFormat.SAFETENSORS;
+        return format;
     }
 
     /** Returns the files in the order in which they are loaded. */
@@ -91,8 +124,16 @@ public final class Checkpoint {
         return tensors;
     }
 
-    /** Returns {@code __metadata__} of all files; if a key occurs in several files, the first one counts. */
+    /**
+     * Returns the metadata that is text, such as {@code __metadata__} of safetensors. If a key occurs in several files, the first
+     * one counts.
+     */
     public Map<String, String> metadata() {
+        return metadata.strings();
+    }
+
+    /** Returns the metadata of all files with its types. If a key occurs in several files, the first one counts. */
+    public Metadata typedMetadata() {
         return metadata;
     }
 
@@ -101,7 +142,7 @@ public final class Checkpoint {
         return warnings;
     }
 
-    /** Returns the bytes of all tensors, without headers. */
+    /** Returns the bytes of all tensors, without headers; bytes that several tensors share count once. */
     public long bytes() {
         return bytes;
     }

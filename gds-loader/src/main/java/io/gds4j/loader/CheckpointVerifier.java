@@ -1,5 +1,7 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.TensorInfo;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -100,7 +102,7 @@ public final class CheckpointVerifier {
         try {
             return FileChannel.open(file, StandardOpenOption.READ);
         } catch (IOException e) {
-            throw HeaderFile.failure(file, e);
+            throw CheckpointException.of(file, e);
         }
     }
 

@@ -1,8 +1,10 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.DType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
+import java.util.Set;
 
 /** Decodes the float types of tensors to Java's float, exactly: every value of these types is a float. */
 final class FloatDecoder {
@@ -14,27 +16,28 @@ final class FloatDecoder {
     /** Exponent bias of F8_E8M0, which is that of float. */
     private static final int SCALE_BIAS = 127;
 
+    private static final Set<DType> DECODED = Set.of(
+            DType.F32, DType.F16, DType.BF16, DType.F8_E5M2, DType.F8_E4M3, DType.F8_E8M0, DType.F8_E4M3FNUZ,
+            DType.F8_E5M2FNUZ);
+
     private FloatDecoder() {
     }
 
     /** Returns whether {@link #decode} knows the type. */
     static boolean decodes(DType dtype) {
-        return switch (dtype) {
-            case F32, F16, BF16, F8_E5M2, F8_E4M3, F8_E8M0, F8_E4M3FNUZ, F8_E5M2FNUZ -> true;
-            default -> false;
-        };
+        return DECODED.contains(dtype);
     }
 
     /** Decodes {@code to.length} elements from the start of the segment. */
     static void decode(DType dtype, MemorySegment from, float[] to) {
-        switch (dtype) {
-            case F32 -> MemorySegment.copy(from, FLOAT, 0, to, 0, to.length);
-            case F16 -> {
+        switch (dtype.id()) {
+            case "F32" -> MemorySegment.copy(from, FLOAT, 0, to, 0, to.length);
+            case "F16" -> {
                 for (int i = 0; i < to.length; i++) {
                     to[i] = Float.float16ToFloat(from.get(SHORT, 2L * i));
                 }
             }
-            case BF16 -> {
+            case "BF16" -> {
                 for (int i = 0; i < to.length; i++) {
                     to[i] = Float.intBitsToFloat(from.get(SHORT, 2L * i) << 16);
                 }
@@ -58,14 +61,14 @@ final class FloatDecoder {
     }
 
     private static float value(DType dtype, int bits) {
-        return switch (dtype) {
+        return switch (dtype.id()) {
             // The upper half of an F16.
-            case F8_E5M2 -> Float.float16ToFloat((short) (bits << 8));
-            case F8_E4M3 -> (bits & 0x7f) == 0x7f ? Float.NaN : finite(bits, 3, 7);
+            case "F8_E5M2" -> Float.float16ToFloat((short) (bits << 8));
+            case "F8_E4M3" -> (bits & 0x7f) == 0x7f ? Float.NaN : finite(bits, 3, 7);
             // Without infinities and negative zero, whose bits stand for NaN; their biases are larger by one.
-            case F8_E5M2FNUZ -> bits == 0x80 ? Float.NaN : finite(bits, 2, 16);
-            case F8_E4M3FNUZ -> bits == 0x80 ? Float.NaN : finite(bits, 3, 8);
-            case F8_E8M0 -> bits == 0xff ? Float.NaN : Math.scalb(1f, bits - SCALE_BIAS);
+            case "F8_E5M2FNUZ" -> bits == 0x80 ? Float.NaN : finite(bits, 2, 16);
+            case "F8_E4M3FNUZ" -> bits == 0x80 ? Float.NaN : finite(bits, 3, 8);
+            case "F8_E8M0" -> bits == 0xff ? Float.NaN : Math.scalb(1f, bits - SCALE_BIAS);
             default -> throw new AssertionError(dtype);
         };
     }

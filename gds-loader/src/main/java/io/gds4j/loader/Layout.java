@@ -1,7 +1,10 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryRange;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,8 +14,14 @@ import org.jspecify.annotations.Nullable;
  * @param blocks destination memory
  * @param tensors tensors with their places, file by file in the order of their data
  * @param works reads in the order of the files; they are independent of each other
+ * @param aliases for a tensor, the other ones that are the same bytes in the same place; both are indices into {@code tensors}
  */
-record Layout(List<CheckpointFile> files, List<BlockSpec> blocks, List<Placed> tensors, List<Work> works) {
+record Layout(
+        List<CheckpointFile> files,
+        List<BlockSpec> blocks,
+        List<Placed> tensors,
+        List<Work> works,
+        Map<Integer, List<Integer>> aliases) {
     /**
      * A block of destination memory to allocate or to use.
      *
@@ -126,7 +135,7 @@ record Layout(List<CheckpointFile> files, List<BlockSpec> blocks, List<Placed> t
         return sum;
     }
 
-    /** Returns the bytes of all tensors. */
+    /** Returns the bytes of all tensors; bytes that tensors share count once for each time they are read. */
     long tensorBytes() {
         long sum = 0;
         for (Work work : works) {

@@ -9,9 +9,14 @@ import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Piece;
 import io.gds4j.loader.Layout.Placed;
 import io.gds4j.loader.Layout.Work;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +25,9 @@ import org.jspecify.annotations.Nullable;
  * Turns tensors into places and reads. Pure: no I/O.
  *
  * <p>
- * The planner cuts the tensors of a file into runs: consecutive tensors without a gap whose offsets agree modulo the
- * alignment. One address aligns all tensors of a run, so the planner reads a run straight to its place. These reads are large
+ * The planner cuts the tensors of a file into runs: consecutive tensors whose offsets agree modulo the alignment, with no more
+ * than short gaps, such as padding, between them. One address aligns all tensors of a run, so the planner reads a run straight
+ * to its place. Tensors that share bytes are in one run and share memory, unless their offsets disagree modulo the alignment. These reads are large
  * and begin at a page boundary of the file; the block has room for the bytes before the first tensor. In most models a whole
  * file is one run. The planner gathers runs of less than a MiB between other runs: one read brings several of them into host
  * memory, and each tensor is copied from there to its place.
@@ -32,6 +38,8 @@ final class LayoutPlanner {
     private static final long DIRECT_MINIMUM = 1 << 20;
     /** Largest gap, in bytes, that costs less to read than another request. */
     private static final long READ_THROUGH = 64 << 10;
+    /** Largest part of a run that gaps may take, as a divisor: gaps take memory of the destination, too. */
+    private static final long GAP_DIVISOR = 8;
 
     private final LoadOptions options;
     private final long directMinimum;
@@ -39,6 +47,8 @@ final class LayoutPlanner {
     private final List<BlockSpec> blocks = new ArrayList<>();
     private final List<Placed> placed = new ArrayList<>();
     private final List<Work> works = new ArrayList<>();
+    /** For a tensor (index), the tensors that are the same bytes of the file. */
+    private final Map<Integer, List<Integer>> aliases = new HashMap<>();
 
     /** Bytes of the caller's destination that are assigned, if all tensors share one. */
     private long intoUsed;
@@ -75,13 +85,34 @@ final class LayoutPlanner {
                 List.copyOf(planner.files),
                 List.copyOf(planner.blocks),
                 List.copyOf(planner.placed),
-                List.copyOf(planner.works));
+                List.copyOf(planner.works),
+                Map.copyOf(planner.aliases));
     }
 
-    /** Tensors {@code first} to {@code last} (indices into the whole plan), at {@code begin} to {@code end} of the file. */
-    private record Run(int first, int last, long begin, long end) {
+    /**
+     * Tensors {@code first} to {@code last} (indices into the whole plan), at {@code begin} to {@code end} of the file, of which
+     * {@code gaps} bytes belong to no tensor.
+     */
+    private record Run(int first, int last, long begin, long end, long gaps) {
+        Run(int index, TensorInfo tensor) {
+            this(index, index, tensor.fileOffset(), tensor.fileEnd(), 0);
+        }
+
         long length() {
             return end - begin;
+        }
+
+        /** Returns whether one read of this run and the next tensor costs little more than two. */
+        boolean reaches(TensorInfo next, long alignment) {
+            long gap = Math.max(0, next.fileOffset() - end);
+            return ((next.fileOffset() - begin) & (alignment - 1)) == 0
+                    && gap <= READ_THROUGH
+                    && (gaps + gap) * GAP_DIVISOR <= next.fileEnd() - begin;
+        }
+
+        Run with(int index, TensorInfo next) {
+            long gap = Math.max(0, next.fileOffset() - end);
+            return new Run(first, index, begin, Math.max(end, next.fileEnd()), gaps + gap);
         }
     }
 
@@ -94,7 +125,8 @@ final class LayoutPlanner {
         for (TensorInfo tensor : chosen) {
             placed.add(block == null ? ofCaller(tensor, destinations) : new Placed(tensor, block.index, 0));
         }
-        List<Run> runs = runs(chosen, base, block == null);
+        int[] originals = block == null ? new int[0] : originals(chosen, base);
+        List<Run> runs = runs(chosen, base, originals);
         List<Run> small = new ArrayList<>();
         List<Work> work = new ArrayList<>();
         for (Run run : runs) {
@@ -107,7 +139,7 @@ final class LayoutPlanner {
         Gathering gathering = new Gathering(fileIndex, block, work);
         for (Run run : small) {
             for (int i = run.first; i <= run.last; i++) {
-                if (placed.get(i).tensor().length() > 0) {
+                if (placed.get(i).tensor().length() > 0 && (originals.length == 0 || originals[i - base] == i)) {
                     gathering.add(i);
                 }
             }
@@ -115,6 +147,12 @@ final class LayoutPlanner {
         gathering.flush();
         work.sort((one, other) -> Long.compare(one.fileOffset(), other.fileOffset()));
         works.addAll(work);
+        for (int i = 0; i < originals.length; i++) {
+            if (originals[i] != base + i) {
+                long offset = placed.get(originals[i]).offset();
+                placed.set(base + i, new Placed(chosen.get(i), placed.get(originals[i]).block(), offset));
+            }
+        }
         if (block != null) {
             block.finish();
         }
@@ -136,26 +174,55 @@ final class LayoutPlanner {
     }
 
     /**
-     * Cuts the tensors that have bytes into runs.
-     *
-     * @param single true to make each tensor a run of its own
+     * Returns for each tensor the first one (index into the whole plan) that is the same bytes of the file, usually itself.
+     * Records the other ones as aliases.
      */
-    private List<Run> runs(List<TensorInfo> chosen, int base, boolean single) {
-        List<Run> runs = new ArrayList<>();
-        Run run = null;
-        for (int i = 0; i < chosen.size(); i++) {
+    private int[] originals(List<TensorInfo> chosen, int base) {
+        int[] originals = new int[chosen.size()];
+        // by length, the tensors that begin where the current one does; most files need no map
+        Map<Long, Integer> sameOffset = null;
+        for (int i = 0; i < originals.length; i++) {
+            originals[i] = base + i;
             TensorInfo tensor = chosen.get(i);
             if (tensor.length() == 0) {
                 continue;
             }
-            if (run != null
-                    && !single
-                    && run.end == tensor.fileOffset()
-                    && ((tensor.fileOffset() - run.begin) & (options.alignment() - 1)) == 0) {
-                run = new Run(run.first, base + i, run.begin, tensor.fileEnd());
+            if (i == 0 || chosen.get(i - 1).fileOffset() != tensor.fileOffset()) {
+                sameOffset = null;
+                continue;
+            }
+            if (sameOffset == null) {
+                sameOffset = new HashMap<>();
+                sameOffset.put(chosen.get(i - 1).length(), base + i - 1);
+            }
+            Integer original = sameOffset.putIfAbsent(tensor.length(), base + i);
+            if (original != null) {
+                originals[i] = original;
+                aliases.computeIfAbsent(original, index -> new ArrayList<>()).add(base + i);
+                left -= tensor.length();
+            }
+        }
+        return originals;
+    }
+
+    /**
+     * Cuts the tensors that have bytes into runs.
+     *
+     * @param originals result of {@link #originals}, or empty to make each tensor a run of its own
+     */
+    private List<Run> runs(List<TensorInfo> chosen, int base, int[] originals) {
+        List<Run> runs = new ArrayList<>();
+        Run run = null;
+        for (int i = 0; i < chosen.size(); i++) {
+            TensorInfo tensor = chosen.get(i);
+            if (tensor.length() == 0 || originals.length > 0 && originals[i] != base + i) {
+                continue;
+            }
+            if (run != null && originals.length > 0 && run.reaches(tensor, options.alignment())) {
+                run = run.with(base + i, tensor);
                 runs.set(runs.size() - 1, run);
             } else {
-                run = new Run(base + i, base + i, tensor.fileOffset(), tensor.fileEnd());
+                run = new Run(base + i, tensor);
                 runs.add(run);
             }
         }
@@ -194,11 +261,27 @@ final class LayoutPlanner {
             while (last < run.last && placed.get(last + 1).tensor().fileOffset() < end) {
                 last++;
             }
-            long tensorBytes = end - Math.max(at, run.begin);
+            long tensorBytes = tensorBytes(first, last, at, end);
             work.add(new Direct(file, at, end - at, first, last, tensorBytes, blockIndex, start + at - begin));
             left -= tensorBytes;
             at = end;
         }
+    }
+
+    /** Returns the bytes of the file from {@code begin} to {@code end} that belong to a tensor. */
+    private long tensorBytes(int first, int last, long begin, long end) {
+        long sum = 0;
+        long covered = begin;
+        for (int i = first; i <= last; i++) {
+            TensorInfo tensor = placed.get(i).tensor();
+            long from = Math.max(covered, tensor.fileOffset());
+            long to = Math.min(end, tensor.fileEnd());
+            if (to > from) {
+                sum += to - from;
+                covered = to;
+            }
+        }
+        return sum;
     }
 
     /** Collects small tensors of one file into reads of bounded size. */
@@ -239,7 +322,7 @@ final class LayoutPlanner {
         private boolean fits(TensorInfo tensor) {
             Extent last = extents.getLast();
             long stagingEnd = continues(last, tensor)
-                    ? last.stagingOffset() + tensor.fileEnd() - last.fileOffset()
+                    ? last.stagingOffset() + Math.max(last.length(), tensor.fileEnd() - last.fileOffset())
                     : stagingOffset(tensor) + tensor.length();
             return stagingEnd <= limit && imageEnd() + tensor.length() <= limit;
         }
@@ -260,8 +343,8 @@ final class LayoutPlanner {
         private Extent extend(TensorInfo tensor) {
             if (!extents.isEmpty() && continues(extents.getLast(), tensor)) {
                 Extent last = extents.removeLast();
-                extents.add(new Extent(
-                        last.fileOffset(), tensor.fileEnd() - last.fileOffset(), last.stagingOffset()));
+                long length = Math.max(last.length(), tensor.fileEnd() - last.fileOffset());
+                extents.add(new Extent(last.fileOffset(), length, last.stagingOffset()));
             } else {
                 long head = tensor.fileOffset() & (PAGE - 1);
                 extents.add(new Extent(

@@ -13,6 +13,9 @@ import io.gds4j.loader.Layout.Extent;
 import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Placed;
 import io.gds4j.loader.Layout.Work;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
@@ -155,8 +158,6 @@ final class LoadJob implements LoadFuture.Job {
                     CheckpointRule.FILE_CHANGED,
                     expected.path(),
                     end,
-                    null,
-                    0,
                     "the file ends here now; it had %d bytes when its header was read".formatted(expected.size()));
         }
     }

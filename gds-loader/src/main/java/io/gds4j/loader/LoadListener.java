@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
 
 /**

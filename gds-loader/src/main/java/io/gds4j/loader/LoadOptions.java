@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.function.Function;

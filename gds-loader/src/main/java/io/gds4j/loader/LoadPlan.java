@@ -3,6 +3,9 @@ package io.gds4j.loader;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
@@ -222,7 +225,10 @@ public final class LoadPlan {
         return List.copyOf(tensors);
     }
 
-    /** Returns the bytes of the chosen tensors. */
+    /**
+     * Returns the bytes of the chosen tensors. Bytes that several tensors share count once, unless the load places them several
+     * times: in memory of the caller, and where their offsets disagree modulo the alignment.
+     */
     public long bytes() {
         return layout().tensorBytes();
     }

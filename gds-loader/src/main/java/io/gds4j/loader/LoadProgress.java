@@ -1,9 +1,13 @@
 package io.gds4j.loader;
 
 import io.gds4j.loader.Layout.Work;
+import java.util.List;
 
 /** Counts the bytes and tensors that are in place and tells the listener, one call at a time. Thread-safe. */
 final class LoadProgress {
+    /** Outstanding reads of an alias, which {@link #placed} reports together with its original. */
+    private static final int NEVER = Integer.MAX_VALUE;
+
     private final Layout layout;
     private final LoadListener listener;
     private final long total;
@@ -21,6 +25,7 @@ final class LoadProgress {
                 outstanding[work.tensor(i)]++;
             }
         }
+        layout.aliases().values().forEach(same -> same.forEach(alias -> outstanding[alias] = NEVER));
         this.total = layout.tensorBytes();
     }
 
@@ -41,6 +46,9 @@ final class LoadProgress {
     private void placed(int tensor) {
         if (--outstanding[tensor] == 0 && layout.tensors().get(tensor).tensor().length() > 0) {
             listener.tensorPlaced(layout.tensors().get(tensor).tensor());
+            for (int alias : layout.aliases().getOrDefault(tensor, List.of())) {
+                listener.tensorPlaced(layout.tensors().get(alias).tensor());
+            }
         }
     }
 }

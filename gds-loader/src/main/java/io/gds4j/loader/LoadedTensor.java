@@ -2,6 +2,9 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -74,7 +77,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      */
     public FloatBuffer asFloatBuffer() {
-        require(info.dtype() == DType.F32, "a view of floats needs F32; toFloats() decodes shorter floats");
+        require(info.dtype().equals(DType.F32), "a view of floats needs F32; toFloats() decodes shorter floats");
         return asByteBuffer().asFloatBuffer();
     }
 
@@ -84,7 +87,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      */
     public DoubleBuffer asDoubleBuffer() {
-        require(info.dtype() == DType.F64, "a view of doubles needs F64");
+        require(info.dtype().equals(DType.F64), "a view of doubles needs F64");
         return asByteBuffer().asDoubleBuffer();
     }
 
@@ -94,7 +97,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      */
     public IntBuffer asIntBuffer() {
-        require(info.dtype() == DType.I32 || info.dtype() == DType.U32, "a view of ints needs I32 or U32");
+        require(info.dtype().equals(DType.I32) || info.dtype().equals(DType.U32), "a view of ints needs I32 or U32");
         return asByteBuffer().asIntBuffer();
     }
 
@@ -104,7 +107,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      */
     public LongBuffer asLongBuffer() {
-        require(info.dtype() == DType.I64 || info.dtype() == DType.U64, "a view of longs needs I64 or U64");
+        require(info.dtype().equals(DType.I64) || info.dtype().equals(DType.U64), "a view of longs needs I64 or U64");
         return asByteBuffer().asLongBuffer();
     }
 
@@ -115,10 +118,10 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      */
     public ShortBuffer asShortBuffer() {
         require(
-                info.dtype() == DType.I16
-                        || info.dtype() == DType.U16
-                        || info.dtype() == DType.F16
-                        || info.dtype() == DType.BF16,
+                info.dtype().equals(DType.I16)
+                        || info.dtype().equals(DType.U16)
+                        || info.dtype().equals(DType.F16)
+                        || info.dtype().equals(DType.BF16),
                 "a view of shorts needs I16, U16, F16 or BF16");
         return asByteBuffer().asShortBuffer();
     }

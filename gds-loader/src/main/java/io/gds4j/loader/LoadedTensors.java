@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;

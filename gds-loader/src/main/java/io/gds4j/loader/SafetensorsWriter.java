@@ -3,6 +3,9 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.internal.text.OneLine;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -78,13 +81,17 @@ public final class SafetensorsWriter {
      *
      * @param shape dimensions, 0 or more each; none for a scalar
      * @throws CuFileException INVALID_VALUE for a name that exists already or is {@code __metadata__}, an unpaired surrogate in
-     *         the name, a negative dimension, a size beyond 2^63 bytes, or sub-byte elements that do not fill the last byte
+     *         the name, a type that safetensors does not
+     *         define, a negative dimension, a size beyond 2^63 bytes, or sub-byte elements that do not fill the last byte
      */
     public SafetensorsWriter tensor(String name, DType dtype, long... shape) {
         requireEncodable(name);
         String who = "tensor " + CheckpointException.quote(name);
         if (name.equals(METADATA) || tensors.containsKey(name)) {
             throw invalid(who + " exists already");
+        }
+        if (!DType.ofSafetensors().contains(dtype)) {
+            throw invalid("%s has type %s; known are %s".formatted(who, dtype, DType.ofSafetensors()));
         }
         long bits = dtype.bits();
         for (long dimension : shape) {
@@ -168,7 +175,7 @@ public final class SafetensorsWriter {
         } catch (IOException e) {
             String text = String.valueOf(e.getMessage());
             int errno = text.contains("No space left") ? Errno.ENOSPC : Errno.EIO;
-            throw failure(errno, "the file cannot be written: " + CheckpointException.oneLine(text, 200), e)
+            throw failure(errno, "the file cannot be written: " + OneLine.of(text, 200), e)
                     .build();
         } finally {
             if (!done) {
@@ -202,7 +209,7 @@ public final class SafetensorsWriter {
         }
         long offset = 0;
         for (Tensor tensor : order) {
-            quote(tensor.name, text).append(":{\"dtype\":\"").append(tensor.dtype.name()).append("\",\"shape\":[");
+            quote(tensor.name, text).append(":{\"dtype\":\"").append(tensor.dtype.id()).append("\",\"shape\":[");
             for (int i = 0; i < tensor.shape.length; i++) {
                 text.append(i == 0 ? "" : ",").append(tensor.shape[i]);
             }

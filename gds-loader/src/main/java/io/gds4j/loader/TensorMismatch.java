@@ -1,5 +1,8 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.TensorInfo;
+
 /**
  * A tensor whose bytes in memory differ from its file.
  *

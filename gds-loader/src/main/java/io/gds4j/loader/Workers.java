@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.loader.internal.text.OneLine;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -106,7 +107,7 @@ final class Workers {
                     .error(CuFileError.IO_ERROR)
                     .errno(Errno.EIO)
                     .detail("a file cannot be read: "
-                            + CheckpointException.oneLine(String.valueOf(e.getMessage()), 200))
+                            + OneLine.of(String.valueOf(e.getMessage()), 200))
                     .cause(e)
                     .build();
         }

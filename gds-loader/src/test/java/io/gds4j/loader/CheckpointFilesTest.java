@@ -9,6 +9,8 @@ import static org.junit.jupiter.params.provider.Arguments.arguments;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;

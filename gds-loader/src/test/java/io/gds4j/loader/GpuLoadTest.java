@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

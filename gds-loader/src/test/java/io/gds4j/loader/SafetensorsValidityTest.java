@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,7 +22,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Valid and broken safetensors files, with the rule and message for each broken one. */
@@ -453,12 +456,16 @@ class SafetensorsValidityTest {
         assertThat(checkpoint.format().id()).isEqualTo("safetensors");
     }
 
+    static List<DType> dtypes() {
+        return DType.ofSafetensors();
+    }
+
     @ParameterizedTest
-    @EnumSource(DType.class)
+    @MethodSource("dtypes")
     void everyDtypeIsRead(DType dtype) {
         int bytes = dtype.bits() * 8 / 8;
         Checkpoint checkpoint = Checkpoint.open(
-                file(HeaderText.file("{" + tensor("t", dtype.name(), "[2,4]", "0", "" + bytes) + "}", bytes)));
+                file(HeaderText.file("{" + tensor("t", dtype.id(), "[2,4]", "0", "" + bytes) + "}", bytes)));
         TensorInfo tensor = checkpoint.tensors().get("t");
         assertThat(tensor.dtype()).isEqualTo(dtype);
         assertThat(tensor.shape()).containsExactly(2L, 4L);
@@ -467,7 +474,7 @@ class SafetensorsValidityTest {
 
     @Test
     void dtypesAreThoseOfTheFormat() {
-        assertThat(Arrays.stream(DType.values()).map(d -> d + ":" + d.bits()))
+        assertThat(DType.ofSafetensors().stream().map(d -> d + ":" + d.bits()))
                 .containsExactly(
                         "BOOL:8", "F4:4", "F6_E2M3:6", "F6_E3M2:6", "U8:8", "I8:8", "F8_E5M2:8", "F8_E4M3:8",
                         "F8_E8M0:8", "F8_E4M3FNUZ:8", "F8_E5M2FNUZ:8", "I16:16", "U16:16", "F16:16", "BF16:16",

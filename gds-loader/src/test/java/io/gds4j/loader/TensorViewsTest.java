@@ -8,6 +8,8 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Views and decoded values of tensors in host memory. */
 class TensorViewsTest {
@@ -142,15 +144,17 @@ class TensorViewsTest {
             "F8_E8M0, fe, 1.7014118346046923E38",
             "F8_E8M0, ff, NaN"
     })
-    void byteFloatsHaveTheValuesOfTheirSpecification(DType dtype, String bits, float value) {
+    void byteFloatsHaveTheValuesOfTheirSpecification(String id, String bits, float value) {
+        DType dtype = DType.of(id).orElseThrow();
         byte[] content = {(byte) Integer.parseInt(bits, 16)};
 
         assertThat(loaded(dtype, content, LoadedTensor::toFloats)).containsExactly(value);
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"BOOL", "F4", "F6_E2M3", "U8", "I32", "F64", "C64"})
-    void otherTypesAreNotDecoded(DType dtype) {
+    @ValueSource(strings = {"BOOL", "F4", "F6_E2M3", "U8", "I32", "F64", "C64"})
+    void otherTypesAreNotDecoded(String id) {
+        DType dtype = DType.of(id).orElseThrow();
         CuFileException e = catchThrowableOfType(
                 CuFileException.class, () -> loaded(dtype, new byte[24], LoadedTensor::toFloats));
 

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.io.RandomAccessFile;

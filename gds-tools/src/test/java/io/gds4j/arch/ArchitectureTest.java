@@ -89,7 +89,8 @@ class ArchitectureTest {
     }
 
     static Stream<Arguments> packagesAndThoseAbove() {
-        return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES, Rooms.COMPAT_PACKAGES, Rooms.LIBCUFILE_PACKAGES)
+        return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES, Rooms.COMPAT_PACKAGES, Rooms.LIBCUFILE_PACKAGES,
+                Rooms.LOADER_PACKAGES)
                 .flatMap(room -> IntStream.range(0, room.length - 1)
                         .mapToObj(i -> Arguments.of(room[i], Arrays.copyOfRange(room, i + 1, room.length))));
     }
@@ -144,6 +145,15 @@ class ArchitectureTest {
         SlicesRuleDefinition.slices().assignedFrom(byPackage).should().beFreeOfCycles().check(Rooms.MAIN_CLASSES);
     }
 
+    @Test
+    void formatsKnowNeitherMemoryNorTheLoader() {
+        noClasses()
+                .that().resideInAPackage(Rooms.FORMATS)
+                .should().dependOnClassesThat()
+                .resideInAnyPackage("io.gds4j", "io.gds4j.memory", "io.gds4j.spi", "io.gds4j.loader")
+                .check(Rooms.MAIN_CLASSES);
+    }
+
     /** Classes of one package that may depend on each other in a cycle; the public classes of the API refer to each other. */
     @Test
     void noPackageHasALargeCycleOfClasses() {
@@ -185,6 +195,7 @@ class ArchitectureTest {
         assertThat(Rooms.MAIN_CLASSES.stream().map(JavaClass::getPackageName))
                 .contains(Rooms.API)
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
-                .contains("io.gds4j.loader", "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
+                .contains(Rooms.LOADER_PACKAGES)
+                .contains("io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
     }
 }

@@ -48,6 +48,12 @@ final class Rooms {
             "io.gds4j.libcufile.batch", "io.gds4j.libcufile.stream", "io.gds4j.libcufile"
     };
 
+    /** The packages of gds-loader, lowest first. Formats know neither each other nor the loader. */
+    static final String[] LOADER_PACKAGES = {
+            "io.gds4j.loader.internal.text", "io.gds4j.loader.format", "io.gds4j.loader.format.safetensors",
+            "io.gds4j.loader"
+    };
+
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
     static final String VERBS = "io.gds4j.ffi.verbs";
@@ -55,6 +61,7 @@ final class Rooms {
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
+    static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";
     static final String TOOLS = "io.gds4j.tools..";

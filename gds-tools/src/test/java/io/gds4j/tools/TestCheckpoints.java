@@ -2,10 +2,10 @@ package io.gds4j.tools;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.gds4j.loader.DType;
 import io.gds4j.loader.HeaderPadding;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

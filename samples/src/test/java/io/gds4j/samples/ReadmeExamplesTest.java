@@ -2,8 +2,8 @@ package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.loader.DType;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.format.DType;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;

@@ -2,12 +2,12 @@ package io.gds4j.tools.demo;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.DType;
 import io.gds4j.loader.HeaderPadding;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

@@ -1,9 +1,9 @@
 package io.gds4j.tools.load;
 
 import io.gds4j.loader.LoadReport;
-import io.gds4j.loader.TensorInfo;
 import io.gds4j.loader.TensorMismatch;
 import io.gds4j.loader.VerificationReport;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;

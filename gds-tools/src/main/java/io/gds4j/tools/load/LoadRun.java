@@ -5,7 +5,7 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.TensorInfo;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;

@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.format;
 
 import java.nio.file.Path;
 import java.util.List;

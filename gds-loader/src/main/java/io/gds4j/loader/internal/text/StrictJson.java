@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.text;
 
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -16,12 +16,12 @@ import org.jspecify.annotations.Nullable;
  * Hand-written for the cold start: a JVM that loads Jackson to read one header of 291 tensors spends 24 ms more on it, even
  * with an archive of its classes (docs/notes/json.md).
  */
-final class StrictJson {
+public final class StrictJson {
     /** Deepest nesting that the reference implementation accepts. */
-    static final int MAX_DEPTH = 127;
+    public static final int MAX_DEPTH = 127;
 
     /** Kinds of tokens. */
-    enum Token {
+    public enum Token {
         START_OBJECT,
         END_OBJECT,
         START_ARRAY,
@@ -35,22 +35,22 @@ final class StrictJson {
     }
 
     /** The text breaks a rule at an offset. */
-    static final class Malformed extends Exception {
+    public static final class Malformed extends Exception {
         private static final long serialVersionUID = 1L;
         private final int offset;
 
-        Malformed(int offset, String detail) {
+        public Malformed(int offset, String detail) {
             super(detail, null, false, false);
             this.offset = offset;
         }
 
         /** Returns the byte offset within the text. */
-        int offset() {
+        public int offset() {
             return offset;
         }
 
         /** Returns what is wrong. */
-        String detail() {
+        public String detail() {
             return String.valueOf(getMessage());
         }
     }
@@ -71,7 +71,7 @@ final class StrictJson {
     private boolean escaped;
 
     /** Creates a parser of text that passed {@link #checkUtf8}. */
-    StrictJson(byte[] utf8) throws Malformed {
+    public StrictJson(byte[] utf8) throws Malformed {
         this.utf8 = utf8;
         if (utf8.length >= 3 && utf8[0] == (byte) 0xEF && utf8[1] == (byte) 0xBB && utf8[2] == (byte) 0xBF) {
             throw new Malformed(0, "a byte-order mark is not allowed");
@@ -79,7 +79,7 @@ final class StrictJson {
     }
 
     /** Returns the offset of the first byte that is not UTF-8, or -1. Refuses overlong forms and encoded surrogates. */
-    static int checkUtf8(byte[] bytes) {
+    public static int checkUtf8(byte[] bytes) {
         int ascii = 0;
         while (ascii < bytes.length && bytes[ascii] >= 0) {
             ascii++;
@@ -107,7 +107,7 @@ final class StrictJson {
     }
 
     /** Reads the next token and makes it the current one. */
-    Token next() throws Malformed {
+    public Token next() throws Malformed {
         int c = peek();
         if (c == END) {
             throw new Malformed(at, "the text ends early");
@@ -315,27 +315,27 @@ final class StrictJson {
     }
 
     /** Throws if anything but white space follows. */
-    void end() throws Malformed {
+    public void end() throws Malformed {
         if (peek() != END) {
             throw new Malformed(at, "more text follows the closing brace");
         }
     }
 
     /** Reads the next token, which must be {@code expected}; otherwise the message is "{@code what} must be {@code meaning}". */
-    void expect(Token expected, String what, String meaning) throws Malformed {
+    public void expect(Token expected, String what, String meaning) throws Malformed {
         if (next() != expected) {
             throw here("%s must be %s, found %s".formatted(what, meaning, found()));
         }
     }
 
     /** Reads the next token, which must be a string, and returns its text. */
-    String string(String what) throws Malformed {
+    public String string(String what) throws Malformed {
         expect(Token.STRING, what, "a string");
         return text();
     }
 
     /** Returns the text of the current name or string, or the current number or word as written. */
-    String text() {
+    public String text() {
         if (token != Token.STRING && token != Token.NAME) {
             return new String(utf8, tokenStart, tokenEnd - tokenStart, StandardCharsets.US_ASCII);
         }
@@ -369,7 +369,7 @@ final class StrictJson {
     }
 
     /** Returns the current token as an unsigned 64-bit number, which must consist of digits only. */
-    long unsigned(String what) throws Malformed {
+    public long unsigned(String what) throws Malformed {
         long value = 0;
         boolean valid = token == Token.NUMBER;
         for (int i = tokenStart; valid && i < tokenEnd; i++) {
@@ -387,7 +387,7 @@ final class StrictJson {
     }
 
     /** Skips the value that begins with the current token, and checks it. */
-    void skip() throws Malformed {
+    public void skip() throws Malformed {
         int outside = token == Token.START_OBJECT || token == Token.START_ARRAY ? depth - 1 : depth;
         while (true) {
             if (token == Token.NUMBER && Double.isInfinite(Double.parseDouble(text()))) {
@@ -401,24 +401,24 @@ final class StrictJson {
     }
 
     /** Describes the current token for messages. */
-    String found() {
+    public String found() {
         return switch (token) {
             case null -> "nothing";
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";
             case END_OBJECT, END_ARRAY -> "an end";
-            case STRING, NAME -> "the string " + CheckpointException.quote(text());
-            case NUMBER, TRUE, FALSE, NULL -> CheckpointException.oneLine(text(), 40);
+            case STRING, NAME -> "the string " + OneLine.quote(text());
+            case NUMBER, TRUE, FALSE, NULL -> OneLine.of(text(), 40);
         };
     }
 
     /** Returns the offset of the current token. */
-    int mark() {
+    public int mark() {
         return tokenStart;
     }
 
     /** Returns a failure at the current token. */
-    Malformed here(String detail) {
+    public Malformed here(String detail) {
         return new Malformed(tokenStart, detail);
     }
 }

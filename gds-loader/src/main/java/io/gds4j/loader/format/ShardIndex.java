@@ -1,47 +1,75 @@
-package io.gds4j.loader;
+package io.gds4j.loader.format;
 
-import io.gds4j.loader.StrictJson.Malformed;
-import io.gds4j.loader.StrictJson.Token;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
+import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The content of {@code model.safetensors.index.json}: which tensor is in which file. */
-final class CheckpointIndex {
+/**
+ * The content of an index such as {@code model.safetensors.index.json}: which tensor is in which file. All formats with shards
+ * share it. Immutable and thread-safe.
+ *
+ * @since 0.1
+ */
+public final class ShardIndex {
     private static final int LONGEST_NUMBER = 40;
+    /** Largest index, in bytes; the limit of the safetensors reference for headers. */
+    private static final long LARGEST = 100_000_000;
 
     private final Path path;
     private final Map<String, String> fileOf = new LinkedHashMap<>();
     /** {@code total_size} as written, or null. */
     private @Nullable String totalSize;
 
-    private CheckpointIndex(Path path) {
+    private ShardIndex(Path path) {
         this.path = path;
     }
 
-    /** Reads and parses an index. */
-    static CheckpointIndex read(Path path) {
-        return parse(path, HeaderFile.readIndex(path));
+    /**
+     * Reads and parses an index.
+     *
+     * @throws CheckpointException INVALID_INDEX or INDEX_FILE_NAME for a broken index; FILE_NOT_FOUND and others if the file
+     *         cannot be read
+     */
+    public static ShardIndex read(Path path) {
+        try (FormatInput in = FormatInput.open(path)) {
+            if (in.size() > LARGEST) {
+                throw CheckpointException.of(
+                        CheckpointRule.INVALID_INDEX,
+                        path,
+                        "the index has %d bytes, at most %d are allowed".formatted(in.size(), LARGEST));
+            }
+            return parse(path, in.read(0, (int) in.size()).array());
+        }
     }
 
-    private static CheckpointIndex parse(Path path, byte[] json) {
+    private static ShardIndex parse(Path path, byte[] json) {
         int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
-                    CheckpointRule.INVALID_INDEX, path, bad, null, 0, "the index is not UTF-8");
+                    CheckpointRule.INVALID_INDEX, path, bad, "the index is not UTF-8");
         }
-        CheckpointIndex index = new CheckpointIndex(path);
+        ShardIndex index = new ShardIndex(path);
         try {
             index.parse(new StrictJson(json));
         } catch (Malformed e) {
-            throw CheckpointException.of(CheckpointRule.INVALID_INDEX, path, e.offset(), null, 0, e.detail());
+            throw CheckpointException.of(CheckpointRule.INVALID_INDEX, path, e.offset(), e.detail());
         }
         return index;
     }
@@ -105,7 +133,6 @@ final class CheckpointIndex {
                         path,
                         in.mark(),
                         tensor,
-                        0,
                         "the file of tensor %s is %s; only file names in the index's own folder are allowed"
                                 .formatted(CheckpointException.quote(tensor), CheckpointException.quote(file)));
             }
@@ -124,16 +151,47 @@ final class CheckpointIndex {
                 && file.indexOf('\0') < 0;
     }
 
-    /** Returns the names of the files in the order of their first occurrence. */
-    Set<String> fileNames() {
-        return new LinkedHashSet<>(fileOf.values());
+    /** Returns the path of the index. */
+    public Path path() {
+        return path;
+    }
+
+    /**
+     * Returns the existing files that the index names, in the order of their first occurrence.
+     *
+     * @throws CheckpointException MISSING_SHARD for a file that does not exist, INDEX_FILE_NAME for an impossible name
+     */
+    public List<Path> files() {
+        List<Path> shards = new ArrayList<>();
+        for (String name : new LinkedHashSet<>(fileOf.values())) {
+            Path shard = resolve(name);
+            if (!Files.exists(shard)) {
+                throw CheckpointException.of(
+                        CheckpointRule.MISSING_SHARD,
+                        path,
+                        "the index names %s, which does not exist".formatted(CheckpointException.quote(name)));
+            }
+            shards.add(shard);
+        }
+        return shards;
+    }
+
+    private Path resolve(String name) {
+        try {
+            return path.resolveSibling(name);
+        } catch (InvalidPathException e) {
+            throw CheckpointException.of(
+                    CheckpointRule.INDEX_FILE_NAME,
+                    path,
+                    "this machine cannot name a file %s: %s".formatted(CheckpointException.quote(name), e.getReason()));
+        }
     }
 
     /**
      * Compares {@code total_size} with the tensors. Writers disagree on what it counts and how to write it, and loading does
-     * not need it: a wrong value is only a warning.
+     * not need it: a wrong value is only a warning, of one line.
      */
-    List<String> warnings(List<CheckpointFile> files) {
+    public List<String> warnings(List<CheckpointFile> files) {
         long bytes = 0;
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
@@ -144,7 +202,7 @@ final class CheckpointIndex {
             return List.of();
         }
         return List.of("%s: total_size is %s, but the tensors have %d bytes"
-                .formatted(path, CheckpointException.oneLine(totalSize, LONGEST_NUMBER), bytes));
+                .formatted(path, OneLine.of(totalSize, LONGEST_NUMBER), bytes));
     }
 
     private static boolean isNumber(String text, long value) {
@@ -159,8 +217,12 @@ final class CheckpointIndex {
         }
     }
 
-    /** Checks that files and map agree in both directions. */
-    void check(List<CheckpointFile> files) {
+    /**
+     * Checks that files and map agree in both directions.
+     *
+     * @throws CheckpointException TENSOR_NOT_IN_SHARD, TENSOR_NOT_IN_INDEX or TENSOR_IN_TWO_FILES
+     */
+    public void check(List<CheckpointFile> files) {
         Map<String, TensorInfo> found = new HashMap<>();
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
@@ -179,7 +241,6 @@ final class CheckpointIndex {
                         path,
                         -1,
                         name,
-                        0,
                         "weight_map places tensor %s in %s, which does not contain it%s"
                                 .formatted(
                                         CheckpointException.quote(name),
@@ -196,7 +257,6 @@ final class CheckpointIndex {
                         path,
                         -1,
                         tensor.name(),
-                        0,
                         "tensor %s is in %s but not in weight_map"
                                 .formatted(CheckpointException.quote(tensor.name()), fileName(tensor)));
             }

@@ -1,11 +1,18 @@
-package io.gds4j.loader;
+package io.gds4j.loader.format.safetensors;
 
-import io.gds4j.loader.StrictJson.Malformed;
-import io.gds4j.loader.StrictJson.Token;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
+import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +23,13 @@ final class SafetensorsHeader {
     private static final String METADATA = "__metadata__";
     /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
+    private static final Map<String, DType> TYPES = new HashMap<>();
+
+    static {
+        for (DType type : DType.ofSafetensors()) {
+            TYPES.put(type.id(), type);
+        }
+    }
 
     /** A tensor as the header describes it; offsets are unsigned and relative to the data section. */
     private record Entry(String name, DType dtype, long[] shape, long begin, long end, int mark)
@@ -41,7 +55,7 @@ final class SafetensorsHeader {
         int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
-                    CheckpointRule.INVALID_HEADER, path, JSON_START + bad, null, 0, "the header is not UTF-8");
+                    CheckpointRule.INVALID_HEADER, path, JSON_START + bad, "the header is not UTF-8");
         }
         SafetensorsHeader header = new SafetensorsHeader(path);
         try {
@@ -129,10 +143,10 @@ final class SafetensorsHeader {
                 case "dtype" -> {
                     once(in, dtype, field);
                     String text = in.string("dtype");
-                    dtype = DType.of(text).orElse(null);
+                    dtype = TYPES.get(text);
                     if (dtype == null) {
                         throw in.here("unknown dtype %s; known are %s"
-                                .formatted(CheckpointException.quote(text), Arrays.toString(DType.values())));
+                                .formatted(CheckpointException.quote(text), DType.ofSafetensors()));
                     }
                 }
                 case "shape" -> {
@@ -298,14 +312,15 @@ final class SafetensorsHeader {
     }
 
     private CheckpointException failure(CheckpointRule rule, int mark, @Nullable String tensor, String detail) {
-        return CheckpointException.of(
-                rule, path, JSON_START + mark, tensor, 0, detail);
+        long offset = (long) JSON_START + mark;
+        return tensor == null
+                ? CheckpointException.of(rule, path, offset, detail)
+                : CheckpointException.of(rule, path, offset, tensor, detail);
     }
 
     private CheckpointException deserialization(Malformed e, @Nullable String tensor) {
         String detail =
                 tensor == null ? e.detail() : "tensor " + CheckpointException.quote(tensor) + ": " + e.detail();
-        return CheckpointException.of(
-                CheckpointRule.INVALID_HEADER_DESERIALIZATION, path, JSON_START + e.offset(), tensor, 0, detail);
+        return failure(CheckpointRule.INVALID_HEADER_DESERIALIZATION, e.offset(), tensor, detail);
     }
 }

@@ -1,11 +1,11 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.text;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.StreamReadConstraints;
-import io.gds4j.loader.StrictJson.Malformed;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import java.io.IOException;
 import java.io.Reader;
 import java.io.StringReader;

@@ -1,0 +1,196 @@
+package io.gds4j.loader;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFolder;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointParts;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.ShardIndex;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The files that a path leads to: one file, a set, the shards of an index, or the files of a folder.
+ *
+ * @param format format of all files
+ * @param files the files with their headers read
+ * @param warnings findings that are no errors, one line each
+ */
+record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List<String> warnings) {
+
+    private static final String JSON_SUFFIX = ".json";
+
+    CheckpointFiles {
+        files = List.copyOf(files);
+        warnings = List.copyOf(warnings);
+    }
+
+    /** Finds the files, recognises their format and reads their headers. */
+    static CheckpointFiles open(Path path) {
+        if (FormatInput.isFolder(path)) {
+            return openFolder(CheckpointFolder.open(path));
+        }
+        CheckpointFormat format = formatOf(path);
+        if (format == null) {
+            return openIndex(path, null);
+        }
+        return read(format, format.partsOf(path));
+    }
+
+    /** Finds the files of a format and reads their headers. */
+    static CheckpointFiles open(Path path, CheckpointFormat format) {
+        if (FormatInput.isFolder(path)) {
+            CheckpointParts parts = format.partsIn(CheckpointFolder.open(path))
+                    .orElseThrow(() -> CheckpointException.of(
+                            CheckpointRule.NO_CHECKPOINT,
+                            path,
+                            "the folder has no %s file".formatted(format.id())));
+            return read(format, parts);
+        }
+        boolean index;
+        try (FormatInput in = FormatInput.open(path)) {
+            index = format.recognize(in) instanceof Recognition.Unrecognized && isIndex(in);
+        }
+        return index ? openIndex(path, format) : read(format, format.partsOf(path));
+    }
+
+    private static CheckpointFiles openFolder(CheckpointFolder folder) {
+        Map<CheckpointFormat, CheckpointParts> found = new LinkedHashMap<>();
+        for (CheckpointFormat format : Formats.all()) {
+            format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+        }
+        if (found.isEmpty()) {
+            throw CheckpointException.of(
+                    CheckpointRule.NO_CHECKPOINT,
+                    folder.path(),
+                    "the folder has neither an index such as model.safetensors.index.json nor a file of a known format"
+                            + " (%s)".formatted(known()));
+        }
+        if (found.size() > 1) {
+            throw CheckpointException.of(
+                    CheckpointRule.MIXED_FORMATS,
+                    folder.path(),
+                    "the folder has checkpoints of %s; name a file or an index in it, or pass the format to Checkpoint.open"
+                            .formatted(found.keySet().stream().map(CheckpointFormat::id)
+                                    .collect(Collectors.joining(" and "))));
+        }
+        Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
+        return read(one.getKey(), one.getValue());
+    }
+
+    private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {
+        CheckpointParts parts = CheckpointParts.of(ShardIndex.read(path));
+        CheckpointFormat known = format;
+        if (known == null) {
+            for (Path file : parts.files()) {
+                CheckpointFormat ofFile = formatOf(file);
+                if (ofFile == null) {
+                    throw CheckpointException.of(
+                            CheckpointRule.UNKNOWN_FORMAT, file, "an index names this file, which is an index");
+                }
+                if (known != null && !known.id().equals(ofFile.id())) {
+                    throw CheckpointException.of(
+                            CheckpointRule.MIXED_FORMATS,
+                            path,
+                            "the index names files of %s and %s".formatted(known.id(), ofFile.id()));
+                }
+                known = ofFile;
+            }
+        }
+        return read(known == null ? Formats.all().getFirst() : known, parts);
+    }
+
+    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts) {
+        List<CheckpointFile> files = new ArrayList<>(parts.files().size());
+        for (Path path : parts.files()) {
+            try (FormatInput in = FormatInput.open(path)) {
+                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                    throw unsupported(path, unsupported);
+                }
+                files.add(format.read(in));
+            }
+        }
+        Optional<ShardIndex> index = parts.index();
+        index.ifPresent(one -> one.check(files));
+        List<String> warnings = index.map(one -> one.warnings(files)).orElse(List.of());
+        return new CheckpointFiles(format, format.combine(files), warnings);
+    }
+
+    /** Returns the format of a file; null for an index. */
+    private static @Nullable CheckpointFormat formatOf(Path path) {
+        try (FormatInput in = FormatInput.open(path)) {
+            Recognition.Unsupported unsupported = null;
+            for (CheckpointFormat format : Formats.all()) {
+                Recognition recognition = format.recognize(in);
+                if (recognition instanceof Recognition.Recognized) {
+                    return format;
+                }
+                if (recognition instanceof Recognition.Unsupported one && unsupported == null) {
+                    unsupported = one;
+                }
+            }
+            if (unsupported != null) {
+                throw unsupported(path, unsupported);
+            }
+            if (isIndex(in)) {
+                return null;
+            }
+            return bySuffix(in);
+        }
+    }
+
+    /** Returns the format that explains best what is wrong with a file that no format recognises. */
+    private static CheckpointFormat bySuffix(FormatInput in) {
+        String name = in.path().toString();
+        for (CheckpointFormat format : Formats.all()) {
+            if (format.suffixes().stream().anyMatch(name::endsWith)) {
+                return format;
+            }
+        }
+        throw CheckpointException.of(
+                CheckpointRule.UNKNOWN_FORMAT,
+                in.path(),
+                "%s; known are %s and an index (JSON)"
+                        .formatted(in.size() == 0 ? "the file is empty" : "its content matches none", known()));
+    }
+
+    private static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+        return CheckpointException.of(
+                CheckpointRule.UNSUPPORTED_FORMAT,
+                path,
+                "this is %s; %s".formatted(unsupported.what(), unsupported.remedy()));
+    }
+
+    /** Returns whether a file is JSON. An empty or broken file whose name ends with .json gets the message of an index. */
+    private static boolean isIndex(FormatInput in) {
+        ByteBuffer first = in.first();
+        while (first.hasRemaining()) {
+            byte b = first.get();
+            if (b == '{') {
+                return true;
+            }
+            if (b != ' ' && b != '\t' && b != '\n' && b != '\r') {
+                break;
+            }
+        }
+        return in.path().toString().endsWith(JSON_SUFFIX);
+    }
+
+    /** Lists the known formats, such as {@code safetensors *.safetensors}. */
+    private static String known() {
+        return Formats.all().stream()
+                .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
+                        .collect(Collectors.joining("", format.id(), "")))
+                .collect(Collectors.joining(", "));
+    }
+}

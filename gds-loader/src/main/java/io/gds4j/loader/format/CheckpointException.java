@@ -1,0 +1,138 @@
+package io.gds4j.loader.format;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.loader.internal.text.OneLine;
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A file is no checkpoint, or breaks a rule. Names the rule, the file, the byte and the tensor. The message is a single line of
+ * bounded length, whatever the file contains.
+ *
+ * <pre>{@code
+ * m.safetensors: broken header: tensor 'b' begins at 12, but the tensors before it end at 8 (InvalidOffset at byte 61)
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class CheckpointException extends CuFileException {
+    private static final long serialVersionUID = 1L;
+    private static final String FUNCTION = "Checkpoint";
+    private static final int LONGEST_DETAIL = 600;
+
+    private final CheckpointRule rule;
+    private final @Nullable String tensor;
+
+    private CheckpointException(CuFileException.Builder builder, CheckpointRule rule, @Nullable String tensor) {
+        super(builder);
+        this.rule = rule;
+        this.tensor = tensor;
+    }
+
+    private static CheckpointException of(
+            CheckpointRule rule, Path file, long offset, @Nullable String tensor, int errno, String detail) {
+        CuFileException.Builder builder = CuFileException.builder(FUNCTION)
+                .error(rule.error())
+                .errno(errno)
+                .path(file)
+                .range(offset, -1)
+                .detail(OneLine.of(detail, LONGEST_DETAIL));
+        return new CheckpointException(builder, rule, tensor);
+    }
+
+    /** Returns the exception for a file that breaks a rule as a whole. */
+    public static CheckpointException of(CheckpointRule rule, Path file, String detail) {
+        return of(rule, file, -1, null, 0, detail);
+    }
+
+    /**
+     * Returns the exception for a place in a file.
+     *
+     * @param offset byte in the file, or -1 if no byte is at fault
+     */
+    public static CheckpointException of(CheckpointRule rule, Path file, long offset, String detail) {
+        return of(rule, file, offset, null, 0, detail);
+    }
+
+    /**
+     * Returns the exception for a tensor.
+     *
+     * @param offset byte in the file, or -1 if no byte is at fault
+     * @param tensor name of the tensor; the detail should quote it, too
+     */
+    public static CheckpointException of(
+            CheckpointRule rule, Path file, long offset, String tensor, String detail) {
+        return of(rule, file, offset, tensor, 0, detail);
+    }
+
+    /** Returns the exception of the loader for an exception of java.nio: FILE_NOT_FOUND, FILE_TYPE, READ_FAILED and others. */
+    public static CuFileException of(Path path, IOException e) {
+        return switch (e) {
+            case ClosedByInterruptException interrupted ->
+                // the JDK leaves the thread's flag set
+                CuFileException.builder(FUNCTION)
+                        .error(CuFileError.IO_ERROR)
+                        .errno(Errno.EINTR)
+                        .path(path)
+                        .detail("interrupted while a header was read")
+                        .cause(interrupted)
+                        .buildInterrupted();
+            case NoSuchFileException missing ->
+                of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, Errno.ENOENT, "no such file or folder");
+            case AccessDeniedException denied ->
+                of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, Errno.EACCES, "permission denied");
+            case NotDirectoryException file ->
+                of(CheckpointRule.FILE_TYPE, path, -1, null, Errno.ENOTDIR, "not a folder");
+            case FileSystemException other when other.getReason() != null ->
+                of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, other.getReason());
+            default -> of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, String.valueOf(e.getMessage()));
+        };
+    }
+
+    /** Returns the exception for a tensor that occurs in two files. */
+    public static CheckpointException inTwoFiles(String tensor, Path file, Path other) {
+        return of(
+                CheckpointRule.TENSOR_IN_TWO_FILES,
+                file,
+                -1,
+                tensor,
+                0,
+                "tensor %s is also in %s".formatted(quote(tensor), other));
+    }
+
+    /** Returns the broken rule. */
+    public CheckpointRule rule() {
+        return rule;
+    }
+
+    /** Returns the tensor concerned; empty if the rule is not about one tensor. */
+    public Optional<String> tensor() {
+        return Optional.ofNullable(tensor);
+    }
+
+    @Override
+    public String getMessage() {
+        StringBuilder text = new StringBuilder(200);
+        path().ifPresent(file -> text.append(OneLine.of(file.toString(), LONGEST_DETAIL)).append(": "));
+        if (!detail().equals(rule.text())) {
+            text.append(rule.text()).append(": ");
+        }
+        text.append(detail()).append(" (").append(rule.variant());
+        fileOffset().ifPresent(offset -> text.append(" at byte ").append(offset));
+        return text.append(')').toString();
+    }
+
+    /** Returns a name from a file in quotes, with control characters escaped and at most 120 characters, for messages. */
+    public static String quote(String name) {
+        return OneLine.quote(name);
+    }
+}

@@ -1,0 +1,52 @@
+package io.gds4j.loader.format;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * A file of a checkpoint, as its header describes it. Tensors may share bytes of the file, as tied weights do.
+ *
+ * @param path path of the file
+ * @param size size in bytes when the header was read
+ * @param dataOffset offset of the first byte of tensor data
+ * @param tensors the tensors in the order of their data; the constructor sorts them
+ * @param typedMetadata metadata with types; empty if the file has none
+ * @since 0.1
+ */
+public record CheckpointFile(
+        Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+
+    private static final Comparator<TensorInfo> BY_OFFSET = Comparator.comparingLong(TensorInfo::fileOffset);
+
+    public CheckpointFile {
+        Objects.requireNonNull(path, "path");
+        Objects.requireNonNull(typedMetadata, "typedMetadata");
+        tensors = sorted(tensors);
+    }
+
+    /** Creates a file whose metadata is text. */
+    public CheckpointFile(
+            Path path, long size, long dataOffset, List<TensorInfo> tensors, Map<String, String> metadata) {
+        this(path, size, dataOffset, tensors, Metadata.ofStrings(metadata));
+    }
+
+    private static List<TensorInfo> sorted(List<TensorInfo> tensors) {
+        for (int i = 1; i < tensors.size(); i++) {
+            if (tensors.get(i - 1).fileOffset() > tensors.get(i).fileOffset()) {
+                List<TensorInfo> sorted = new ArrayList<>(tensors);
+                sorted.sort(BY_OFFSET);
+                return List.copyOf(sorted);
+            }
+        }
+        return List.copyOf(tensors);
+    }
+
+    /** Returns the metadata that is text: all of {@code __metadata__} of safetensors. */
+    public Map<String, String> metadata() {
+        return typedMetadata.strings();
+    }
+}

@@ -1,0 +1,130 @@
+package io.gds4j.loader.format.safetensors;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFolder;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointParts;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FileHead;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.ShardIndex;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * safetensors: one file, or several with or without an index. Checks every rule of the reference implementation and some more
+ * (see {@link CheckpointRule}). In a folder it reads the index; without an index {@code model.safetensors}; without that all
+ * {@code *.safetensors} files together.
+ *
+ * @since 0.1
+ */
+public final class SafetensorsFormat implements CheckpointFormat {
+    private static final String INDEX_NAME = "model.safetensors.index.json";
+    private static final String SINGLE_NAME = "model.safetensors";
+    private static final String SUFFIX = ".safetensors";
+    private static final String INDEX_SUFFIX = ".safetensors.index.json";
+    private static final int LENGTH_BYTES = 8;
+    /** Largest header of the reference implementation, in bytes. */
+    private static final long MAX_HEADER = 100_000_000;
+
+    /** Creates the format. */
+    public SafetensorsFormat() {
+    }
+
+    @Override
+    public String id() {
+        return "safetensors";
+    }
+
+    @Override
+    public List<String> suffixes() {
+        return List.of(SUFFIX);
+    }
+
+    @Override
+    public Recognition recognize(FileHead head) {
+        ByteBuffer first = head.first();
+        if (first.remaining() <= LENGTH_BYTES || Long.compareUnsigned(first.getLong(0), MAX_HEADER) > 0) {
+            return Recognition.UNRECOGNIZED;
+        }
+        byte begin = first.get(LENGTH_BYTES);
+        boolean json = begin == '{' || begin == ' ' || begin == '\t' || begin == '\n' || begin == '\r';
+        return json ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
+    }
+
+    @Override
+    public CheckpointFile read(FormatInput in) {
+        long size = in.size();
+        if (size < LENGTH_BYTES) {
+            throw CheckpointException.of(
+                    CheckpointRule.HEADER_TOO_SMALL,
+                    in.path(),
+                    size == 0
+                            ? "the file is empty; a safetensors file begins with an 8-byte header length"
+                            : "the file has %d bytes; a safetensors file begins with an 8-byte header length"
+                                    .formatted(size));
+        }
+        long length = in.first().getLong(0);
+        if (Long.compareUnsigned(length, MAX_HEADER) > 0) {
+            throw CheckpointException.of(
+                    CheckpointRule.HEADER_TOO_LARGE,
+                    in.path(),
+                    "the header length is %s, at most %d is allowed%s"
+                            .formatted(Long.toUnsignedString(length), MAX_HEADER, looksLike(in)));
+        }
+        if (length > size - LENGTH_BYTES) {
+            throw CheckpointException.of(
+                    CheckpointRule.INVALID_HEADER_LENGTH,
+                    in.path(),
+                    "the header length is %d, but only %d bytes follow it in the file"
+                            .formatted(length, size - LENGTH_BYTES));
+        }
+        if (length == 0) {
+            throw CheckpointException.of(
+                    CheckpointRule.INVALID_HEADER_DESERIALIZATION, in.path(), 0, "the header length is 0");
+        }
+        byte[] json = in.read(LENGTH_BYTES, (int) length).array();
+        return SafetensorsHeader.parse(in.path(), json).validate(LENGTH_BYTES + length, size);
+    }
+
+    private static String looksLike(FileHead head) {
+        if (head.startsWith((byte) 'G', (byte) 'G', (byte) 'U', (byte) 'F')) {
+            return "; this looks like a GGUF file, not safetensors";
+        }
+        if (head.startsWith((byte) 'P', (byte) 'K', (byte) 3, (byte) 4)) {
+            return "; this looks like a zip or PyTorch .pt file, not safetensors";
+        }
+        return "";
+    }
+
+    @Override
+    public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
+        List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
+        Path index = folder.path().resolve(INDEX_NAME);
+        if (indexes.contains(index)) {
+            return Optional.of(CheckpointParts.of(ShardIndex.read(index)));
+        }
+        if (indexes.size() == 1) {
+            return Optional.of(CheckpointParts.of(ShardIndex.read(indexes.getFirst())));
+        }
+        if (indexes.size() > 1) {
+            throw CheckpointException.of(
+                    CheckpointRule.NO_CHECKPOINT,
+                    folder.path(),
+                    "the folder has %d indexes and none is %s; name one of them".formatted(indexes.size(), INDEX_NAME));
+        }
+        List<Path> files = folder.endingWith(SUFFIX);
+        Path single = folder.path().resolve(SINGLE_NAME);
+        if (files.contains(single)) {
+            return Optional.of(CheckpointParts.of(List.of(single)));
+        }
+        if (files.isEmpty()) {
+            files = folder.recognizedBy(this);
+        }
+        return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
+    }
+}
