@@ -1,10 +1,11 @@
-/** Loads model checkpoints into GPU or host memory. */
+/** Loads model checkpoints into GPU or host memory, and saves them. */
 module io.gds4j.loader {
     requires transitive io.gds4j;
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
     exports io.gds4j.loader.format.safetensors;
+    exports io.gds4j.loader.save;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
