@@ -140,10 +140,26 @@ final class FileWriter implements AutoCloseable {
 
     @Override
     public void close() {
-        handles.forEach(CuFileHandle::close);
+        List<CuFileHandle> open = new ArrayList<>(handles);
+        open.addAll(originals.values());
         handles.clear();
-        originals.values().forEach(CuFileHandle::close);
         originals.clear();
+        closeAll(open);
+    }
+
+    /** Closes all files, even if one reports a failure. */
+    private static void closeAll(List<CuFileHandle> open) {
+        for (int i = 0; i < open.size(); i++) {
+            boolean closed = false;
+            try {
+                open.get(i).close();
+                closed = true;
+            } finally {
+                if (!closed) {
+                    closeAll(open.subList(i + 1, open.size()));
+                }
+            }
+        }
     }
 
     /** Writes pieces on one thread; allocates the memory to put them together at first need. */
