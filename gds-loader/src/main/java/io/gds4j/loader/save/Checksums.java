@@ -17,12 +17,12 @@ final class Checksums {
     private record Part(int tensor, int crc, long length) {
     }
 
-    private final SavePlan plan;
+    private final SaveContent plan;
     private final MemoryAllocator allocator;
     private final boolean wanted;
     private List<List<Part>> partsOfPieces = List.of();
 
-    Checksums(SavePlan plan, MemoryAllocator allocator) {
+    Checksums(SaveContent plan, MemoryAllocator allocator) {
         this.plan = plan;
         this.allocator = allocator;
         this.wanted = plan.options().checksums();

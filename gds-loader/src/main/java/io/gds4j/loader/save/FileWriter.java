@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 final class FileWriter implements AutoCloseable {
     private static final int MOST_SYNCS = 8;
 
-    private final SavePlan plan;
+    private final SaveContent plan;
     private final CuFileDriver driver;
     private final Snapshot snapshot;
     private final SaveJob job;
@@ -36,7 +36,7 @@ final class FileWriter implements AutoCloseable {
     private final long total;
     private long written;
 
-    FileWriter(SavePlan plan, CuFileDriver driver, Snapshot snapshot, SaveJob job, SaveListener listener) {
+    FileWriter(SaveContent plan, CuFileDriver driver, Snapshot snapshot, SaveJob job, SaveListener listener) {
         this.plan = plan;
         this.driver = driver;
         this.snapshot = snapshot;
@@ -47,7 +47,7 @@ final class FileWriter implements AutoCloseable {
         this.total = plan.files().stream().mapToLong(SaveFile::size).sum();
     }
 
-    private static boolean hasFiles(SavePlan plan) {
+    private static boolean hasFiles(SaveContent plan) {
         return plan.files()
                 .stream()
                 .flatMap(file -> file.tensors().stream())

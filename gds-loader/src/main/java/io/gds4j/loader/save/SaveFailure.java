@@ -16,6 +16,9 @@ import java.util.Optional;
 
 /** Turns exceptions of java.nio into those of gds4j. */
 final class SaveFailure {
+    /** Public function for messages. */
+    static final String FUNCTION = "SavePlan";
+
     private static final int LONGEST_TEXT = 200;
 
     /** The JDK keeps only the kernel's text of most errors. */
@@ -40,7 +43,7 @@ final class SaveFailure {
         String reason = e instanceof FileSystemException system
                 ? Optional.ofNullable(system.getReason()).orElse(Errno.name(errno))
                 : String.valueOf(e.getMessage());
-        return CuFileException.builder(SavePlan.FUNCTION)
+        return CuFileException.builder(FUNCTION)
                 .error(switch (errno) {
                     case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
                     case Errno.EISDIR -> CuFileError.INVALID_FILE_TYPE;

@@ -33,7 +33,7 @@ final class SaveFile {
             end += tensors.get(i).bytes();
             if (end < 0) {
                 throw CuFileException.of(
-                        CuFileError.INVALID_VALUE, SavePlan.FUNCTION, "the tensors of a file exceed 2^63-1 bytes");
+                        CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, "the tensors of a file exceed 2^63-1 bytes");
             }
             ends[i] = end;
         }
@@ -93,7 +93,7 @@ final class SaveFile {
             entries = new LinkedHashMap<>(metadata);
             entries.put(CHECKSUMS, digits(checksums));
         }
-        SafetensorsText text = new SafetensorsText(SavePlan.FUNCTION, tensors.size(), entries);
+        SafetensorsText text = new SafetensorsText(SaveFailure.FUNCTION, tensors.size(), entries);
         long offset = 0;
         for (SaveTensor tensor : tensors) {
             long begin = offset;

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 
 /** One run of a plan, on a thread of its own: waits for streams, takes the snapshot, writes the files and publishes them. */
 final class SaveJob {
-    private final SavePlan plan;
+    private final SaveContent plan;
     private final CuFileDriver driver;
     private final SaveListener listener;
     private final FileCalls calls;
@@ -35,7 +35,7 @@ final class SaveJob {
     private volatile @Nullable Thread runner;
 
     /** @param onRelease called when the program may change the tensors */
-    SaveJob(SavePlan plan, CuFileDriver driver, SaveListener listener, FileCalls calls, Runnable onRelease) {
+    SaveJob(SaveContent plan, CuFileDriver driver, SaveListener listener, FileCalls calls, Runnable onRelease) {
         this.plan = plan;
         this.driver = driver;
         this.listener = listener;
@@ -47,7 +47,7 @@ final class SaveJob {
     SaveReport run() {
         runner = Thread.currentThread();
         Map<IoPath, Long> before = driver.bytesByPath();
-        SaveTarget target = plan.saveTarget();
+        SaveTarget target = plan.target();
         try {
             prepareFolder(target);
             SaveLock lock = SaveLock.take(target.folder(), target.lockName());
@@ -74,7 +74,7 @@ final class SaveJob {
         for (String name : target.names(plan.files().size())) {
             Path place = target.folder().resolve(name);
             if (Files.isDirectory(place)) {
-                throw CuFileException.builder(SavePlan.FUNCTION)
+                throw CuFileException.builder(SaveFailure.FUNCTION)
                         .error(CuFileError.INVALID_FILE_TYPE)
                         .errno(Errno.EISDIR)
                         .path(place)
@@ -193,10 +193,10 @@ final class SaveJob {
     }
 
     private CuFileInterruptedException interrupted() {
-        return CuFileException.builder(SavePlan.FUNCTION)
+        return CuFileException.builder(SaveFailure.FUNCTION)
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
-                .path(plan.target())
+                .path(plan.target().path())
                 .detail("the save was cancelled; its files are removed")
                 .buildInterrupted();
     }

@@ -106,7 +106,7 @@ final class SaveLock implements AutoCloseable {
     }
 
     private static CuFileException busy(Path file) {
-        return CuFileException.builder(SavePlan.FUNCTION)
+        return CuFileException.builder(SaveFailure.FUNCTION)
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EBUSY)
                 .path(file)

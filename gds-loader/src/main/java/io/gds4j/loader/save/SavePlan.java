@@ -50,25 +50,10 @@ import java.util.concurrent.CompletableFuture;
  * @since 0.1
  */
 public final class SavePlan {
-    static final String FUNCTION = "SavePlan";
+    private final SaveContent content;
 
-    private final SaveTarget target;
-    private final SaveOptions options;
-    private final List<SaveFile> files;
-    private final List<Long> streams;
-    private final Optional<SnapshotMemory> snapshotMemory;
-
-    private SavePlan(
-            SaveTarget target,
-            SaveOptions options,
-            List<SaveFile> files,
-            List<Long> streams,
-            Optional<SnapshotMemory> snapshotMemory) {
-        this.target = target;
-        this.options = options;
-        this.files = List.copyOf(files);
-        this.streams = List.copyOf(streams);
-        this.snapshotMemory = snapshotMemory;
+    private SavePlan(SaveContent content) {
+        this.content = content;
     }
 
     /** Returns a builder of a plan without tensors. */
@@ -145,8 +130,8 @@ public final class SavePlan {
          *         {@code gds4j.crc32c}
          */
         public Builder metadata(String key, String value) {
-            SafetensorsText.requireEncodable(FUNCTION, key);
-            SafetensorsText.requireEncodable(FUNCTION, value);
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
             if (key.equals(SaveFile.CHECKSUMS)) {
                 throw invalid("the metadata key %s belongs to the checksums".formatted(key));
             }
@@ -180,7 +165,7 @@ public final class SavePlan {
             SaveTarget target = SaveTarget.file(file);
             SaveFile whole = new SaveFile(
                     PageOrder.of(List.copyOf(tensors.values()), options.align()), new TreeMap<>(metadata), options);
-            return new SavePlan(target, options, List.of(whole), List.copyOf(streams), Optional.empty());
+            return plan(target, List.of(whole));
         }
 
         /**
@@ -197,11 +182,15 @@ public final class SavePlan {
             for (List<SaveTensor> shard : shards) {
                 files.add(new SaveFile(PageOrder.of(shard, options.align()), new TreeMap<>(metadata), options));
             }
-            return new SavePlan(target, options, files, List.copyOf(streams), Optional.empty());
+            return plan(target, files);
+        }
+
+        private SavePlan plan(SaveTarget target, List<SaveFile> files) {
+            return new SavePlan(new SaveContent(target, options, files, List.copyOf(streams), Optional.empty()));
         }
 
         private Builder add(String who, SaveTensor tensor) {
-            SafetensorsText.requireEncodable(FUNCTION, tensor.name());
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, tensor.name());
             if (tensor.name().equals(SafetensorsText.METADATA)) {
                 throw invalid("no tensor may be named " + SafetensorsText.METADATA);
             }
@@ -228,8 +217,8 @@ public final class SavePlan {
 
     /** Returns the same tensors in the same layout for another folder or file, as {@link #target} is one. */
     public SavePlan withTarget(Path path) {
-        SaveTarget other = target.isFolder() ? SaveTarget.folder(path) : SaveTarget.file(path);
-        return new SavePlan(other, options, files, streams, snapshotMemory);
+        boolean folder = content.target().isFolder();
+        return new SavePlan(content.withTarget(folder ? SaveTarget.folder(path) : SaveTarget.file(path)));
     }
 
     /**
@@ -238,37 +227,37 @@ public final class SavePlan {
      * @param memory memory for one save at a time; it stays the property of the program
      */
     public SavePlan withSnapshotMemory(SnapshotMemory memory) {
-        return new SavePlan(target, options, files, streams, Optional.of(memory));
+        return new SavePlan(content.withSnapshotBlocks(memory.blocks()));
     }
 
     /** Returns the folder or file that the plan writes to. */
     public Path target() {
-        return target.path();
+        return content.target().path();
     }
 
     /** Returns the names of the files with tensors. */
     public List<String> fileNames() {
-        return target.names(files.size());
+        return content.target().names(content.files().size());
     }
 
     /** Returns the number of tensors. */
     public int tensors() {
-        return files.stream().mapToInt(file -> file.tensors().size()).sum();
+        return content.tensors();
     }
 
     /** Returns the bytes of all tensors, without headers. */
     public long bytes() {
-        return files.stream().mapToLong(file -> file.size() - file.dataOffset()).sum();
+        return content.bytes();
     }
 
     /** Returns the number of tensors that begin at a multiple of 4096 in their file, or of the alignment if that is larger. */
     public int alignedTensors() {
-        return files.stream().mapToInt(SaveFile::alignedTensors).sum();
+        return content.alignedTensors();
     }
 
     /** Returns the options. */
     public SaveOptions options() {
-        return options;
+        return content.options();
     }
 
     /** Saves without a listener; see {@link #save(CuFileDriver, SaveListener)}. */
@@ -311,7 +300,7 @@ public final class SavePlan {
      */
     public CompletableFuture<SaveReport> saveAsync(CuFileDriver driver, SaveListener listener) {
         SaveFuture future = start(driver, listener, FileCalls.SYSTEM);
-        if (options.consistency() != Consistency.STOP) {
+        if (options().consistency() != Consistency.STOP) {
             future.awaitReleased();
         }
         return future;
@@ -321,31 +310,19 @@ public final class SavePlan {
     SaveFuture start(CuFileDriver driver, SaveListener listener, FileCalls calls) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return SaveFuture.start(released -> new SaveJob(this, driver, listener, calls, released));
+        return SaveFuture.start(released -> new SaveJob(content, driver, listener, calls, released));
     }
 
-    SaveTarget saveTarget() {
-        return target;
-    }
-
-    List<SaveFile> files() {
-        return files;
-    }
-
-    List<Long> streams() {
-        return streams;
-    }
-
-    Optional<SnapshotMemory> snapshotMemory() {
-        return snapshotMemory;
+    SaveContent content() {
+        return content;
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
+        return CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail);
     }
 
     @Override
     public String toString() {
-        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), files.size(), target());
+        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(), target());
     }
 }

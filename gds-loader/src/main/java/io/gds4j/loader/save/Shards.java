@@ -42,7 +42,7 @@ final class Shards {
         if (shards.size() > MOST_FILES) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
-                    SavePlan.FUNCTION,
+                    SaveFailure.FUNCTION,
                     "shards of %d bytes make %d files, at most %d are allowed"
                             .formatted(largest, shards.size(), MOST_FILES));
         }

@@ -2,7 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.loader.save.SnapshotMemory.Pool;
+import io.gds4j.loader.save.SnapshotBlocks.Pool;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -30,14 +30,14 @@ final class Snapshot implements AutoCloseable {
     private final List<List<SaveTensor.Source>> sources = new ArrayList<>();
     private final List<Copy> copies = new ArrayList<>();
 
-    private @Nullable SnapshotMemory memory;
+    private @Nullable SnapshotBlocks memory;
     private boolean ownsMemory;
 
     private Snapshot() {
     }
 
     /** Returns where the bytes of the tensors are without a snapshot. */
-    static Snapshot none(SavePlan plan) {
+    static Snapshot none(SaveContent plan) {
         Snapshot none = new Snapshot();
         for (SaveFile file : plan.files()) {
             none.sources.add(new ArrayList<>(file.tensors().stream().map(SaveTensor::source).toList()));
@@ -46,12 +46,12 @@ final class Snapshot implements AutoCloseable {
     }
 
     /** Prepares copies of all tensors in memory, in the plan's snapshot memory if it has one. */
-    static Snapshot prepare(SavePlan plan, CuFileDriver driver) {
+    static Snapshot prepare(SaveContent plan, CuFileDriver driver) {
         Snapshot snapshot = none(plan);
         List<Place> places = places(plan, driver.allocator());
         Map<Pool, Long> sizes = sizes(plan, places);
-        Optional<SnapshotMemory> given = plan.snapshotMemory();
-        SnapshotMemory memory = given.orElseGet(() -> SnapshotMemory.allocate(driver.allocator(), sizes));
+        Optional<SnapshotBlocks> given = plan.snapshotBlocks();
+        SnapshotBlocks memory = given.orElseGet(() -> SnapshotBlocks.allocate(driver.allocator(), sizes));
         snapshot.ownsMemory = given.isEmpty();
         memory.use(sizes);
         snapshot.memory = memory;
@@ -67,11 +67,11 @@ final class Snapshot implements AutoCloseable {
     }
 
     /** Returns the bytes that a snapshot of the plan takes of each kind of memory. */
-    static Map<Pool, Long> sizes(SavePlan plan, MemoryAllocator allocator) {
+    static Map<Pool, Long> sizes(SaveContent plan, MemoryAllocator allocator) {
         return sizes(plan, places(plan, allocator));
     }
 
-    private static Map<Pool, Long> sizes(SavePlan plan, List<Place> places) {
+    private static Map<Pool, Long> sizes(SaveContent plan, List<Place> places) {
         Map<Pool, Long> sizes = new LinkedHashMap<>();
         for (Place place : places) {
             SaveTensor tensor = plan.files().get(place.file).tensors().get(place.tensor);
@@ -80,7 +80,7 @@ final class Snapshot implements AutoCloseable {
         return sizes;
     }
 
-    private static List<Place> places(SavePlan plan, MemoryAllocator allocator) {
+    private static List<Place> places(SaveContent plan, MemoryAllocator allocator) {
         List<Place> places = new ArrayList<>();
         Map<Pool, Long> ends = new HashMap<>();
         for (int f = 0; f < plan.files().size(); f++) {
@@ -130,7 +130,7 @@ final class Snapshot implements AutoCloseable {
     /** Ends the use of the memory, and frees it unless it belongs to the program. */
     @Override
     public void close() {
-        SnapshotMemory used = memory;
+        SnapshotBlocks used = memory;
         memory = null;
         if (used != null) {
             used.endUse();
