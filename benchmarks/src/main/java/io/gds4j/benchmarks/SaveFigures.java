@@ -49,7 +49,8 @@ public final class SaveFigures {
                 SavePlan plan = plan(memory, options, Path.of(words[0]));
                 if (options.consistency() != Consistency.STOP) {
                     plan = plan.withSnapshotMemory(
-                            memories.computeIfAbsent(options, key -> SnapshotMemory.allocate(driver, planOf(memory, key))));
+                            memories.computeIfAbsent(options,
+                                    key -> SnapshotMemory.allocate(driver, planOf(memory, key))));
                 }
                 Files.deleteIfExists(plan.target());
                 SaveReport report = plan.saveAsync(driver).join();
@@ -68,9 +69,11 @@ public final class SaveFigures {
         SavePlan.Builder builder = SavePlan.builder().options(options);
         long at = 0;
         for (int layer = 0; memory.length() - at >= MATRIX + COLUMNS * 2; layer++) {
-            builder.tensor("layers.%d.weight".formatted(layer), DType.BF16, memory.range().slice(at, MATRIX), ROWS, COLUMNS);
+            builder.tensor("layers.%d.weight".formatted(layer), DType.BF16, memory.range().slice(at, MATRIX), ROWS,
+                    COLUMNS);
             at += MATRIX;
-            builder.tensor("layers.%d.norm".formatted(layer), DType.BF16, memory.range().slice(at, COLUMNS * 2), COLUMNS);
+            builder.tensor("layers.%d.norm".formatted(layer), DType.BF16, memory.range().slice(at, COLUMNS * 2),
+                    COLUMNS);
             at += COLUMNS * 2;
         }
         builder.tensor("rest", DType.U8, memory.range().slice(at, memory.length() - at), memory.length() - at);

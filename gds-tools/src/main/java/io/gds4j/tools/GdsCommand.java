@@ -172,7 +172,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "sample", "stats", "completion",
+                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "sample", "stats",
+                        "completion",
                         "help")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));

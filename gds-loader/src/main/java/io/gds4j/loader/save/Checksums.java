@@ -5,6 +5,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.zip.CRC32C;
@@ -94,6 +95,20 @@ final class Checksums {
                     partsOfPieces.get(i).forEach(part -> join(crcs, part));
                 }
             }
+            return crcs;
+        }
+
+        /** Returns the checksums of the tensors of a file whose pieces come in any order and have no head. */
+        int[] inOrder(int file, List<Piece> pieces) {
+            List<Integer> numbers = new ArrayList<>();
+            for (int i = 0; i < pieces.size(); i++) {
+                if (pieces.get(i).file() == file) {
+                    numbers.add(i);
+                }
+            }
+            numbers.sort(Comparator.comparingLong(number -> pieces.get(number).begin()));
+            int[] crcs = new int[plan.files().get(file).tensors().size()];
+            numbers.forEach(number -> partsOfPieces.get(number).forEach(part -> join(crcs, part)));
             return crcs;
         }
 

@@ -24,31 +24,33 @@ import org.jspecify.annotations.Nullable;
 final class FileWriter implements AutoCloseable {
     private static final int MOST_SYNCS = 8;
 
-    private final SaveContent plan;
+    private final SaveContent content;
     private final CuFileDriver driver;
     private final Snapshot snapshot;
-    private final SaveJob job;
+    private final SaveControl control;
     private final SaveListener listener;
     private final boolean staged;
     private final List<CuFileHandle> handles = new ArrayList<>();
     private final Map<Path, CuFileHandle> originals = new HashMap<>();
     private final Checksums checksums;
+    private final List<int[]> shareChecksums = new ArrayList<>();
     private final long total;
     private long written;
 
-    FileWriter(SaveContent plan, CuFileDriver driver, Snapshot snapshot, SaveJob job, SaveListener listener) {
-        this.plan = plan;
+    FileWriter(SaveContent content, CuFileDriver driver, Snapshot snapshot, SaveControl control,
+            SaveListener listener) {
+        this.content = content;
         this.driver = driver;
         this.snapshot = snapshot;
-        this.job = job;
+        this.control = control;
         this.listener = listener;
-        this.staged = plan.options().checksums() || hasFiles(plan);
-        this.checksums = new Checksums(plan, driver.allocator());
-        this.total = plan.files().stream().mapToLong(SaveFile::size).sum();
+        this.staged = content.options().checksums() || hasFiles(content);
+        this.checksums = new Checksums(content, driver.allocator());
+        this.total = content.files().stream().mapToLong(SaveFile::size).sum();
     }
 
-    private static boolean hasFiles(SaveContent plan) {
-        return plan.files()
+    private static boolean hasFiles(SaveContent content) {
+        return content.files()
                 .stream()
                 .flatMap(file -> file.tensors().stream())
                 .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile);
@@ -57,13 +59,70 @@ final class FileWriter implements AutoCloseable {
     /** Creates the temporary files, reserves their space, and writes them. */
     void write(Publication publication) {
         openOriginals();
-        for (int i = 0; i < plan.files().size(); i++) {
-            job.checkStopped();
+        for (int i = 0; i < content.files().size(); i++) {
+            control.checkStopped();
             handles.add(open(publication.temporary(i), StandardOpenOption.CREATE_NEW));
             publication.copyPermissions(i);
         }
         reserve();
         writeContent();
+    }
+
+    /**
+     * Writes the tensors that are here, as one of several writers, and forces them to the disk.
+     *
+     * @return the parts of pages that are not written because other writers share them
+     */
+    List<ShareFile.Fragment> writeShare(Publication publication, List<Run> runs) {
+        openOriginals();
+        for (int i = 0; i < content.files().size(); i++) {
+            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
+        }
+        reserve();
+        int inFlight = content.options().writesInFlight();
+        List<Piece> pieces = Piece.ofRuns(content.files(), runs, inFlight, staged);
+        List<Piece> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
+        checksums.expect(pieces.size() + shared.size());
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                write(number, pieces.get(number));
+            }
+        }));
+        ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
+        control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                fragments[number] = fragment(pieces.size() + number, shared.get(number));
+            }
+        }));
+        List<Piece> all = new ArrayList<>(pieces);
+        all.addAll(shared);
+        for (int i = 0; i < content.files().size(); i++) {
+            shareChecksums.add(checksums.calculator().inOrder(i, all));
+        }
+        sync();
+        return List.of(fragments);
+    }
+
+    /** Returns the checksums of the tensors of each file after {@link #writeShare}; 0 for tensors of other writers. */
+    List<int[]> shareChecksums() {
+        return List.copyOf(shareChecksums);
+    }
+
+    /** Writes ranges of whole pages of the temporary files, and forces these to the disk. */
+    void writeShared(Publication publication, List<ShareFile.Fragment> ranges) {
+        for (int i = 0; i < content.files().size(); i++) {
+            handles.add(open(publication.temporary(i), StandardOpenOption.READ));
+        }
+        control.run(
+                new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new PieceWriter() {
+                    @Override
+                    public void work(int number) {
+                        write(ranges.get(number));
+                    }
+                }));
+        sync();
     }
 
     /** Writes the only file once more, under its final name: for file systems without renames. */
@@ -83,17 +142,17 @@ final class FileWriter implements AutoCloseable {
 
     private CuFileHandle open(Path path, OpenOption creation) {
         Set<OpenOption> options = new HashSet<>(Set.of(creation, StandardOpenOption.WRITE));
-        if (plan.options().direct()) {
+        if (content.options().direct()) {
             options.add(CuFileOpenOption.DIRECT);
         }
         return driver.openFile(path, options.toArray(OpenOption[]::new));
     }
 
     private void openOriginals() {
-        for (SaveFile file : plan.files()) {
+        for (SaveFile file : content.files()) {
             for (SaveTensor tensor : file.tensors()) {
                 if (tensor.source() instanceof SaveTensor.InFile original) {
-                    job.checkStopped();
+                    control.checkStopped();
                     originals.computeIfAbsent(original.tensor().file(), driver::openFile);
                 }
             }
@@ -102,23 +161,23 @@ final class FileWriter implements AutoCloseable {
 
     private void reserve() {
         for (int i = 0; i < handles.size(); i++) {
-            job.checkStopped();
-            handles.get(i).reserve(plan.files().get(i).size());
+            control.checkStopped();
+            handles.get(i).reserve(content.files().get(i).size());
         }
     }
 
     private void writeContent() {
-        int inFlight = plan.options().writesInFlight();
-        List<Piece> pieces = Piece.of(plan.files(), inFlight, staged);
+        int inFlight = content.options().writesInFlight();
+        List<Piece> pieces = Piece.of(content.files(), inFlight, staged);
         checksums.expect(pieces.size());
-        job.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
             @Override
             public void work(int number) {
                 write(number, pieces.get(number));
             }
         }));
-        List<SaveFile> files = plan.files();
-        job.run(new Workers("gds-save-", inFlight, files.size(), () -> new PieceWriter() {
+        List<SaveFile> files = content.files();
+        control.run(new Workers("gds-save-", inFlight, files.size(), () -> new PieceWriter() {
             @Override
             public void work(int number) {
                 writeHead(number, pieces);
@@ -130,7 +189,7 @@ final class FileWriter implements AutoCloseable {
     void sync() {
         Workers syncs = new Workers(
                 "gds-save-", MOST_SYNCS, handles.size(), () -> number -> handles.get(number).force(false));
-        job.run(syncs);
+        control.run(syncs);
     }
 
     private synchronized void progress(long bytes) {
@@ -168,7 +227,7 @@ final class FileWriter implements AutoCloseable {
         private @Nullable MemoryAllocation slab;
 
         void write(int number, Piece piece) {
-            SaveFile file = plan.files().get(piece.file());
+            SaveFile file = content.files().get(piece.file());
             IoMemory whole = piece.tensor() == Piece.GATHERED ? null : memory(piece.file(), piece.tensor());
             if (whole != null && (!staged || checksums.canRead(whole))) {
                 long offset = piece.begin() - file.begin(piece.tensor());
@@ -184,7 +243,7 @@ final class FileWriter implements AutoCloseable {
 
         /** Writes the header, whose last page may hold the first bytes of data. */
         void writeHead(int number, List<Piece> pieces) {
-            SaveFile file = plan.files().get(number);
+            SaveFile file = content.files().get(number);
             Piece head = Piece.head(number, file);
             MemoryRange memory = slab(Math.max(head.length(), Piece.SLAB));
             gather(Checksums.HEAD, new Piece(number, file.dataOffset(), head.end(), Piece.GATHERED),
@@ -195,12 +254,27 @@ final class FileWriter implements AutoCloseable {
             progress(head.length());
         }
 
+        void write(ShareFile.Fragment range) {
+            MemoryRange memory = slab(Math.max(range.bytes().length, Piece.SLAB));
+            driver.allocator().copyFromHost(MemorySegment.ofArray(range.bytes()), memory);
+            handles.get(range.file()).write(memory, range.bytes().length, range.offset(), 0);
+            progress(range.bytes().length);
+        }
+
+        ShareFile.Fragment fragment(int number, Piece piece) {
+            MemoryRange memory = slab(Piece.SLAB);
+            gather(number, piece, memory);
+            byte[] bytes = new byte[(int) piece.length()];
+            driver.allocator().copyToHost(memory.slice(0, bytes.length), MemorySegment.ofArray(bytes));
+            return new ShareFile.Fragment(piece.file(), piece.begin(), bytes);
+        }
+
         private @Nullable IoMemory memory(int file, int tensor) {
             return snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory ? inMemory.memory() : null;
         }
 
         private void gather(int number, Piece piece, MemoryRange to) {
-            SaveFile file = plan.files().get(piece.file());
+            SaveFile file = content.files().get(piece.file());
             long at = piece.begin();
             for (int i = file.tensorAt(at); at < piece.end(); i++) {
                 long length = Math.min(file.end(i), piece.end()) - at;
@@ -217,6 +291,8 @@ final class FileWriter implements AutoCloseable {
             switch (snapshot.source(file, tensor)) {
                 case SaveTensor.InMemory memory ->
                     driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
+                case SaveTensor.Elsewhere other ->
+                    throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
                 case SaveTensor.InFile original ->
                     originals.get(original.tensor().file())
                             .readFully(to, original.tensor().fileOffset() + offset);
@@ -234,14 +310,14 @@ final class FileWriter implements AutoCloseable {
         }
 
         private MemoryKind slabKind() {
-            if (plan.options().stagingDevice() != MemoryRange.NO_DEVICE) {
+            if (content.options().stagingDevice() != MemoryRange.NO_DEVICE) {
                 return MemoryKind.CUDA_DEVICE;
             }
             return driver.allocator().supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST;
         }
 
         private int slabDevice() {
-            return plan.options().stagingDevice();
+            return content.options().stagingDevice();
         }
 
         @Override

@@ -13,6 +13,7 @@ import java.util.List;
  * @param tensor the only tensor in this range; {@link #GATHERED} for a range that is put together from several ones
  */
 record Piece(int file, long begin, long end, int tensor) {
+
     static final int GATHERED = -1;
     /** Bytes of the memory that puts a range together. */
     static final long SLAB = 8L << 20;
@@ -33,11 +34,12 @@ record Piece(int file, long begin, long end, int tensor) {
      * @param staged whether every piece must fit a slab
      */
     static List<Piece> of(List<SaveFile> files, int inFlight, boolean staged) {
-        long bytes = files.stream().mapToLong(SaveFile::size).sum();
-        long request = staged ? SLAB : Math.clamp(bytes / (4L * inFlight), LEAST_REQUEST, MOST_REQUEST) & -SLAB;
+        long request = request(files, inFlight, staged);
         List<Piece> pieces = new ArrayList<>();
         for (int i = 0; i < files.size(); i++) {
-            add(pieces, i, files.get(i), request);
+            SaveFile file = files.get(i);
+            Run all = new Run(i, 0, file.tensors().size(), file.dataOffset(), file.size(), true);
+            add(pieces, file, all, head(i, file).end(), file.size(), request);
         }
         return List.copyOf(pieces);
     }
@@ -47,18 +49,38 @@ record Piece(int file, long begin, long end, int tensor) {
         return new Piece(number, 0, Math.min(up(file.dataOffset()), file.size()), GATHERED);
     }
 
-    private static void add(List<Piece> pieces, int number, SaveFile file, long request) {
-        long at = head(number, file).end();
-        for (int i = 0; i < file.tensors().size(); i++) {
+    /**
+     * Returns the pieces of the tensors of one writer: the pages that hold no bytes of another one.
+     *
+     * @param runs the writer's tensors
+     * @param staged whether every piece must fit a slab
+     */
+    static List<Piece> ofRuns(List<SaveFile> files, List<Run> runs, int inFlight, boolean staged) {
+        long request = request(files, inFlight, staged);
+        List<Piece> pieces = new ArrayList<>();
+        for (Run run : runs) {
+            add(pieces, files.get(run.file()), run, run.wholeBegin(), run.wholeEnd(), request);
+        }
+        return List.copyOf(pieces);
+    }
+
+    private static long request(List<SaveFile> files, int inFlight, boolean staged) {
+        long bytes = files.stream().mapToLong(SaveFile::size).sum();
+        return staged ? SLAB : Math.clamp(bytes / (4L * inFlight), LEAST_REQUEST, MOST_REQUEST) & -SLAB;
+    }
+
+    private static void add(List<Piece> pieces, SaveFile file, Run run, long from, long to, long request) {
+        long at = from;
+        for (int i = run.first(); i < run.last(); i++) {
             long begin = Math.max(up(file.begin(i)), at);
-            long end = file.end(i) == file.size() ? file.end(i) : down(file.end(i));
+            long end = Math.min(to, file.end(i) == file.size() ? file.end(i) : down(file.end(i)));
             if (end - begin >= LEAST_WHOLE) {
-                cut(pieces, new Piece(number, at, begin, GATHERED), SLAB);
-                cut(pieces, new Piece(number, begin, end, i), request);
+                cut(pieces, new Piece(run.file(), at, begin, GATHERED), SLAB);
+                cut(pieces, new Piece(run.file(), begin, end, i), request);
                 at = end;
             }
         }
-        cut(pieces, new Piece(number, at, file.size(), GATHERED), SLAB);
+        cut(pieces, new Piece(run.file(), at, to, GATHERED), SLAB);
     }
 
     private static void cut(List<Piece> pieces, Piece range, long size) {
@@ -69,11 +91,11 @@ record Piece(int file, long begin, long end, int tensor) {
         }
     }
 
-    private static long up(long offset) {
+    static long up(long offset) {
         return Math.addExact(offset, SaveFile.PAGE - 1) & -SaveFile.PAGE;
     }
 
-    private static long down(long offset) {
+    static long down(long offset) {
         return offset & -SaveFile.PAGE;
     }
 }

@@ -19,7 +19,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a plan, on a thread of its own: waits for streams, takes the snapshot, writes the files and publishes them. */
-final class SaveJob {
+final class SaveJob implements SaveControl {
     private final SaveContent plan;
     private final CuFileDriver driver;
     private final SaveListener listener;
@@ -140,7 +140,8 @@ final class SaveJob {
     }
 
     /** Runs threads that {@link #cancel} stops. */
-    void run(Workers newWorkers) {
+    @Override
+    public void run(Workers newWorkers) {
         synchronized (this) {
             checkStopped();
             workers = newWorkers;
@@ -186,7 +187,8 @@ final class SaveJob {
         return Thread.currentThread() == runner || workers != null && workers.isOwnThread();
     }
 
-    synchronized void checkStopped() {
+    @Override
+    public synchronized void checkStopped() {
         if (stopped) {
             throw interrupted();
         }

@@ -32,6 +32,7 @@ public record SaveOptions(
         boolean direct,
         int writesInFlight,
         int stagingDevice) {
+
     /**
      * Page alignment, files of up to 50 GB (10^9 bytes), {@link Consistency#STOP}, no checksums, O_DIRECT, 4 writes in
      * flight, staging in host memory.

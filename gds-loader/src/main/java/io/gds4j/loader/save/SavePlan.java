@@ -4,11 +4,11 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.format.DType;
 import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.IoMemory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -92,6 +92,17 @@ public final class SavePlan {
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
             return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory)));
+        }
+
+        /**
+         * Adds a tensor that another writer has, which saves together with this one ({@link SharedSave}).
+         *
+         * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
+         */
+        public Builder elsewhere(String name, DType dtype, long... shape) {
+            String who = "tensor " + OneLine.quote(name);
+            long bytes = bytes(who, dtype, shape);
+            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.Elsewhere()));
         }
 
         /**
@@ -195,7 +206,8 @@ public final class SavePlan {
                 throw invalid("no tensor may be named " + SafetensorsText.METADATA);
             }
             if (!DType.ofSafetensors().contains(tensor.dtype())) {
-                throw invalid("%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
+                throw invalid(
+                        "%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
             }
             if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
                 throw invalid(who + " exists already");
@@ -271,7 +283,7 @@ public final class SavePlan {
      *
      * @param listener receives progress; an exception of it ends the save and is thrown as it is
      * @return what was written
-     * @throws CuFileException with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
+     * @throws CuFileException INVALID_VALUE if a tensor is elsewhere; with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
      *         space, EBUSY if another save writes to the same name, EACCES or EROFS in a read-only folder, ENOENT if the
      *         folder is missing or disappears, EIO; NOMEM_ERROR if there is no room for a snapshot; as
      *         {@link io.gds4j.CuFileHandle#write(IoMemory, long, long, long)}
@@ -310,6 +322,9 @@ public final class SavePlan {
     SaveFuture start(CuFileDriver driver, SaveListener listener, FileCalls calls) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
+        content.elsewhere().findFirst().ifPresent(tensor -> {
+            throw invalid("tensor %s has no memory here; SharedSave writes it".formatted(OneLine.quote(tensor.name())));
+        });
         return SaveFuture.start(released -> new SaveJob(content, driver, listener, calls, released));
     }
 
@@ -323,6 +338,7 @@ public final class SavePlan {
 
     @Override
     public String toString() {
-        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(), target());
+        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(),
+                target());
     }
 }

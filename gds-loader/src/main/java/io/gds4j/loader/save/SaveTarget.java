@@ -17,6 +17,7 @@ import java.util.regex.Pattern;
  * @param isFolder whether the program named a folder
  */
 record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
+
     private static final String SUFFIX = ".safetensors";
     private static final String STEM = "model";
     private static final String ID = "[0-9a-f]{16}";
@@ -71,7 +72,14 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     /** Returns true for names of {@link #temporaryName}. */
     boolean isTemporary(String name) {
         return name.startsWith(".") && Pattern.matches(
-                "\\." + Pattern.quote(stem) + "(" + NUMBERS + ")?\\." + ID + "\\.safetensors(\\.index\\.json)?", name);
+                "\\." + Pattern.quote(stem) + "(" + NUMBERS + ")?\\." + ID
+                        + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5})",
+                name);
+    }
+
+    /** Returns the hidden name of what one of several writers leaves for the one that commits. */
+    String shareName(String id, int rank) {
+        return ".%s.%s.part-%05d".formatted(stem, id, rank);
     }
 
     /** Returns true for names that a checkpoint of this stem has in a folder. */

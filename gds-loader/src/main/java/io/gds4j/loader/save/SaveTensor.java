@@ -14,6 +14,7 @@ import java.util.Comparator;
  * @param source where its bytes are
  */
 record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source source) {
+
     /** The order of the reference writer: widest type first, then by name in UTF-8. */
     static final Comparator<SaveTensor> REFERENCE_ORDER = Comparator.comparing(SaveTensor::dtype)
             .reversed()
@@ -25,6 +26,10 @@ record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source sou
 
     /** Bytes in host or GPU memory. */
     record InMemory(IoMemory memory) implements Source {
+    }
+
+    /** Bytes that another writer has. */
+    record Elsewhere() implements Source {
     }
 
     /** Bytes in a file of a checkpoint. */

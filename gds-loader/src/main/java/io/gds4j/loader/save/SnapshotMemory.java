@@ -36,7 +36,8 @@ public final class SnapshotMemory implements AutoCloseable {
      */
     public static SnapshotMemory allocate(CuFileDriver driver, SavePlan plan) {
         if (plan.options().consistency() == Consistency.STOP) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, "the plan takes no snapshot: it has mode STOP");
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION,
+                    "the plan takes no snapshot: it has mode STOP");
         }
         MemoryAllocator allocator = driver.allocator();
         return new SnapshotMemory(SnapshotBlocks.allocate(allocator, Snapshot.sizes(plan.content(), allocator)));

@@ -44,7 +44,8 @@ class ChecksumTest {
     @ValueSource(longs = {8, 4096})
     void savedTensorsAreVerified(long align) {
         try (Tensors tensors = Tensors.small(driver, 1).add("large", DType.U8, 20_000_003)) {
-            tensors.plan().options(CHECKED.withAlign(align).withMaxShardBytes(15_000_000)).toFolder(folder).save(driver);
+            tensors.plan().options(CHECKED.withAlign(align).withMaxShardBytes(15_000_000)).toFolder(folder)
+                    .save(driver);
             tensors.check(folder);
         }
         ChecksumReport report = ChecksumVerifier.verify(folder);

@@ -150,7 +150,8 @@ class SavePlanTest {
     void tensorsThatFillPagesTogetherFollowEachOther() {
         try (Tensors tensors = new Tensors(driver, 4)) {
             for (int i = 0; i < 4; i++) {
-                tensors.add("half" + i, DType.U8, 2048).add("third" + i, DType.U8, 3072).add("rest" + i, DType.U8, 1024);
+                tensors.add("half" + i, DType.U8, 2048).add("third" + i, DType.U8, 3072).add("rest" + i, DType.U8,
+                        1024);
             }
             assertThat(tensors.plan().toFile(folder.resolve("a.safetensors")).alignedTensors()).isEqualTo(6);
         }
