@@ -21,7 +21,7 @@ size=$((SIZE_GIB << 30))
 mkdir -p "$DIR" || exit 4
 work=$(mktemp -d)
 disk=$DIR/gds4j-save.safetensors memory=$MEMORY/gds4j-save.safetensors
-trap 'rm -rf "$work"; rm -f "$disk" "$memory" "$disk".* "$memory".*' EXIT
+trap 'rm -rf "$work"; rm -f "$disk" "$memory" "$disk".* "$memory".* "$DIR"/.gds4j-save.* "$MEMORY"/.gds4j-save.*' EXIT
 trap 'exit 130' INT TERM
 gcc $flags "$here/save.c" -o "$work/save" $libs -lcuda || exit 6
 tests=${TEST_CP:-$root/benchmarks/target/classes}
@@ -42,7 +42,7 @@ ask() { # name, line; sets answer
     [ -n "${to[$1]:-}" ] || return 1
     echo "$2" >&"${to[$1]}" && read -r -t 300 -u "${from[$1]}" answer && [ -n "$answer" ] || { unset "to[$1]"; return 1; }
 }
-keep() { # case, field of the answer: GB/s, or seconds for fields named s:
+keep() { # case, field of the answer in seconds; keeps GB/s
     local seconds
     seconds=$(echo "$answer" | cut -d' ' -f"$2")
     awk -v b="$size" -v s="$seconds" 'BEGIN {printf "%.3f\n", b / s / 1e9}' >>"$work/$1"

@@ -187,9 +187,15 @@ final class FileWriter implements AutoCloseable {
 
     /** Forces the files to the disk. A failure is final: the kernel may have dropped what it could not write. */
     void sync() {
-        Workers syncs = new Workers(
-                "gds-save-", MOST_SYNCS, handles.size(), () -> number -> handles.get(number).force(false));
-        control.run(syncs);
+        control.run(new Workers("gds-save-", MOST_SYNCS, handles.size(), () -> number -> {
+            CuFileHandle handle = handles.get(number);
+            long size = content.files().get(number).size();
+            // direct I/O of some file systems ends on a block, past the last byte
+            if (handle.size() != size) {
+                handle.truncate(size);
+            }
+            handle.force(false);
+        }));
     }
 
     private synchronized void progress(long bytes) {

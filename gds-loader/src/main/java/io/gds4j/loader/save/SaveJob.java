@@ -58,7 +58,7 @@ final class SaveJob implements SaveControl {
                 lock.close();
             }
         } catch (IOException e) {
-            throw SaveFailure.of(target.path(), "lock the name", e);
+            throw SaveFailure.of(target.path(), "write to the folder", e);
         }
         return report(before);
     }

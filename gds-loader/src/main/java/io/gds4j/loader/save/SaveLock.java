@@ -117,9 +117,8 @@ final class SaveLock implements AutoCloseable {
     /** Deletes the file before it drops the lock, so that a later holder sees that the file is another one. */
     @Override
     public void close() {
-        try {
+        try (channel) {
             Files.deleteIfExists(file);
-            channel.close();
         } catch (IOException e) {
             System.getLogger("io.gds4j.loader")
                     .log(System.Logger.Level.WARNING, "cannot remove the lock file {0}: {1}", file, e.getMessage());

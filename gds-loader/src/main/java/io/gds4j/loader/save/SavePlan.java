@@ -118,7 +118,7 @@ public final class SavePlan {
         /**
          * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory.
          *
-         * @throws CuFileException INVALID_VALUE for a tensor name that exists already
+         * @throws CuFileException INVALID_VALUE for a tensor name that exists already, or for a type that safetensors lacks
          */
         public Builder checkpoint(Checkpoint checkpoint) {
             checkpoint.metadata().forEach((key, value) -> {

@@ -184,7 +184,7 @@ public final class SharedSave {
                 lock.close();
             }
         } catch (IOException e) {
-            throw SaveFailure.of(target.path(), "lock the name", e);
+            throw SaveFailure.of(target.path(), "write to the folder", e);
         }
         double seconds = (System.nanoTime() - start) / 1e9;
         return new SaveReport(
