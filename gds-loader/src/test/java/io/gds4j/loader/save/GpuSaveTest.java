@@ -58,7 +58,8 @@ class GpuSaveTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM", "HOST_PINNED"})
+    @EnumSource(value = MemoryKind.class,
+            names = {"CUDA_DEVICE", "CUDA_MANAGED", "CUDA_POOL", "CUDA_VMM", "HOST_PINNED"})
     void tensorsOfEveryKindOfMemoryAreSaved(MemoryKind kind) {
         try (Tensors tensors = tensors(kind)) {
             for (boolean direct : new boolean[]{true, false}) {

@@ -66,6 +66,10 @@ final class Tensors implements AutoCloseable {
         return builder;
     }
 
+    int count() {
+        return tensors.size();
+    }
+
     void fill(byte value) {
         tensors.forEach(tensor -> driver.allocator().fill(tensor.memory.range(), value));
     }
