@@ -50,6 +50,9 @@ import java.util.concurrent.CompletableFuture;
  * @since 0.1
  */
 public final class SavePlan {
+    /** Begins the metadata key of a tensor whose type safetensors lacks. */
+    private static final String FOREIGN_TYPE = "gds4j.type.";
+
     private final SaveContent content;
 
     private SavePlan(SaveContent content) {
@@ -118,7 +121,11 @@ public final class SavePlan {
         /**
          * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory.
          *
-         * @throws CuFileException INVALID_VALUE for a tensor name that exists already, or for a type that safetensors lacks
+         * <p>
+         * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
+         * entry {@code gds4j.type.NAME} then tells type and shape, for example {@code Q8_0 [2, 32]}.
+         *
+         * @throws CuFileException INVALID_VALUE for a tensor name that exists already
          */
         public Builder checkpoint(Checkpoint checkpoint) {
             checkpoint.metadata().forEach((key, value) -> {
@@ -127,11 +134,34 @@ public final class SavePlan {
                 }
             });
             for (TensorInfo info : checkpoint.tensors().values()) {
+                DType dtype = info.dtype();
+                long[] shape = shape(info);
+                if (!DType.ofSafetensors().contains(dtype)) {
+                    metadata(FOREIGN_TYPE + info.name(), "%s %s".formatted(dtype, info.shape()));
+                    dtype = DType.U8;
+                    shape = byteShape(shape, info.length());
+                }
                 add("tensor " + OneLine.quote(info.name()),
-                        new SaveTensor(info.name(), info.dtype(), shape(info), info.length(),
-                                new SaveTensor.InFile(info)));
+                        new SaveTensor(info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info)));
             }
             return this;
+        }
+
+        /** Returns the shape whose last dimension counts bytes; a single dimension if rows are no whole bytes. */
+        private static long[] byteShape(long[] shape, long bytes) {
+            if (bytes == 0) {
+                return new long[]{0};
+            }
+            long rows = 1;
+            for (int i = 0; i < shape.length - 1; i++) {
+                rows *= shape[i];
+            }
+            if (shape.length == 0 || bytes % rows != 0) {
+                return new long[]{bytes};
+            }
+            long[] inBytes = shape.clone();
+            inBytes[shape.length - 1] = bytes / rows;
+            return inBytes;
         }
 
         /**

@@ -12,18 +12,25 @@ import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.FileHead;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
@@ -232,6 +239,50 @@ class SavePlanTest {
         SavePlan.builder().checkpoint(Checkpoint.open(folder)).options(SaveOptions.DEFAULTS.withAlign(8))
                 .toFolder(folder).save(driver);
         assertThat(Tensors.seedOf(folder, 1)).isEqualTo(1);
+    }
+
+    /** A file of blocks: 2 rows of 2 blocks of 32 values in 18 bytes, and 3 complex numbers. */
+    private static final class Blocks implements CheckpointFormat {
+        @Override
+        public String id() {
+            return "blocks";
+        }
+
+        @Override
+        public Recognition recognize(FileHead head) {
+            return Recognition.RECOGNIZED;
+        }
+
+        @Override
+        public CheckpointFile read(FormatInput in) {
+            DType q4 = new DType("Q4_0", 32, 18);
+            return new CheckpointFile(in.path(), in.size(), 0, List.of(
+                    new TensorInfo("q", q4, List.of(2L, 64L), in.path(), 0, 72),
+                    new TensorInfo("c", DType.C128, List.of(3L), in.path(), 72, 48),
+                    new TensorInfo("s", DType.C128, List.of(), in.path(), 72, 16)), Map.of());
+        }
+    }
+
+    @Test
+    void typesThatSafetensorsLacksAreSavedAsBytes() throws IOException {
+        byte[] bytes = new byte[120];
+        new SplittableRandom(1).nextBytes(bytes);
+        Path file = Files.write(folder.resolve("blocks"), bytes);
+        Path out = folder.resolve("out");
+        SavePlan.builder().checkpoint(Checkpoint.open(file, new Blocks())).toFolder(out).save(driver);
+        Checkpoint saved = Checkpoint.open(out);
+        assertThat(saved.metadata())
+                .containsEntry("gds4j.type.q", "Q4_0 [2, 64]")
+                .containsEntry("gds4j.type.c", "C128 [3]")
+                .containsEntry("gds4j.type.s", "C128 []");
+        assertThat(saved.tensors().get("q").shape()).containsExactly(2L, 36L);
+        assertThat(saved.tensors().get("c").shape()).containsExactly(48L);
+        assertThat(saved.tensors().get("s").shape()).containsExactly(16L);
+        try (LoadedTensors loaded = saved.plan().load(driver)) {
+            assertThat(loaded.get("q").segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(Arrays.copyOf(bytes, 72));
+            assertThat(loaded.get("c").segment().toArray(ValueLayout.JAVA_BYTE))
+                    .isEqualTo(Arrays.copyOfRange(bytes, 72, 120));
+        }
     }
 
     @ParameterizedTest

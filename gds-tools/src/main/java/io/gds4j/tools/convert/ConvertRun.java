@@ -86,7 +86,7 @@ public final class ConvertRun {
             if (e.error() != CuFileError.INVALID_VALUE) {
                 throw e;
             }
-            // a type or name that safetensors does not have
+            // a name that safetensors does not allow
             throw CommandFailure.badInput(
                     arguments.source().toString(), "%s: %s".formatted(arguments.source(), e.detail()));
         }
