@@ -1,4 +1,4 @@
-/** Loads model checkpoints into GPU or host memory. */
+/** Loads model checkpoints into GPU or host memory, and saves them. */
 module io.gds4j.loader {
     requires transitive io.gds4j;
 
@@ -9,6 +9,7 @@ module io.gds4j.loader {
     exports io.gds4j.loader.format.numpy;
     exports io.gds4j.loader.format.safetensors;
     exports io.gds4j.loader.format.torch;
+    exports io.gds4j.loader.save;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 

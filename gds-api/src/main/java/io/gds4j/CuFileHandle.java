@@ -561,6 +561,29 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
+    /**
+     * Reserves disk space for the first {@code size} bytes ({@code fallocate}): later writes there do not fail because the disk
+     * is full. Extends a shorter file to that size; new bytes read as zeros.
+     *
+     * @param size bytes, 0 or more; 0 does nothing
+     * @return false if the file system cannot reserve; the file has the size all the same
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a negative size, INVALID_FILE_OPEN_FLAG (EBADF) if the file is not
+     *         open for writing, HANDLE_NOT_REGISTERED after close; ENOSPC, EDQUOT, EFBIG or EIO if the kernel says so
+     */
+    public boolean reserve(long size) {
+        RequestCheck request = new RequestCheck("fallocate", file.path(), true, size, -1, 0);
+        if (size < 0) {
+            throw request.invalid("size is negative: " + size);
+        }
+        enter(request, ThreadState.current());
+        try {
+            checkRights(request);
+            return size == 0 || file.reserve(size);
+        } finally {
+            lifetime.exit();
+        }
+    }
+
     /** {@return true until {@link #close}} */
     public boolean isOpen() {
         return lifetime.isOpen();

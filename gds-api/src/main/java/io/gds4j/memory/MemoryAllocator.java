@@ -183,6 +183,18 @@ public interface MemoryAllocator {
         throw unsupported("MemoryAllocator.growable", "this allocator has no memory that grows");
     }
 
+    /**
+     * Waits until a CUDA stream has finished the work that is queued on it now ({@code cuStreamSynchronize}).
+     *
+     * @param stream a raw {@code CUstream}; 0, 1 and 2 are the default streams of the current context, or of the primary
+     *        context of GPU 0 if the thread has none
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID without a CUDA driver, INVALID_VALUE for a negative handle,
+     *         CUDA_DRIVER_ERROR for a handle that the driver refuses, or if work of the stream failed
+     */
+    default void awaitStream(long stream) {
+        throw unsupported("cuStreamSynchronize", "there is no CUDA driver, so 0x%x is no stream".formatted(stream));
+    }
+
     /** {@return what is allocated of each kind; kinds that were never allocated are absent} */
     default Map<MemoryKind, MemoryUsage> usage() {
         return Map.of();

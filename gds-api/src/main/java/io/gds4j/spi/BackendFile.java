@@ -49,4 +49,17 @@ public interface BackendFile {
      * @param size bytes
      */
     void truncate(long size);
+
+    /**
+     * Reserves disk space for the first {@code size} bytes ({@code fallocate}), and extends a shorter file to that size.
+     *
+     * @param size bytes, 1 or more
+     * @return false if neither the file system nor the backend can reserve; the file has the size all the same
+     */
+    default boolean reserve(long size) {
+        if (size() < size) {
+            truncate(size);
+        }
+        return false;
+    }
 }

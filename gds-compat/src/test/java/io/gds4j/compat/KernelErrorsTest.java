@@ -88,6 +88,31 @@ class KernelErrorsTest {
     }
 
     @Test
+    void reservationReportsAFullDiskAndSurvivesSignals() {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(100))) {
+            rig.posix().on(PosixCall.FALLOCATE).fails(Errno.ENOSPC);
+            Failures.expectErrno(Errno.ENOSPC, () -> handle.reserve(1 << 20));
+            assertThat(handle.size()).isEqualTo(100);
+            rig.posix().on(PosixCall.FALLOCATE).fails(Errno.EINTR);
+            assertThat(handle.reserve(1 << 20)).isTrue();
+            assertThat(handle.size()).isEqualTo(1 << 20);
+        }
+    }
+
+    @Test
+    void fileSystemWithoutReservationExtendsTheFile() {
+        try (Rig rig = Rig.onHost();
+                CuFileHandle handle = rig.open(rig.file(100))) {
+            rig.posix().on(PosixCall.FALLOCATE).always().fails(Errno.EOPNOTSUPP);
+            assertThat(handle.reserve(1 << 20)).isFalse();
+            assertThat(handle.size()).isEqualTo(1 << 20);
+            assertThat(handle.reserve(50)).isFalse();
+            assertThat(handle.size()).isEqualTo(1 << 20);
+        }
+    }
+
+    @Test
     void errnoOfAnOpenIsKept() {
         try (Rig rig = Rig.onHost()) {
             GuardedFile file = rig.file(100);

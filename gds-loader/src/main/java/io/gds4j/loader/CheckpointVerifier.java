@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.Workers;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 

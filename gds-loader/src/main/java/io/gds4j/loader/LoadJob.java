@@ -16,6 +16,7 @@ import io.gds4j.loader.Layout.Work;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;

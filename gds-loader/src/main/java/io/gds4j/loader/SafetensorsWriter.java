@@ -5,14 +5,14 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.text.OneLine;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -44,8 +44,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SafetensorsWriter {
     private static final String FUNCTION = "SafetensorsWriter";
-    private static final String METADATA = "__metadata__";
-    private static final int LARGEST_HEADER = 100_000_000;
     /** Bytes that a thread writes at a time. */
     private static final int CHUNK = 4 << 20;
 
@@ -87,7 +85,7 @@ public final class SafetensorsWriter {
     public SafetensorsWriter tensor(String name, DType dtype, long... shape) {
         requireEncodable(name);
         String who = "tensor " + CheckpointException.quote(name);
-        if (name.equals(METADATA) || tensors.containsKey(name)) {
+        if (name.equals(SafetensorsText.METADATA) || tensors.containsKey(name)) {
             throw invalid(who + " exists already");
         }
         if (!DType.ofSafetensors().contains(dtype)) {
@@ -200,60 +198,19 @@ public final class SafetensorsWriter {
     }
 
     private byte[] header(List<Tensor> order) {
-        StringBuilder text = new StringBuilder(order.size() * 100 + 64).append('{');
-        if (!metadata.isEmpty()) {
-            quote(METADATA, text).append(":{");
-            metadata.forEach((key, value) -> quote(value, quote(key, text).append(':')).append(','));
-            text.setCharAt(text.length() - 1, '}');
-            text.append(',');
-        }
+        SafetensorsText text = new SafetensorsText(FUNCTION, order.size(), metadata);
         long offset = 0;
         for (Tensor tensor : order) {
-            quote(tensor.name, text).append(":{\"dtype\":\"").append(tensor.dtype.id()).append("\",\"shape\":[");
-            for (int i = 0; i < tensor.shape.length; i++) {
-                text.append(i == 0 ? "" : ",").append(tensor.shape[i]);
-            }
-            text.append("],\"data_offsets\":[").append(offset).append(',');
+            long begin = offset;
             offset += tensor.bytes;
-            text.append(offset).append("]},");
+            text.add(tensor.name, tensor.dtype.id(), tensor.shape, begin, offset);
         }
-        if (text.length() > 1) {
-            text.setLength(text.length() - 1);
-        }
-        byte[] json = text.append('}').toString().getBytes(StandardCharsets.UTF_8);
-        int length = json.length + padding.spaces(json.length);
-        if (length > LARGEST_HEADER) {
-            throw invalid("the header has %d bytes, at most %d are allowed".formatted(length, LARGEST_HEADER));
-        }
-        byte[] header = new byte[Long.BYTES + length];
-        Arrays.fill(header, (byte) ' ');
-        ByteBuffer.wrap(header)
-                .order(ByteOrder.LITTLE_ENDIAN)
-                .putLong(length)
-                .put(json);
-        return header;
+        byte[] json = text.json();
+        return text.header(json, padding.spaces(json.length));
     }
 
-    private static StringBuilder quote(String value, StringBuilder text) {
-        text.append('"');
-        for (int i = 0; i < value.length(); i++) {
-            char c = value.charAt(i);
-            if (c == '"' || c == '\\') {
-                text.append('\\').append(c);
-            } else if (c < ' ') {
-                text.append("\\u00").append(Character.forDigit(c >> 4, 16)).append(Character.forDigit(c & 15, 16));
-            } else {
-                text.append(c);
-            }
-        }
-        return text.append('"');
-    }
-
-    /** UTF-8 cannot encode an unpaired surrogate. */
     private static void requireEncodable(String text) {
-        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
-            throw invalid("%s contains an unpaired surrogate".formatted(CheckpointException.quote(text)));
-        }
+        SafetensorsText.requireEncodable(FUNCTION, text);
     }
 
     private void data(FileChannel channel, List<Tensor> order, long dataOffset, TensorContent content)

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.security.MessageDigest;

@@ -17,6 +17,8 @@ public enum Call {
     FSYNC("fsync"),
     /** Sets the size of a file ({@code ftruncate}). */
     TRUNCATE("ftruncate"),
+    /** Reserves disk space for a file ({@code fallocate}). */
+    RESERVE("fallocate"),
     /** A synchronous read, or a read of a future ({@code cuFileRead}). */
     READ("cuFileRead"),
     /** A synchronous write, or a write of a future ({@code cuFileWrite}). */

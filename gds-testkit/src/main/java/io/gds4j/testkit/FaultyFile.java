@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** A file of another backend, whose {@code force} and {@code truncate} fail as planned. */
+/** A file of another backend, whose {@code force}, {@code truncate} and {@code reserve} fail as planned. */
 record FaultyFile(BackendFile delegate, FaultPlan plan) implements BackendFile {
     @Override
     public Optional<Path> path() {
@@ -48,6 +48,12 @@ record FaultyFile(BackendFile delegate, FaultPlan plan) implements BackendFile {
     public void truncate(long size) {
         plan.pass(Call.TRUNCATE, Call.TRUNCATE.function(), path(), -1, size);
         delegate.truncate(size);
+    }
+
+    @Override
+    public boolean reserve(long size) {
+        plan.pass(Call.RESERVE, Call.RESERVE.function(), path(), -1, size);
+        return delegate.reserve(size);
     }
 
     @Override

@@ -93,6 +93,11 @@ abstract sealed class ForwardingAllocator implements MemoryAllocator permits Lea
     }
 
     @Override
+    public void awaitStream(long stream) {
+        delegate.awaitStream(stream);
+    }
+
+    @Override
     public DmaBuf exportDmaBuf(MemoryRange range) {
         return delegate.exportDmaBuf(range);
     }

@@ -197,9 +197,11 @@ class FaultInjectingBackendTest {
     void syncTruncateAndCloseFailAsPlanned() {
         backend.on(Call.FSYNC).fails(Errno.EIO);
         backend.on(Call.TRUNCATE).fails(Errno.ENOSPC);
+        backend.on(Call.RESERVE).fails(Errno.ENOSPC);
         backend.on(Call.CLOSE).fails(Errno.EDQUOT);
         CuFileHandle handle = handle();
         Failures.expectErrno(Errno.EIO, () -> handle.force(true));
+        Failures.expectErrno(Errno.ENOSPC, () -> handle.reserve(1 << 20));
         Failures.expectErrno(Errno.ENOSPC, () -> handle.truncate(1));
         assertThat(handle.size()).isEqualTo(10_000);
         Failures.expectErrno(Errno.EDQUOT, handle::close);

@@ -31,6 +31,7 @@ import picocli.CommandLine.Spec;
                 "  gds demo                     load and verify a generated checkpoint",
                 "  gds check                    show this machine and its storage paths",
                 "  gds load model.safetensors   load your own checkpoint",
+                "  gds convert SRC DST          write a checkpoint aligned, for fast loads",
                 "  gds io -f FILE               measure storage, with gdsio's options",
                 "  gds sample --list            list example programs",
                 "  gds help load                explain a command",
@@ -115,6 +116,7 @@ public final class GdsCommand implements Runnable {
         return new CommandLine(new GdsCommand(terminal))
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
+                .addSubcommand(new ConvertCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
@@ -175,7 +177,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats", "completion",
+                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "sample", "stats",
+                        "completion",
                         "help")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));

@@ -39,6 +39,15 @@ class ReadmeExamplesTest {
                 .doesNotContain("embed");
     }
 
+    @Test
+    void examplesOfTheSavingGuideSaveAndVerify() {
+        Path target = folder.resolve("saved");
+
+        assertThat(outputOf(() -> SaveCheckpoint.main(new String[]{target.toString()})))
+                .contains("1 tensors, 1 aligned", "verified: true", "blocked for");
+        assertThat(target.resolve("step-2000/model.safetensors")).exists();
+    }
+
     private static String outputOf(Runnable program) {
         PrintStream before = System.out;
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();

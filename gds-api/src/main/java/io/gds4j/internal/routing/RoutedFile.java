@@ -139,6 +139,11 @@ final class RoutedFile implements BackendFile {
     }
 
     @Override
+    public boolean reserve(long size) {
+        return serving().reserve(size);
+    }
+
+    @Override
     public String toString() {
         return "RoutedFile[%s]".formatted(serving());
     }

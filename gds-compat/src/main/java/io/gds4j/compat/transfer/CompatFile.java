@@ -190,6 +190,12 @@ public final class CompatFile implements BackendFile {
         PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), size), path);
     }
 
+    @Override
+    public boolean reserve(long size) {
+        checkRegistered("fallocate");
+        return PosixErrors.reserve(posix, descriptors.bufferedDescriptor(), size, path);
+    }
+
     /** Runs before each system call: the kernel may have given the number of a closed descriptor to another file. */
     private void checkRegistered(String function) {
         if (!isRegistered()) {

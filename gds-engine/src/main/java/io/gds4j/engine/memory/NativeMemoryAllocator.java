@@ -2,7 +2,10 @@ package io.gds4j.engine.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
@@ -29,6 +32,9 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private static final String ALLOCATE = "MemoryAllocator.allocate";
     private static final String COPY = "MemoryAllocator.copy";
     private static final String EXPORT = "cuMemGetHandleForAddressRange";
+    private static final String SYNCHRONIZE = "cuStreamSynchronize";
+    /** CU_STREAM_PER_THREAD; smaller handles are default streams, too. */
+    private static final long LAST_DEFAULT_STREAM = 2;
     private static final String PREFETCH = "MemoryAllocator.prefetch";
 
     private final CudaAvailability availability;
@@ -116,6 +122,28 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         } finally {
             range.release();
         }
+    }
+
+    @Override
+    public void awaitStream(long stream) {
+        CudaContexts contexts = availability.cudaContexts().orElse(null);
+        if (contexts == null) {
+            MemoryAllocator.super.awaitStream(stream);
+            return;
+        }
+        if (stream < 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, SYNCHRONIZE, "0x%x is no CUDA stream".formatted(stream));
+        }
+        Cuda cuda = contexts.cuda();
+        long[] context = new long[1];
+        if (stream <= LAST_DEFAULT_STREAM) {
+            cuda.ctxGetCurrent(context);
+            context[0] = context[0] == 0 ? contexts.primary(0) : context[0];
+        } else {
+            CudaErrors.check(cuda, "cuStreamGetCtx", cuda.streamGetCtx(stream, context));
+        }
+        CudaErrors.check(cuda, SYNCHRONIZE, contexts.in(context[0], () -> cuda.streamSynchronize(stream)));
     }
 
     @Override

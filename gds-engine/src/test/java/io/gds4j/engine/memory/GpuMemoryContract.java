@@ -1,6 +1,7 @@
 package io.gds4j.engine.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -9,6 +10,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaPointer;
 import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.cuda.GpuCapabilities;
@@ -73,6 +75,19 @@ abstract class GpuMemoryContract {
         byte[] bytes = new byte[(int) range.length()];
         allocator.copyToHost(range, MemorySegment.ofArray(bytes));
         return bytes;
+    }
+
+    @Test
+    void streamIsAwaitedInItsContext() {
+        CudaContexts contexts = new CudaContexts(cuda);
+        long[] stream = new long[1];
+        contexts.in(contexts.primary(0), () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        try {
+            allocator.awaitStream(stream[0]);
+            assertThatThrownBy(() -> allocator.awaitStream(-5)).hasMessageContaining("is no CUDA stream");
+        } finally {
+            contexts.in(contexts.primary(0), () -> cuda.streamDestroy(stream[0]));
+        }
     }
 
     private int lastDevice() {

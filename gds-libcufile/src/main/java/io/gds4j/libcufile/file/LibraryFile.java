@@ -212,6 +212,18 @@ public final class LibraryFile implements BackendFile {
         call("ftruncate", "ftruncate", () -> posix.ftruncate(descriptor.fd(), size));
     }
 
+    @Override
+    public boolean reserve(long size) {
+        if (!enter()) {
+            throw refused("fallocate");
+        }
+        try {
+            return PosixErrors.reserve(posix, descriptor.fd(), size, path());
+        } finally {
+            exit();
+        }
+    }
+
     private interface SystemCall {
         long run();
     }

@@ -31,6 +31,29 @@ public final class PosixErrors {
         return result;
     }
 
+    /**
+     * Reserves disk space for the first {@code size} bytes of a file; only extends the file where the file system cannot
+     * reserve.
+     *
+     * @return true if the space is reserved
+     */
+    public static boolean reserve(Posix posix, int fd, long size, Optional<Path> path) {
+        long result = posix.fallocate(fd, 0, 0, size);
+        while (result == -Errno.EINTR) {
+            result = posix.fallocate(fd, 0, 0, size);
+        }
+        if (result != -Errno.EOPNOTSUPP && result != -Errno.ENOSYS) {
+            check("fallocate", "fallocate", result, path);
+            return true;
+        }
+        StatxResult status = posix.statx(fd);
+        check("fallocate", "statx", status.error(), path);
+        if (status.size() < size) {
+            check("fallocate", "ftruncate", posix.ftruncate(fd, size), path);
+        }
+        return false;
+    }
+
     /** Returns the cuFile code for an errno. */
     public static CuFileError code(int errno) {
         return switch (errno) {

@@ -485,6 +485,7 @@ public abstract class HandleContract extends BackendContract {
             Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, handle::size);
             Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, () -> handle.force(true));
             Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, () -> handle.truncate(0));
+            Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, () -> handle.reserve(1));
             memory.verify();
         }
         file.verify();

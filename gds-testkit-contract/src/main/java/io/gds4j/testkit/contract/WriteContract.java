@@ -196,6 +196,24 @@ public abstract class WriteContract extends BackendContract {
 
     @ParameterizedTest
     @EnumSource
+    void reservationKeepsTheBytesAndExtendsTheFile(Mode mode) {
+        GuardedFile file = newFile(3 * PAGE + 9);
+        try (CuFileHandle handle = openToWrite(file, mode);
+                CuFileHandle reader = openToRead(file, mode)) {
+            handle.reserve(0);
+            handle.reserve(PAGE);
+            file.verify();
+            handle.reserve(5 * PAGE + 1);
+            assertThat(handle.size()).isEqualTo(5 * PAGE + 1);
+            handle.truncate(3 * PAGE + 9);
+            Failures.expect(CuFileError.INVALID_VALUE, Errno.EINVAL, () -> handle.reserve(-1));
+            Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, Errno.EBADF, () -> reader.reserve(5));
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void truncateRefusesNegativeSizesAndReadOnlyHandles(Mode mode) {
         GuardedFile file = newFile(100);
         try (CuFileHandle reader = openToRead(file, mode);

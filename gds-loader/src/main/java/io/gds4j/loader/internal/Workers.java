@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * Daemon threads that take numbered work items in order until none is left, one fails, or {@link #stop} is called. An
  * instance runs once.
  */
-final class Workers {
+public final class Workers {
     /** The state of one thread. */
-    interface Worker extends AutoCloseable {
+    public interface Worker extends AutoCloseable {
         /** Does the work item of this number. */
         void work(int number) throws Exception;
 
@@ -45,7 +45,7 @@ final class Workers {
      * @param items number of work items
      * @param worker called once on each thread
      */
-    Workers(String prefix, int threads, int items, Supplier<? extends Worker> worker) {
+    public Workers(String prefix, int threads, int items, Supplier<? extends Worker> worker) {
         this(Thread.ofPlatform().name(prefix, 0).daemon().factory(), threads, items, worker);
     }
 
@@ -64,7 +64,7 @@ final class Workers {
      * @return true if all items are done; false after a failure or {@link #stop}
      * @throws InterruptedException if the calling thread was interrupted; its flag is cleared
      */
-    boolean run() throws InterruptedException {
+    public boolean run() throws InterruptedException {
         start();
         try {
             ended.await();
@@ -83,7 +83,7 @@ final class Workers {
      *        unchecked, as other JVM languages allow; they pass, too
      */
     @SuppressWarnings("unchecked")
-    synchronized <E extends Throwable> void throwFailure() throws E {
+    public synchronized <E extends Throwable> void throwFailure() throws E {
         if (failure != null) {
             throw (E) failure;
         }
@@ -95,7 +95,7 @@ final class Workers {
      * @throws CuFileException IO_ERROR if a file cannot be read; CuFileInterruptedException if the calling thread was
      *         interrupted, whose flag stays set
      */
-    void run(String function) {
+    public void run(String function) {
         try {
             run();
             this.<IOException>throwFailure();
@@ -114,7 +114,7 @@ final class Workers {
     }
 
     /** Returns the exception for an interrupt of the thread that called the function. */
-    static CuFileException interrupted(String function) {
+    public static CuFileException interrupted(String function) {
         return CuFileException.builder(function)
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
@@ -162,7 +162,7 @@ final class Workers {
     }
 
     /** Interrupts the threads and returns at once; each thread ends when its current item does. */
-    synchronized void stop() {
+    public synchronized void stop() {
         stopped = true;
         for (Thread thread : threads) {
             if (thread != Thread.currentThread()) {
@@ -172,17 +172,17 @@ final class Workers {
     }
 
     /** Returns true on one of the threads. */
-    synchronized boolean isOwnThread() {
+    public synchronized boolean isOwnThread() {
         return threads.contains(Thread.currentThread());
     }
 
     /** Waits for the latch; an interrupt is restored afterwards. */
-    static void awaitUninterruptibly(CountDownLatch latch) {
+    public static void awaitUninterruptibly(CountDownLatch latch) {
         Uninterruptibly.await(latch::await);
     }
 
     /** Returns the number of threads for work that keeps a core busy. */
-    static int cores() {
+    public static int cores() {
         return Runtime.getRuntime().availableProcessors();
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

@@ -1,0 +1,178 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32C;
+
+/**
+ * Reads a saved checkpoint back and compares the CRC32C of every tensor with the one in its file
+ * ({@link SaveOptions#checksums}).
+ *
+ * <pre>{@code
+ * ChecksumReport report = ChecksumVerifier.verify(Path.of("step-1000"));
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class ChecksumVerifier {
+    private static final String FUNCTION = "ChecksumVerifier.verify";
+    private static final int READS_IN_FLIGHT = 4;
+
+    private record Part(int tensor, long offset, long length) {
+    }
+
+    private final CuFileDriver driver;
+    private final Checkpoint checkpoint;
+    private final Map<Path, CuFileHandle> handles = new HashMap<>();
+    private final List<TensorInfo> tensors = new ArrayList<>();
+    private final List<Integer> expected = new ArrayList<>();
+    private final List<String> unchecked = new ArrayList<>();
+    private final List<Part> parts = new ArrayList<>();
+
+    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint) {
+        this.driver = driver;
+        this.checkpoint = checkpoint;
+    }
+
+    /**
+     * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. On file
+     * systems without direct I/O they may come from the cache.
+     *
+     * @param path as of {@link Checkpoint#open}
+     * @throws CuFileException as {@link #verify(CuFileDriver, Path)} and {@link CuFileDriver#open(CuFileConfig)}
+     */
+    public static ChecksumReport verify(Path path) {
+        CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.FORCE_ODIRECT_MODE, true).build();
+        try (CuFileDriver driver = CuFileDriver.open(config)) {
+            return verify(driver, path);
+        }
+    }
+
+    /**
+     * Reads by a driver of the program, which may read cached bytes from the page cache.
+     *
+     * @param path as of {@link Checkpoint#open}
+     * @throws CuFileException as {@link Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
+     *         INVALID_VALUE if the checksums of a file are malformed
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static ChecksumReport verify(CuFileDriver driver, Path path) {
+        return new ChecksumVerifier(driver, Checkpoint.open(path)).run();
+    }
+
+    private ChecksumReport run() {
+        long start = System.nanoTime();
+        Map<IoPath, Long> before = driver.bytesByPath();
+        checkpoint.files().forEach(this::expect);
+        int[] crcs = new int[parts.size()];
+        try {
+            for (TensorInfo tensor : tensors) {
+                handles.computeIfAbsent(tensor.file(), file -> driver.openFile(file, CuFileOpenOption.DIRECT));
+            }
+            Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));
+            workers.run(FUNCTION);
+            workers.<RuntimeException>throwFailure();
+        } finally {
+            handles.values().forEach(CuFileHandle::close);
+        }
+        List<String> different = compare(crcs);
+        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
+        driver.bytesByPath().forEach((path, bytes) -> {
+            long moved = bytes - before.getOrDefault(path, 0L);
+            if (moved > 0) {
+                paths.put(path, moved);
+            }
+        });
+        long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
+        return new ChecksumReport(
+                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
+    }
+
+    private void expect(CheckpointFile file) {
+        List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
+        String digits = file.metadata().get(SaveFile.CHECKSUMS);
+        if (digits == null) {
+            withBytes.forEach(tensor -> unchecked.add(tensor.name()));
+            return;
+        }
+        if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.INVALID_VALUE)
+                    .path(file.path())
+                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
+                            .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
+                                    OneLine.quote(digits)))
+                    .build();
+        }
+        for (int i = 0; i < withBytes.size(); i++) {
+            TensorInfo tensor = withBytes.get(i);
+            int at = i * SaveFile.CHECKSUM_DIGITS;
+            expected.add(Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
+            for (long offset = 0; offset < tensor.length(); offset += Piece.SLAB) {
+                parts.add(new Part(tensors.size(), offset, Math.min(Piece.SLAB, tensor.length() - offset)));
+            }
+            tensors.add(tensor);
+        }
+    }
+
+    private List<String> compare(int... crcs) {
+        int[] joined = new int[tensors.size()];
+        for (int i = 0; i < crcs.length; i++) {
+            Part part = parts.get(i);
+            joined[part.tensor] = Crc32c.combine(joined[part.tensor], crcs[i], part.length);
+        }
+        List<String> different = new ArrayList<>();
+        for (int i = 0; i < joined.length; i++) {
+            if (joined[i] != expected.get(i)) {
+                different.add(tensors.get(i).name());
+            }
+        }
+        return different;
+    }
+
+    /** Reads parts on one thread. */
+    private final class Reader implements Workers.Worker {
+        private final int[] crcs;
+        private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
+        private final CRC32C crc = new CRC32C();
+
+        Reader(int... crcs) {
+            this.crcs = crcs;
+        }
+
+        @Override
+        public void work(int number) {
+            Part part = parts.get(number);
+            TensorInfo tensor = tensors.get(part.tensor);
+            handles.get(tensor.file())
+                    .readFully(memory.range().slice(0, part.length), tensor.fileOffset() + part.offset);
+            crc.reset();
+            crc.update(memory.segment().asSlice(0, part.length).asByteBuffer());
+            crcs[number] = (int) crc.getValue();
+        }
+
+        @Override
+        public void close() {
+            memory.close();
+        }
+    }
+}

@@ -1,0 +1,337 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.loader.internal.Workers;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Writes the content of the files of a plan: first the data, then the headers. */
+final class FileWriter implements AutoCloseable {
+    private static final int MOST_SYNCS = 8;
+
+    private final SaveContent content;
+    private final CuFileDriver driver;
+    private final Snapshot snapshot;
+    private final SaveControl control;
+    private final SaveListener listener;
+    private final boolean staged;
+    private final List<CuFileHandle> handles = new ArrayList<>();
+    private final Map<Path, CuFileHandle> originals = new HashMap<>();
+    private final Checksums checksums;
+    private final List<int[]> shareChecksums = new ArrayList<>();
+    private final long total;
+    private long written;
+
+    FileWriter(SaveContent content, CuFileDriver driver, Snapshot snapshot, SaveControl control,
+            SaveListener listener) {
+        this.content = content;
+        this.driver = driver;
+        this.snapshot = snapshot;
+        this.control = control;
+        this.listener = listener;
+        this.staged = content.options().checksums() || hasFiles(content);
+        this.checksums = new Checksums(content, driver.allocator());
+        this.total = content.files().stream().mapToLong(SaveFile::size).sum();
+    }
+
+    private static boolean hasFiles(SaveContent content) {
+        return content.files()
+                .stream()
+                .flatMap(file -> file.tensors().stream())
+                .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile);
+    }
+
+    /** Creates the temporary files, reserves their space, and writes them. */
+    void write(Publication publication) {
+        openOriginals();
+        for (int i = 0; i < content.files().size(); i++) {
+            control.checkStopped();
+            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE_NEW));
+            publication.copyPermissions(i);
+        }
+        reserve();
+        writeContent();
+    }
+
+    /**
+     * Writes the tensors that are here, as one of several writers, and forces them to the disk.
+     *
+     * @return the parts of pages that are not written because other writers share them
+     */
+    List<ShareFile.Fragment> writeShare(Publication publication, List<Run> runs) {
+        openOriginals();
+        for (int i = 0; i < content.files().size(); i++) {
+            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
+        }
+        reserve();
+        int inFlight = content.options().writesInFlight();
+        List<Piece> pieces = Piece.ofRuns(content.files(), runs, inFlight, staged);
+        List<Piece> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
+        checksums.expect(pieces.size() + shared.size());
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                write(number, pieces.get(number));
+            }
+        }));
+        ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
+        control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                fragments[number] = fragment(pieces.size() + number, shared.get(number));
+            }
+        }));
+        List<Piece> all = new ArrayList<>(pieces);
+        all.addAll(shared);
+        for (int i = 0; i < content.files().size(); i++) {
+            shareChecksums.add(checksums.calculator().inOrder(i, all));
+        }
+        sync();
+        return List.of(fragments);
+    }
+
+    /** Returns the checksums of the tensors of each file after {@link #writeShare}; 0 for tensors of other writers. */
+    List<int[]> shareChecksums() {
+        return List.copyOf(shareChecksums);
+    }
+
+    /** Writes ranges of whole pages of the temporary files, and forces these to the disk. */
+    void writeShared(Publication publication, List<ShareFile.Fragment> ranges) {
+        for (int i = 0; i < content.files().size(); i++) {
+            handles.add(open(publication.temporary(i), StandardOpenOption.READ));
+        }
+        control.run(
+                new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new PieceWriter() {
+                    @Override
+                    public void work(int number) {
+                        write(ranges.get(number));
+                    }
+                }));
+        sync();
+    }
+
+    /** Writes the only file once more, under its final name: for file systems without renames. */
+    void writeInPlace(Publication publication) {
+        openOriginals();
+        CuFileHandle handle = open(publication.place(0), StandardOpenOption.CREATE);
+        handles.add(handle);
+        written = 0;
+        handle.truncate(0);
+        reserve();
+        writeContent();
+        sync();
+        close();
+        publication.delete(0);
+        publication.finishFile();
+    }
+
+    private CuFileHandle open(Path path, OpenOption creation) {
+        Set<OpenOption> options = new HashSet<>(Set.of(creation, StandardOpenOption.WRITE));
+        if (content.options().direct()) {
+            options.add(CuFileOpenOption.DIRECT);
+        }
+        return driver.openFile(path, options.toArray(OpenOption[]::new));
+    }
+
+    private void openOriginals() {
+        for (SaveFile file : content.files()) {
+            for (SaveTensor tensor : file.tensors()) {
+                if (tensor.source() instanceof SaveTensor.InFile original) {
+                    control.checkStopped();
+                    originals.computeIfAbsent(original.tensor().file(), driver::openFile);
+                }
+            }
+        }
+    }
+
+    private void reserve() {
+        for (int i = 0; i < handles.size(); i++) {
+            control.checkStopped();
+            handles.get(i).reserve(content.files().get(i).size());
+        }
+    }
+
+    private void writeContent() {
+        int inFlight = content.options().writesInFlight();
+        List<Piece> pieces = Piece.of(content.files(), inFlight, staged);
+        checksums.expect(pieces.size());
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                write(number, pieces.get(number));
+            }
+        }));
+        List<SaveFile> files = content.files();
+        control.run(new Workers("gds-save-", inFlight, files.size(), () -> new PieceWriter() {
+            @Override
+            public void work(int number) {
+                writeHead(number, pieces);
+            }
+        }));
+    }
+
+    /** Forces the files to the disk. A failure is final: the kernel may have dropped what it could not write. */
+    void sync() {
+        control.run(new Workers("gds-save-", MOST_SYNCS, handles.size(), () -> number -> {
+            CuFileHandle handle = handles.get(number);
+            long size = content.files().get(number).size();
+            // direct I/O of some file systems ends on a block, past the last byte
+            if (handle.size() != size) {
+                handle.truncate(size);
+            }
+            handle.force(false);
+        }));
+    }
+
+    private synchronized void progress(long bytes) {
+        written += bytes;
+        listener.progress(written, total);
+    }
+
+    @Override
+    public void close() {
+        List<CuFileHandle> open = new ArrayList<>(handles);
+        open.addAll(originals.values());
+        handles.clear();
+        originals.clear();
+        closeAll(open);
+    }
+
+    /** Closes all files, even if one reports a failure. */
+    private static void closeAll(List<CuFileHandle> open) {
+        for (int i = 0; i < open.size(); i++) {
+            boolean closed = false;
+            try {
+                open.get(i).close();
+                closed = true;
+            } finally {
+                if (!closed) {
+                    closeAll(open.subList(i + 1, open.size()));
+                }
+            }
+        }
+    }
+
+    /** Writes pieces on one thread; allocates the memory to put them together at first need. */
+    private abstract class PieceWriter implements Workers.Worker {
+        private final Checksums.Calculator calculator = checksums.calculator();
+        private @Nullable MemoryAllocation slab;
+
+        void write(int number, Piece piece) {
+            SaveFile file = content.files().get(piece.file());
+            IoMemory whole = piece.tensor() == Piece.GATHERED ? null : memory(piece.file(), piece.tensor());
+            if (whole != null && (!staged || checksums.canRead(whole))) {
+                long offset = piece.begin() - file.begin(piece.tensor());
+                calculator.add(number, piece.tensor(), whole.range(), offset, piece.length());
+                handles.get(piece.file()).write(whole, piece.length(), piece.begin(), offset);
+            } else {
+                MemoryRange memory = slab(Math.max(piece.length(), Piece.SLAB));
+                gather(number, piece, memory);
+                handles.get(piece.file()).write(memory, piece.length(), piece.begin(), 0);
+            }
+            progress(piece.length());
+        }
+
+        /** Writes the header, whose last page may hold the first bytes of data. */
+        void writeHead(int number, List<Piece> pieces) {
+            SaveFile file = content.files().get(number);
+            Piece head = Piece.head(number, file);
+            MemoryRange memory = slab(Math.max(head.length(), Piece.SLAB));
+            gather(Checksums.HEAD, new Piece(number, file.dataOffset(), head.end(), Piece.GATHERED),
+                    memory.slice(file.dataOffset(), memory.length() - file.dataOffset()));
+            byte[] header = file.header(calculator.ofTensors(number, pieces));
+            driver.allocator().copyFromHost(MemorySegment.ofArray(header), memory);
+            handles.get(number).write(memory, head.length(), 0, 0);
+            progress(head.length());
+        }
+
+        void write(ShareFile.Fragment range) {
+            MemoryRange memory = slab(Math.max(range.bytes().length, Piece.SLAB));
+            driver.allocator().copyFromHost(MemorySegment.ofArray(range.bytes()), memory);
+            handles.get(range.file()).write(memory, range.bytes().length, range.offset(), 0);
+            progress(range.bytes().length);
+        }
+
+        ShareFile.Fragment fragment(int number, Piece piece) {
+            MemoryRange memory = slab(Piece.SLAB);
+            gather(number, piece, memory);
+            byte[] bytes = new byte[(int) piece.length()];
+            driver.allocator().copyToHost(memory.slice(0, bytes.length), MemorySegment.ofArray(bytes));
+            return new ShareFile.Fragment(piece.file(), piece.begin(), bytes);
+        }
+
+        private @Nullable IoMemory memory(int file, int tensor) {
+            return snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory ? inMemory.memory() : null;
+        }
+
+        private void gather(int number, Piece piece, MemoryRange to) {
+            SaveFile file = content.files().get(piece.file());
+            long at = piece.begin();
+            for (int i = file.tensorAt(at); at < piece.end(); i++) {
+                long length = Math.min(file.end(i), piece.end()) - at;
+                if (length > 0) {
+                    MemoryRange part = to.slice(at - piece.begin(), length);
+                    copy(piece.file(), i, at - file.begin(i), part);
+                    calculator.add(number, i, part, 0, length);
+                    at += length;
+                }
+            }
+        }
+
+        private void copy(int file, int tensor, long offset, MemoryRange to) {
+            switch (snapshot.source(file, tensor)) {
+                case SaveTensor.InMemory memory ->
+                    driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
+                case SaveTensor.Elsewhere other ->
+                    throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
+                case SaveTensor.InFile original ->
+                    originals.get(original.tensor().file())
+                            .readFully(to, original.tensor().fileOffset() + offset);
+            }
+        }
+
+        private MemoryRange slab(long bytes) {
+            MemoryAllocation known = slab;
+            if (known == null || known.length() < bytes) {
+                close();
+                known = driver.allocator().allocate(slabKind(), bytes, slabDevice());
+                slab = known;
+            }
+            return known.range();
+        }
+
+        private MemoryKind slabKind() {
+            if (content.options().stagingDevice() != MemoryRange.NO_DEVICE) {
+                return MemoryKind.CUDA_DEVICE;
+            }
+            return driver.allocator().supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST;
+        }
+
+        private int slabDevice() {
+            return content.options().stagingDevice();
+        }
+
+        @Override
+        public void close() {
+            if (slab != null) {
+                slab.close();
+                slab = null;
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+
+/**
+ * Replaces the old checkpoint by the new one, whose temporary files are complete and durable. At each moment the names lead to one
+ * complete checkpoint.
+ *
+ * <p>
+ * A single file is renamed over the old one. Of several files, an index that names the temporary files is renamed over the
+ * old index: this commits all of them at once. The files then get their final names as hard links, a second index names these, and
+ * the temporary names go.
+ */
+final class Publication {
+    private final SaveTarget target;
+    private final FileCalls calls;
+    private final List<SaveFile> files;
+    private final List<String> names;
+    private final List<String> temporaries = new ArrayList<>();
+    private final String temporaryIndex;
+    private boolean committed;
+
+    /** @param id 16 hexadecimal digits, different for each save */
+    Publication(SaveTarget target, FileCalls calls, List<SaveFile> files, String id) {
+        this.target = target;
+        this.calls = calls;
+        this.files = files;
+        this.names = target.names(files.size());
+        for (String name : names) {
+            temporaries.add(target.temporaryName(name, id));
+        }
+        this.temporaryIndex = target.temporaryName(target.indexName(), id);
+    }
+
+    /** Returns the file that receives the content of a file of the plan. */
+    Path temporary(int file) {
+        return target.folder().resolve(temporaries.get(file));
+    }
+
+    /** Returns the final place of a file. */
+    Path place(int file) {
+        return target.folder().resolve(names.get(file));
+    }
+
+    /** Removes what interrupted saves left; the files that an index names belong to a checkpoint. */
+    void removeLeftovers() {
+        Set<String> left = present(target::isTemporary);
+        if (!left.isEmpty()) {
+            String index = read(target.folder().resolve(target.indexName()));
+            left.removeIf(name -> index.contains('"' + name + '"'));
+            left.forEach(this::delete);
+        }
+    }
+
+    /** Gives a temporary file the permissions of the file that it will replace. */
+    void copyPermissions(int file) {
+        call(temporary(file), "set the permissions of the file",
+                () -> calls.copyPermissions(place(file), temporary(file)));
+    }
+
+    /**
+     * Replaces the old checkpoint.
+     *
+     * @return false if the file system renames no files; then nothing has changed, and the only file is to be written in place
+     */
+    boolean publish() {
+        return files.size() == 1 ? publishFile() : publishFolder();
+    }
+
+    private boolean publishFile() {
+        if (!rename(temporary(0), place(0))) {
+            return false;
+        }
+        committed = true;
+        finishFile();
+        return true;
+    }
+
+    /** Makes the only file the checkpoint of its folder; its final name exists. */
+    void finishFile() {
+        sync();
+        if (target.isFolder()) {
+            removeOthers(Set.of(names.getFirst()));
+        }
+    }
+
+    private boolean publishFolder() {
+        Path index = target.folder().resolve(target.indexName());
+        boolean renames = replaceIndex(index, temporaries);
+        committed = true;
+        sync();
+        Set<String> current = new HashSet<>(temporaries);
+        current.add(target.indexName());
+        removeOthers(current);
+        if (renames && linkAll()) {
+            sync();
+            replaceIndex(index, names);
+            sync();
+            temporaries.forEach(this::delete);
+        }
+        return true;
+    }
+
+    /** Returns false if the index had to be written in place. */
+    private boolean replaceIndex(Path index, List<String> named) {
+        byte[] text = IndexText.of(files, named);
+        Path temporary = target.folder().resolve(temporaryIndex);
+        call(temporary, "write the index", () -> calls.write(temporary, text));
+        if (rename(temporary, index)) {
+            return true;
+        }
+        call(index, "write the index", () -> calls.write(index, text));
+        delete(temporaryIndex);
+        return false;
+    }
+
+    /** Returns false where files have one name only; the temporary names remain in use. */
+    private boolean linkAll() {
+        for (int i = 0; i < names.size(); i++) {
+            try {
+                calls.link(temporary(i), place(i));
+            } catch (UnsupportedOperationException e) {
+                return false;
+            } catch (IOException e) {
+                int errno = SaveFailure.errno(e);
+                if (errno == Errno.EPERM || errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
+                    return false;
+                }
+                throw SaveFailure.of(place(i), "link the file", e);
+            }
+        }
+        return true;
+    }
+
+    /** Removes all other files of a checkpoint of this name, the index first: readers prefer it to files. */
+    private void removeOthers(Set<String> current) {
+        Set<String> others = present(name -> target.isPart(name) || target.isTemporary(name));
+        others.removeAll(current);
+        if (others.remove(target.indexName())) {
+            delete(target.indexName());
+            sync();
+        }
+        others.forEach(this::delete);
+    }
+
+    private Set<String> present(Predicate<String> wanted) {
+        try {
+            Set<String> found = new TreeSet<>(calls.list(target.folder()));
+            found.removeIf(wanted.negate());
+            return found;
+        } catch (IOException e) {
+            throw SaveFailure.of(target.folder(), "list the folder", e);
+        }
+    }
+
+    /** Removes the temporary files, unless they are the checkpoint already. Logs what it cannot remove. */
+    void abandon() {
+        if (committed) {
+            return;
+        }
+        List<String> left = new ArrayList<>(temporaries);
+        left.add(temporaryIndex);
+        for (String name : left) {
+            try {
+                calls.delete(target.folder().resolve(name));
+            } catch (IOException e) {
+                System.getLogger("io.gds4j.loader")
+                        .log(System.Logger.Level.WARNING, "cannot delete the temporary file {0}: {1}",
+                                target.folder().resolve(name), e.getMessage());
+            }
+        }
+    }
+
+    void delete(int file) {
+        delete(temporaries.get(file));
+    }
+
+    private void delete(String name) {
+        Path file = target.folder().resolve(name);
+        call(file, "delete the file", () -> calls.delete(file));
+    }
+
+    private void sync() {
+        call(target.folder(), "force the folder to the disk", () -> calls.sync(target.folder()));
+    }
+
+    private String read(Path file) {
+        try {
+            return calls.read(file);
+        } catch (IOException e) {
+            throw SaveFailure.of(file, "read the index", e);
+        }
+    }
+
+    /** Returns false if the file system knows no renames. */
+    private boolean rename(Path from, Path to) {
+        try {
+            calls.rename(from, to);
+            return true;
+        } catch (IOException e) {
+            int errno = SaveFailure.errno(e);
+            if (errno == Errno.ENOSYS || errno == Errno.EOPNOTSUPP || errno == Errno.EPERM && isUserSpace(from)) {
+                return false;
+            }
+            throw SaveFailure.of(to, "rename the new file to this name", e);
+        }
+    }
+
+    private static boolean isUserSpace(Path file) {
+        try {
+            return Files.getFileStore(file).type().startsWith("fuse");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private interface Call {
+        void run() throws IOException;
+    }
+
+    private static void call(Path path, String action, Call call) throws CuFileException {
+        try {
+            call.run();
+        } catch (IOException e) {
+            throw SaveFailure.of(path, action, e);
+        }
+    }
+}

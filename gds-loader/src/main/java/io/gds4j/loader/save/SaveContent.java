@@ -1,0 +1,51 @@
+package io.gds4j.loader.save;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/**
+ * What a plan writes, and where.
+ *
+ * @param streams streams whose work has to be done before
+ * @param snapshotBlocks memory of the program for snapshots
+ */
+record SaveContent(
+        SaveTarget target,
+        SaveOptions options,
+        List<SaveFile> files,
+        List<Long> streams,
+        Optional<SnapshotBlocks> snapshotBlocks) {
+    SaveContent {
+        files = List.copyOf(files);
+        streams = List.copyOf(streams);
+    }
+
+    SaveContent withTarget(SaveTarget other) {
+        return new SaveContent(other, options, files, streams, snapshotBlocks);
+    }
+
+    SaveContent withSnapshotBlocks(SnapshotBlocks blocks) {
+        return new SaveContent(target, options, files, streams, Optional.of(blocks));
+    }
+
+    /** Returns the tensors with bytes that another writer has. */
+    Stream<SaveTensor> elsewhere() {
+        return files.stream()
+                .flatMap(file -> file.tensors().stream())
+                .filter(tensor -> tensor.bytes() > 0 && tensor.source() instanceof SaveTensor.Elsewhere);
+    }
+
+    int tensors() {
+        return files.stream().mapToInt(file -> file.tensors().size()).sum();
+    }
+
+    /** Returns the bytes of all tensors, without headers. */
+    long bytes() {
+        return files.stream().mapToLong(file -> file.size() - file.dataOffset()).sum();
+    }
+
+    int alignedTensors() {
+        return files.stream().mapToInt(SaveFile::alignedTensors).sum();
+    }
+}

@@ -1,0 +1,374 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.memory.IoMemory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.SequencedMap;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Named tensors, and the safetensors files to write them to. Immutable and thread-safe; the tensors' memory must stay allocated
+ * while the plan is saved.
+ *
+ * <pre>{@code
+ * SavePlan plan = SavePlan.builder()
+ *         .tensor("model.norm.weight", DType.BF16, memory, 4096)
+ *         .toFolder(Path.of("step-1000"));
+ * SaveReport report = plan.save(driver);
+ * }</pre>
+ *
+ * <p>
+ * Files are named as Hugging Face names them: {@code model.safetensors}, or {@code model-00001-of-00002.safetensors} and so on
+ * with {@code model.safetensors.index.json}. Equal tensors, metadata and options give equal bytes. Tensors are ordered and
+ * headers padded so that as many tensors as possible begin at a multiple of {@link SaveOptions#align}.
+ *
+ * <p>
+ * A save writes to hidden temporary files in the same folder, forces them to the disk and then renames them. Until that moment
+ * the old checkpoint remains; a crash leaves the old or the new one. The next save of the same name removes what a crash
+ * left. Of two simultaneous saves to the same name, one fails with EBUSY.
+ *
+ * @since 0.1
+ */
+public final class SavePlan {
+    /** Begins the metadata key of a tensor whose type safetensors lacks. */
+    private static final String FOREIGN_TYPE = "gds4j.type.";
+
+    private final SaveContent content;
+
+    private SavePlan(SaveContent content) {
+        this.content = content;
+    }
+
+    /** Returns a builder of a plan without tensors. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** Collects the tensors of a plan. Not thread-safe. */
+    public static final class Builder {
+        private final SequencedMap<String, SaveTensor> tensors = new LinkedHashMap<>();
+        /** Sorted, so that equal entries give equal bytes. */
+        private final SortedMap<String, String> metadata = new TreeMap<>(Map.of("format", "pt"));
+        private final Set<Long> streams = new LinkedHashSet<>();
+        private SaveOptions options = SaveOptions.DEFAULTS;
+
+        private Builder() {
+        }
+
+        /**
+         * Adds a tensor.
+         *
+         * @param name name in the checkpoint
+         * @param dtype element type
+         * @param memory exactly its bytes, in host memory or on any GPU
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException INVALID_VALUE for a name that exists already, is {@code __metadata__} or has an unpaired
+         *         surrogate; for a type that safetensors lacks, a negative dimension, a size beyond 2^63 bytes, elements that
+         *         do not fill their last block, or memory of another size
+         */
+        public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
+            Objects.requireNonNull(memory, "memory");
+            String who = "tensor " + OneLine.quote(name);
+            long bytes = bytes(who, dtype, shape);
+            if (memory.range().length() != bytes) {
+                throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
+                        .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
+            }
+            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory)));
+        }
+
+        /**
+         * Adds a tensor that another writer has, which saves together with this one ({@link SharedSave}).
+         *
+         * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
+         */
+        public Builder elsewhere(String name, DType dtype, long... shape) {
+            String who = "tensor " + OneLine.quote(name);
+            long bytes = bytes(who, dtype, shape);
+            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.Elsewhere()));
+        }
+
+        /**
+         * Adds a tensor that was loaded.
+         *
+         * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
+         */
+        public Builder tensor(LoadedTensor tensor) {
+            TensorInfo info = tensor.info();
+            return tensor(info.name(), info.dtype(), tensor.range(), shape(info));
+        }
+
+        /**
+         * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory.
+         *
+         * <p>
+         * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
+         * entry {@code gds4j.type.NAME} then tells type and shape, for example {@code Q8_0 [2, 32]}.
+         *
+         * @throws CuFileException INVALID_VALUE for a tensor name that exists already
+         */
+        public Builder checkpoint(Checkpoint checkpoint) {
+            checkpoint.metadata().forEach((key, value) -> {
+                if (!key.equals(SaveFile.CHECKSUMS)) {
+                    metadata(key, value);
+                }
+            });
+            for (TensorInfo info : checkpoint.tensors().values()) {
+                DType dtype = info.dtype();
+                long[] shape = shape(info);
+                if (!DType.ofSafetensors().contains(dtype)) {
+                    metadata(FOREIGN_TYPE + info.name(), "%s %s".formatted(dtype, info.shape()));
+                    dtype = DType.U8;
+                    shape = byteShape(shape, info.length());
+                }
+                add("tensor " + OneLine.quote(info.name()),
+                        new SaveTensor(info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info)));
+            }
+            return this;
+        }
+
+        /** Returns the shape whose last dimension counts bytes; a single dimension if rows are no whole bytes. */
+        private static long[] byteShape(long[] shape, long bytes) {
+            if (bytes == 0) {
+                return new long[]{0};
+            }
+            long rows = 1;
+            for (int i = 0; i < shape.length - 1; i++) {
+                rows *= shape[i];
+            }
+            if (shape.length == 0 || bytes % rows != 0) {
+                return new long[]{bytes};
+            }
+            long[] inBytes = shape.clone();
+            inBytes[shape.length - 1] = bytes / rows;
+            return inBytes;
+        }
+
+        /**
+         * Adds or replaces an entry of {@code __metadata__}; {@code format} is {@code pt} by default, as transformers demands.
+         *
+         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the key of the checksums,
+         *         {@code gds4j.crc32c}
+         */
+        public Builder metadata(String key, String value) {
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
+            if (key.equals(SaveFile.CHECKSUMS)) {
+                throw invalid("the metadata key %s belongs to the checksums".formatted(key));
+            }
+            metadata.put(key, value);
+            return this;
+        }
+
+        /**
+         * Makes the save wait for the work that is queued on a stream when it begins.
+         *
+         * @param stream a raw {@code CUstream}, or the address of a {@link io.gds4j.HostStream}
+         */
+        public Builder after(long stream) {
+            streams.add(stream);
+            return this;
+        }
+
+        /** Sets the options; {@link SaveOptions#DEFAULTS} by default. */
+        public Builder options(SaveOptions newOptions) {
+            options = Objects.requireNonNull(newOptions, "options");
+            return this;
+        }
+
+        /**
+         * Returns a plan that writes one file.
+         *
+         * @param file a name that ends with {@code .safetensors} in a folder that exists
+         * @throws CuFileException INVALID_VALUE for another name, or if the header exceeds 100,000,000 bytes
+         */
+        public SavePlan toFile(Path file) {
+            SaveTarget target = SaveTarget.file(file);
+            SaveFile whole = new SaveFile(
+                    PageOrder.of(List.copyOf(tensors.values()), options.align()), new TreeMap<>(metadata), options);
+            return plan(target, List.of(whole));
+        }
+
+        /**
+         * Returns a plan that writes to a folder: one file, or several with an index if the tensors exceed
+         * {@link SaveOptions#maxShardBytes}. Other files of the folder remain.
+         *
+         * @param folder the folder, which the save creates if necessary
+         * @throws CuFileException INVALID_VALUE if a header exceeds 100,000,000 bytes or there are more than 99,999 files
+         */
+        public SavePlan toFolder(Path folder) {
+            SaveTarget target = SaveTarget.folder(folder);
+            List<List<SaveTensor>> shards = Shards.of(tensors.values(), options.maxShardBytes());
+            List<SaveFile> files = new ArrayList<>(shards.size());
+            for (List<SaveTensor> shard : shards) {
+                files.add(new SaveFile(PageOrder.of(shard, options.align()), new TreeMap<>(metadata), options));
+            }
+            return plan(target, files);
+        }
+
+        private SavePlan plan(SaveTarget target, List<SaveFile> files) {
+            return new SavePlan(new SaveContent(target, options, files, List.copyOf(streams), Optional.empty()));
+        }
+
+        private Builder add(String who, SaveTensor tensor) {
+            SafetensorsText.requireEncodable(SaveFailure.FUNCTION, tensor.name());
+            if (tensor.name().equals(SafetensorsText.METADATA)) {
+                throw invalid("no tensor may be named " + SafetensorsText.METADATA);
+            }
+            if (!DType.ofSafetensors().contains(tensor.dtype())) {
+                throw invalid(
+                        "%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
+            }
+            if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
+                throw invalid(who + " exists already");
+            }
+            return this;
+        }
+
+        private static long bytes(String who, DType dtype, long... shape) {
+            boolean negative = Arrays.stream(shape).anyMatch(dimension -> dimension < 0);
+            OptionalLong bytes = negative ? OptionalLong.empty() : dtype.bytes(Arrays.stream(shape).boxed().toList());
+            return bytes.orElseThrow(() -> invalid(
+                    "%s of type %s has no valid size: %s".formatted(who, dtype, Arrays.toString(shape))));
+        }
+
+        private static long[] shape(TensorInfo info) {
+            return info.shape().stream().mapToLong(Long::longValue).toArray();
+        }
+    }
+
+    /** Returns the same tensors in the same layout for another folder or file, as {@link #target} is one. */
+    public SavePlan withTarget(Path path) {
+        boolean folder = content.target().isFolder();
+        return new SavePlan(content.withTarget(folder ? SaveTarget.folder(path) : SaveTarget.file(path)));
+    }
+
+    /**
+     * Returns the same plan with memory for its snapshots, which then take no time to allocate.
+     *
+     * @param memory memory for one save at a time; it stays the property of the program
+     */
+    public SavePlan withSnapshotMemory(SnapshotMemory memory) {
+        return new SavePlan(content.withSnapshotBlocks(memory.blocks()));
+    }
+
+    /** Returns the folder or file that the plan writes to. */
+    public Path target() {
+        return content.target().path();
+    }
+
+    /** Returns the names of the files with tensors. */
+    public List<String> fileNames() {
+        return content.target().names(content.files().size());
+    }
+
+    /** Returns the number of tensors. */
+    public int tensors() {
+        return content.tensors();
+    }
+
+    /** Returns the bytes of all tensors, without headers. */
+    public long bytes() {
+        return content.bytes();
+    }
+
+    /** Returns the number of tensors that begin at a multiple of 4096 in their file, or of the alignment if that is larger. */
+    public int alignedTensors() {
+        return content.alignedTensors();
+    }
+
+    /** Returns the options. */
+    public SaveOptions options() {
+        return content.options();
+    }
+
+    /** Saves without a listener; see {@link #save(CuFileDriver, SaveListener)}. */
+    public SaveReport save(CuFileDriver driver) {
+        return save(driver, SaveListener.NONE);
+    }
+
+    /**
+     * Writes the files, or throws and leaves the old checkpoint as it was. After an interrupt of the calling thread the save waits
+     * for the writes in flight, removes its files and throws, unless the new checkpoint is already complete.
+     *
+     * @param listener receives progress; an exception of it ends the save and is thrown as it is
+     * @return what was written
+     * @throws CuFileException INVALID_VALUE if a tensor is elsewhere; with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
+     *         space, EBUSY if another save writes to the same name, EACCES or EROFS in a read-only folder, ENOENT if the
+     *         folder is missing or disappears, EIO; NOMEM_ERROR if there is no room for a snapshot; as
+     *         {@link io.gds4j.CuFileHandle#write(IoMemory, long, long, long)}
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public SaveReport save(CuFileDriver driver, SaveListener listener) {
+        return start(driver, listener, FileCalls.SYSTEM).await();
+    }
+
+    /** Saves without a listener; see {@link #saveAsync(CuFileDriver, SaveListener)}. */
+    public CompletableFuture<SaveReport> saveAsync(CuFileDriver driver) {
+        return saveAsync(driver, SaveListener.NONE);
+    }
+
+    /**
+     * Starts a save and returns its future. With a snapshot, this call returns when the tensors may change again. With
+     * {@link Consistency#STOP} it returns at once, and the tensors may change after {@link SaveListener#released} or when the
+     * future is done.
+     *
+     * <p>
+     * {@code cancel} of this future (not of a dependent one) waits for the writes in flight and removes the files before it
+     * returns; its argument has no effect. It returns false if the new checkpoint is already complete. A failure of the snapshot
+     * is reported by the future, too.
+     *
+     * @param listener receives progress
+     */
+    public CompletableFuture<SaveReport> saveAsync(CuFileDriver driver, SaveListener listener) {
+        SaveFuture future = start(driver, listener, FileCalls.SYSTEM);
+        if (options().consistency() != Consistency.STOP) {
+            future.awaitReleased();
+        }
+        return future;
+    }
+
+    /** Starts a save whose file system calls a test may replace. */
+    SaveFuture start(CuFileDriver driver, SaveListener listener, FileCalls calls) {
+        Objects.requireNonNull(driver, "driver");
+        Objects.requireNonNull(listener, "listener");
+        content.elsewhere().findFirst().ifPresent(tensor -> {
+            throw invalid("tensor %s has no memory here; SharedSave writes it".formatted(OneLine.quote(tensor.name())));
+        });
+        return SaveFuture.start(released -> new SaveJob(content, driver, listener, calls, released));
+    }
+
+    SaveContent content() {
+        return content;
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail);
+    }
+
+    @Override
+    public String toString() {
+        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(),
+                target());
+    }
+}

@@ -1,0 +1,90 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.regex.Pattern;
+
+/**
+ * Where a plan writes, and the names there.
+ *
+ * @param path the file or folder of the program
+ * @param folder folder of all files
+ * @param stem first part of all names, such as {@code model}
+ * @param isFolder whether the program named a folder
+ */
+record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
+
+    private static final String SUFFIX = ".safetensors";
+    private static final String STEM = "model";
+    private static final String ID = "[0-9a-f]{16}";
+    private static final String NUMBERS = "-\\d{5}-of-\\d{5}";
+
+    static SaveTarget folder(Path folder) {
+        return new SaveTarget(folder, folder.toAbsolutePath().normalize(), STEM, true);
+    }
+
+    /** @throws CuFileException INVALID_VALUE unless the name ends with {@code .safetensors} */
+    static SaveTarget file(Path file) {
+        Objects.requireNonNull(file, "file");
+        Path absolute = file.toAbsolutePath().normalize();
+        Path parent = absolute.getParent();
+        String name = String.valueOf(absolute.getFileName());
+        if (parent == null || !name.endsWith(SUFFIX) || name.length() == SUFFIX.length() || name.startsWith(".")) {
+            throw CuFileException.builder(SaveFailure.FUNCTION)
+                    .error(CuFileError.INVALID_VALUE)
+                    .path(file)
+                    .detail("the name of a checkpoint file ends with .safetensors and begins with no dot")
+                    .build();
+        }
+        return new SaveTarget(file, parent, name.substring(0, name.length() - SUFFIX.length()), false);
+    }
+
+    /** Returns the final names of the files. */
+    List<String> names(int files) {
+        if (files == 1) {
+            return List.of(stem + SUFFIX);
+        }
+        List<String> names = new ArrayList<>(files);
+        for (int i = 1; i <= files; i++) {
+            names.add("%s-%05d-of-%05d%s".formatted(stem, i, files, SUFFIX));
+        }
+        return names;
+    }
+
+    String indexName() {
+        return stem + ".safetensors.index.json";
+    }
+
+    String lockName() {
+        return "." + stem + ".lock";
+    }
+
+    /** Returns the hidden name of a file while it is written. Readers of a folder skip hidden files. */
+    String temporaryName(String name, String id) {
+        int dot = name.indexOf(SUFFIX, stem.length());
+        return "." + name.substring(0, dot) + "." + id + name.substring(dot);
+    }
+
+    /** Returns true for names of {@link #temporaryName}. */
+    boolean isTemporary(String name) {
+        return name.startsWith(".") && Pattern.matches(
+                "\\." + Pattern.quote(stem) + "(" + NUMBERS + ")?\\." + ID
+                        + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5})",
+                name);
+    }
+
+    /** Returns the hidden name of what one of several writers leaves for the one that commits. */
+    String shareName(String id, int rank) {
+        return ".%s.%s.part-%05d".formatted(stem, id, rank);
+    }
+
+    /** Returns true for names that a checkpoint of this stem has in a folder. */
+    boolean isPart(String name) {
+        return Pattern.matches(
+                Pattern.quote(stem) + "(" + NUMBERS + ")?\\.safetensors(\\.index\\.json)?", name);
+    }
+}

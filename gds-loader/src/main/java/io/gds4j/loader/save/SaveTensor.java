@@ -1,0 +1,42 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.IoMemory;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Comparator;
+
+/**
+ * A tensor to save.
+ *
+ * @param bytes size in bytes
+ * @param source where its bytes are
+ */
+record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source source) {
+
+    /** The order of the reference writer: widest type first, then by name in UTF-8. */
+    static final Comparator<SaveTensor> REFERENCE_ORDER = Comparator.comparing(SaveTensor::dtype)
+            .reversed()
+            .thenComparing(tensor -> tensor.name().getBytes(StandardCharsets.UTF_8), Arrays::compareUnsigned);
+
+    /** Where the bytes of a tensor are. */
+    sealed interface Source {
+    }
+
+    /** Bytes in host or GPU memory. */
+    record InMemory(IoMemory memory) implements Source {
+    }
+
+    /** Bytes that another writer has. */
+    record Elsewhere() implements Source {
+    }
+
+    /** Bytes in a file of a checkpoint. */
+    record InFile(TensorInfo tensor) implements Source {
+    }
+
+    SaveTensor withSource(Source other) {
+        return new SaveTensor(name, dtype, shape, bytes, other);
+    }
+}

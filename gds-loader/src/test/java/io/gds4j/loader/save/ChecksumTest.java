@@ -1,0 +1,112 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.SplittableRandom;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Checksums in headers, and their verification. */
+@Timeout(60)
+class ChecksumTest {
+    private static final SaveOptions CHECKED = SaveOptions.DEFAULTS.withChecksums(true);
+
+    @TempDir
+    Path folder;
+
+    private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");
+
+    @AfterEach
+    void close() {
+        driver.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {8, 4096})
+    void savedTensorsAreVerified(long align) {
+        try (Tensors tensors = Tensors.small(driver, 1).add("large", DType.U8, 20_000_003)) {
+            tensors.plan().options(CHECKED.withAlign(align).withMaxShardBytes(15_000_000)).toFolder(folder)
+                    .save(driver);
+            tensors.check(folder);
+        }
+        ChecksumReport report = ChecksumVerifier.verify(folder);
+        assertThat(report.verified()).as("%s", report).isTrue();
+        assertThat(report.tensors()).isEqualTo(5);
+        assertThat(report.bytes()).isEqualTo(Checkpoint.open(folder).bytes());
+    }
+
+    @Test
+    void changedByteIsFoundInItsTensor() throws IOException {
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().options(CHECKED).toFolder(folder).save(driver);
+        }
+        TensorInfo tensor = Checkpoint.open(folder).tensors().get("norm");
+        try (FileChannel channel = FileChannel.open(tensor.file(), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            ByteBuffer one = ByteBuffer.allocate(1);
+            channel.read(one, tensor.fileEnd() - 1);
+            channel.write(ByteBuffer.wrap(new byte[]{(byte) (one.get(0) ^ 1)}), tensor.fileEnd() - 1);
+        }
+        ChecksumReport report = ChecksumVerifier.verify(driver, folder);
+        assertThat(report.different()).containsExactly("norm");
+        assertThat(report.verified()).isFalse();
+    }
+
+    @Test
+    void fileWithoutChecksumsIsNotVerified() {
+        Path file = folder.resolve("a.safetensors");
+        new SafetensorsWriter(file).tensor("a", DType.U8, 10).tensor("none", DType.U8, 0).write(new TensorPattern(1));
+        ChecksumReport report = ChecksumVerifier.verify(driver, file);
+        assertThat(report.unchecked()).containsExactly("a");
+        assertThat(report.verified()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "0123456", "0123456789", "0123456x"})
+    void malformedChecksumsAreRefused(String digits) {
+        Path file = folder.resolve("a.safetensors");
+        new SafetensorsWriter(file).metadata("gds4j.crc32c", digits).tensor("a", DType.U8, 10)
+                .write(new TensorPattern(1));
+        assertThatThrownBy(() -> ChecksumVerifier.verify(driver, file))
+                .isNotInstanceOf(CheckpointException.class)
+                .hasMessageContaining("8 hexadecimal digits for each of 1 tensors");
+    }
+
+    @Test
+    void joinedChecksumsAreThoseOfTheWhole() {
+        long seed = System.nanoTime();
+        SplittableRandom random = new SplittableRandom(seed);
+        for (int i = 0; i < 200; i++) {
+            byte[] bytes = new byte[random.nextInt(1, 100_000)];
+            random.nextBytes(bytes);
+            int cut = random.nextInt(bytes.length + 1);
+            int joined = Crc32c.combine(
+                    crc(bytes, 0, cut), crc(bytes, cut, bytes.length - cut), bytes.length - cut);
+            assertThat(joined).as("seed %d", seed).isEqualTo(crc(bytes, 0, bytes.length));
+        }
+    }
+
+    private static int crc(byte[] bytes, int from, int length) {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, from, length);
+        return (int) crc.getValue();
+    }
+}

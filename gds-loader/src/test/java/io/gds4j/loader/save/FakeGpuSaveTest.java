@@ -1,0 +1,113 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.compat.CompatBackend;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.DType;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Arrays;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Saves from the memory of a GPU's double. */
+@Timeout(60)
+class FakeGpuSaveTest {
+    @TempDir
+    Path folder;
+
+    private final FakeCuda cuda = new FakeCuda(2, 256L << 20);
+    private final CudaAvailability.Available available = cuda.available();
+    private final CuFileDriver driver = CuFileDriver.open(
+            new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), available));
+
+    @AfterEach
+    void nothingLeaksAndNoRuleIsBroken() {
+        driver.close();
+        assertThat(cuda.violations()).isEmpty();
+        assertThat(cuda.leaks()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void tensorsOfAGpuAreSavedInEveryMode(Consistency mode) {
+        SaveOptions options = SaveOptions.DEFAULTS.withConsistency(mode).withChecksums(true);
+        try (Tensors tensors = new Tensors(driver, 1, MemoryKind.CUDA_DEVICE)
+                .add("a", DType.BF16, 1000, 1024).add("b", DType.F32, 3).add("c", DType.U8, 4097)) {
+            SavePlan plan = tensors.plan().options(options).toFolder(folder);
+            SaveFuture saved = plan.start(driver, SaveListener.NONE, FileCalls.SYSTEM);
+            if (mode != Consistency.STOP) {
+                saved.awaitReleased();
+                tensors.fill((byte) 9);
+            }
+            SaveReport report = saved.await();
+            tensors.check(folder);
+            assertThat(report.blockedSeconds()).isLessThan(report.seconds());
+            assertThat(ChecksumVerifier.verify(driver, folder).verified()).isTrue();
+        }
+    }
+
+    @Test
+    void tensorsOfSeveralGpusAreSavedInOneFile() {
+        byte[] zeros = new byte[300_000];
+        byte[] ones = new byte[300_000];
+        Arrays.fill(ones, (byte) 1);
+        try (MemoryAllocation first = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, 300_000, 0);
+                MemoryAllocation second = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, 300_000, 1)) {
+            driver.allocator().copyFromHost(MemorySegment.ofArray(zeros), first.range());
+            driver.allocator().copyFromHost(MemorySegment.ofArray(ones), second.range());
+            for (Consistency mode : Consistency.values()) {
+                SavePlan.builder()
+                        .tensor("zeros", DType.U8, first, 300_000)
+                        .tensor("ones", DType.U8, second, 300_000)
+                        .options(SaveOptions.DEFAULTS.withConsistency(mode))
+                        .toFolder(folder)
+                        .save(driver);
+                try (var loaded = Checkpoint.open(folder).plan().load(driver)) {
+                    assertThat(loaded.get("zeros").segment().mismatch(MemorySegment.ofArray(zeros))).isEqualTo(-1);
+                    assertThat(loaded.get("ones").segment().mismatch(MemorySegment.ofArray(ones))).isEqualTo(-1);
+                }
+            }
+        }
+    }
+
+    @Test
+    void checkpointIsCopiedThroughGpuMemory() {
+        try (Tensors tensors = Tensors.small(driver, 4)) {
+            tensors.plan().toFolder(folder.resolve("old")).save(driver);
+            SavePlan.builder()
+                    .checkpoint(Checkpoint.open(folder.resolve("old")))
+                    .options(SaveOptions.DEFAULTS.withStagingDevice(1).withChecksums(true).withAlign(512))
+                    .toFolder(folder.resolve("new"))
+                    .save(driver);
+            tensors.check(folder.resolve("new"));
+            assertThat(ChecksumVerifier.verify(driver, folder.resolve("new")).verified()).isTrue();
+        }
+    }
+
+    @Test
+    void saveWaitsForACudaStream() {
+        long[] stream = new long[1];
+        available.contexts().in(
+                available.contexts().primary(0), () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        try (Tensors tensors = Tensors.small(driver, 4)) {
+            tensors.plan().after(stream[0]).toFolder(folder).save(driver);
+            tensors.check(folder);
+        } finally {
+            available.contexts().in(available.contexts().primary(0), () -> cuda.streamDestroy(stream[0]));
+        }
+    }
+}

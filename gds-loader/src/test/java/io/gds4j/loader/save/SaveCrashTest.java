@@ -1,0 +1,315 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.ChildJvm;
+import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A save that ends after any of its calls, by a crash or a failure, leaves the old or the new checkpoint. */
+@Timeout(120)
+class SaveCrashTest {
+    private static final long OLD = 1;
+    private static final long NEW = 2;
+    private static final long LATER = 3;
+    private static final long SHARDS = 100_000;
+    private static final long ONE_FILE = Long.MAX_VALUE;
+
+    /** The process is gone: no call that follows has an effect. */
+    private static final class Crash extends Error {
+        private static final long serialVersionUID = 1L;
+    }
+
+    private static Path newFolder() throws IOException {
+        Path memory = Path.of("/dev/shm");
+        return Files.createTempDirectory(Files.isWritable(memory) ? memory : Path.of("target"), "gds4j-save");
+    }
+
+    private static void remove(Path folder) throws IOException {
+        try (Stream<Path> entries = Files.list(folder)) {
+            for (Path entry : entries.toList()) {
+                Files.delete(entry);
+            }
+        }
+        Files.delete(folder);
+    }
+
+    static void save(Path folder, long seed, long shard, WatchedCalls calls) {
+        try (CuFileDriver driver = CuFileDriver.open(calls.watch(new ReferenceBackend()));
+                Tensors tensors = Tensors.small(driver, seed)) {
+            SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(shard).withWritesInFlight(1);
+            tensors.plan().options(options).toFolder(folder).start(driver, SaveListener.NONE, calls).await();
+        }
+    }
+
+    private static WatchedCalls unhindered() {
+        return new WatchedCalls((number, name) -> {
+        });
+    }
+
+    private static List<String> names(Path folder) throws IOException {
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.map(entry -> String.valueOf(entry.getFileName())).sorted().toList();
+        }
+    }
+
+    private static void assertNextSaveCleansUp(Path folder, long shard) throws IOException {
+        save(folder, LATER, shard, unhindered());
+        assertThat(Tensors.seedOf(folder, LATER)).isEqualTo(LATER);
+        assertThat(names(folder)).hasSize(shard == ONE_FILE ? 1 : 3).noneMatch(name -> name.startsWith("."));
+    }
+
+    static Stream<Arguments> oldAndNewShardSizes() {
+        return Stream.of(
+                Arguments.of(SHARDS, SHARDS),
+                Arguments.of(SHARDS, 300_000L),
+                Arguments.of(SHARDS, ONE_FILE),
+                Arguments.of(ONE_FILE, SHARDS),
+                Arguments.of(ONE_FILE, ONE_FILE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("oldAndNewShardSizes")
+    void crashAfterAnyCallLeavesTheOldOrTheNewCheckpoint(long oldShard, long newShard) throws IOException {
+        boolean done = false;
+        boolean replaced = false;
+        for (int n = 0; !done; n++) {
+            int last = n;
+            Path folder = newFolder();
+            save(folder, OLD, oldShard, unhindered());
+            try {
+                save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
+                    if (number > last) {
+                        throw new Crash();
+                    }
+                }));
+                done = true;
+            } catch (Crash e) {
+                assertThat(e).isNotNull();
+            }
+            long seed = Tensors.seedOf(folder, OLD, NEW);
+            assertThat(seed).as("checkpoint after call %d; files %s", n, names(folder)).isNotEqualTo(-1);
+            assertThat(seed).as("checkpoint after call %d", n).isEqualTo(replaced || seed == NEW ? NEW : OLD);
+            replaced = seed == NEW;
+            assertNextSaveCleansUp(folder, newShard);
+            remove(folder);
+        }
+        assertThat(replaced).isTrue();
+    }
+
+    /**
+     * Kills processes after calls that spread over the whole save; after every call with {@code gds4j.property.seconds} of 10 or
+     * more.
+     */
+    @Test
+    void killedProcessLeavesTheOldOrTheNewCheckpoint() throws Exception {
+        int step = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 1 : 5;
+        Path folder = newFolder();
+        Path output = newFolder();
+        WatchedCalls calls = unhindered();
+        save(folder, OLD, SHARDS, calls);
+        ChildJvm child = new ChildJvm(SaveChild.class, output, SaveChild.class, SavePlan.class);
+        for (int n = 1; n <= calls.names().size(); n += step) {
+            save(folder, OLD, SHARDS, unhindered());
+            ChildJvm.End end = child.run(folder.toString(), Long.toString(SHARDS), Integer.toString(n));
+            assertThat(end.status()).as("%s", end).isEqualTo(SaveChild.KILLED);
+            assertThat(Tensors.seedOf(folder, OLD, SaveChild.SEED)).as("after call %d; files %s", n, names(folder))
+                    .isNotEqualTo(-1);
+            assertNextSaveCleansUp(folder, SHARDS);
+        }
+        remove(folder);
+        remove(output);
+    }
+
+    @Test
+    void anotherProcessIsRefusedWhileASaveRuns() throws IOException {
+        Path folder = newFolder();
+        Path output = newFolder();
+        ChildJvm child = new ChildJvm(SaveChild.class, output, SaveChild.class, SavePlan.class);
+        boolean[] tried = {false};
+        save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+            if (name.equals("rename") && !tried[0]) {
+                tried[0] = true;
+                ChildJvm.End end = child.run(folder.toString(), Long.toString(ONE_FILE), "100");
+                assertThat(end.status()).isEqualTo(1);
+                assertThat(end.error()).contains("another save writes a checkpoint of this name").contains("EBUSY");
+            }
+        }));
+        assertThat(tried[0]).isTrue();
+        assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
+        remove(folder);
+        remove(output);
+    }
+
+    @Test
+    void crashOfAFirstSaveLeavesNothingThatLoads() throws IOException {
+        boolean loads = false;
+        for (int n = 0; !loads; n++) {
+            int last = n;
+            Path folder = newFolder();
+            try {
+                save(folder, NEW, SHARDS, new WatchedCalls((number, name) -> {
+                    if (number > last) {
+                        throw new Crash();
+                    }
+                }));
+            } catch (Crash e) {
+                assertThat(e).isNotNull();
+            }
+            loads = names(folder).contains("model.safetensors.index.json");
+            if (loads) {
+                assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
+            } else {
+                assertThat(names(folder)).allMatch(name -> name.startsWith("."));
+            }
+            assertNextSaveCleansUp(folder, SHARDS);
+            remove(folder);
+        }
+    }
+
+    static Stream<Arguments> failuresOfEachTransition() {
+        return Stream.of(
+                Arguments.of("No space left on device", SHARDS),
+                Arguments.of("Input/output error", SHARDS),
+                Arguments.of("Input/output error", ONE_FILE),
+                Arguments.of("Disk quota exceeded", ONE_FILE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("failuresOfEachTransition")
+    void failureOfAnyCallIsReportedAndLeavesACheckpoint(String reason, long shard) throws IOException {
+        IOException failure = WatchedCalls.refusal("file", reason);
+        boolean done = false;
+        for (int n = 1; !done; n++) {
+            int failing = n;
+            Path folder = newFolder();
+            save(folder, OLD, shard, unhindered());
+            String[] failed = {null};
+            try {
+                save(folder, NEW, shard, new WatchedCalls((number, name) -> {
+                    if (number == failing) {
+                        failed[0] = name;
+                        throw failure;
+                    }
+                }));
+                done = failed[0] == null;
+                assertThat(failed[0]).as("call whose failure was not reported").isNull();
+            } catch (CuFileException e) {
+                assertThat(e.errno()).as("%s", e).hasValue(SaveFailure.errno(failure));
+            }
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after a failure of %s", failed[0]).isNotEqualTo(-1);
+            if (List.of("reserve", "data", "header", "force").contains(Objects.requireNonNullElse(failed[0], ""))) {
+                assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(OLD);
+                assertThat(names(folder)).noneMatch(name -> name.startsWith("."));
+            }
+            assertNextSaveCleansUp(folder, shard);
+            remove(folder);
+        }
+    }
+
+    @Test
+    void callsOfASaveHaveTheirOrder() throws IOException {
+        Path folder = newFolder();
+        WatchedCalls one = unhindered();
+        save(folder, OLD, ONE_FILE, one);
+        assertThat(one.names()).containsExactly(
+                "createFolder", "list", "open", "permissions", "reserve", "data", "data", "data", "header", "force",
+                "close", "rename", "sync", "list");
+        WatchedCalls several = unhindered();
+        save(folder, NEW, SHARDS, several);
+        assertThat(several.names()).containsExactly(
+                "createFolder", "list", "open", "permissions", "open", "permissions", "reserve", "reserve", "data",
+                "data", "header", "header", "force", "force", "close", "close", "index", "rename", "sync", "list",
+                "delete", "link", "link", "sync", "index", "rename", "sync", "delete", "delete");
+        remove(folder);
+    }
+
+    @Test
+    void forceThatFailsIsNotRepeated() throws IOException {
+        Path folder = newFolder();
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("force")) {
+                throw WatchedCalls.refusal("file", "Input/output error");
+            }
+        });
+        assertThatThrownBy(() -> save(folder, NEW, ONE_FILE, calls)).isInstanceOf(CuFileException.class);
+        assertThat(calls.names()).filteredOn("force"::equals).hasSize(1);
+        assertThat(names(folder)).isEmpty();
+        remove(folder);
+    }
+
+    @ParameterizedTest
+    @MethodSource("oldAndNewShardSizes")
+    void fileIsWrittenInPlaceWhereRenamesAreUnknown(long oldShard, long newShard) throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, oldShard, unhindered());
+        save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
+            if (name.equals("rename") || name.equals("link")) {
+                throw WatchedCalls.refusal("file", "Function not implemented");
+            }
+        }));
+        assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
+        assertNextSaveCleansUp(folder, newShard);
+        remove(folder);
+    }
+
+    @ParameterizedTest
+    @MethodSource("oldAndNewShardSizes")
+    void refusedRenameLeavesTheOldCheckpoint(long oldShard, long newShard) throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, oldShard, unhindered());
+        for (String reason : List.of("Permission denied", "Read-only file system", "Invalid cross-device link")) {
+            assertThatThrownBy(() -> save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
+                if (name.equals("rename")) {
+                    throw WatchedCalls.refusal("file", reason);
+                }
+            }))).isInstanceOf(CuFileException.class).hasMessageContaining(reason);
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(OLD);
+        }
+        remove(folder);
+    }
+
+    @Test
+    void filesKeepTheirTemporaryNamesWhereLinksAreUnknown() throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, SHARDS, unhindered());
+        save(folder, NEW, SHARDS, new WatchedCalls((number, name) -> {
+            if (name.equals("link")) {
+                throw WatchedCalls.refusal("file", "Operation not permitted");
+            }
+        }));
+        assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
+        assertNextSaveCleansUp(folder, SHARDS);
+        remove(folder);
+    }
+
+    @Test
+    void folderThatDisappearsIsReported() throws IOException {
+        Path folder = newFolder();
+        assertThatThrownBy(() -> save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+            if (name.equals("rename")) {
+                try (Stream<Path> entries = Files.list(folder)) {
+                    for (Path entry : entries.toList()) {
+                        Files.delete(entry);
+                    }
+                }
+                Files.delete(folder);
+            }
+        }))).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ENOENT));
+    }
+}

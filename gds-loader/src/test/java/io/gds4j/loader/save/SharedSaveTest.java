@@ -1,0 +1,181 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.ChildJvm;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Several writers save one checkpoint. */
+@Timeout(60)
+class SharedSaveTest {
+    private static final int WORLD = 3;
+
+    @TempDir
+    Path folder;
+
+    private final CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+    private final List<MemoryAllocation> memories = new ArrayList<>();
+
+    @AfterEach
+    void close() {
+        memories.forEach(MemoryAllocation::close);
+        driver.close();
+    }
+
+    /** Sizes that decide which pages the writers share: tensor i belongs to writer i % 3. */
+    private SavePlan plan(int rank, int[] sizes, SaveOptions options) {
+        SavePlan.Builder builder = SavePlan.builder().options(options);
+        for (int i = 0; i < sizes.length; i++) {
+            if (i % WORLD == rank) {
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Math.max(1, sizes[i]));
+                memories.add(memory);
+                new TensorPattern(5).fill("t" + i, 0, memory.segment().asSlice(0, sizes[i]));
+                builder.tensor("t" + i, DType.U8, memory.range().slice(0, sizes[i]), sizes[i]);
+            } else {
+                builder.elsewhere("t" + i, DType.U8, sizes[i]);
+            }
+        }
+        return builder.toFolder(folder);
+    }
+
+    private SharedSave writer(int rank, int[] sizes, SaveOptions options) {
+        return SharedSave.of(plan(rank, sizes, options), "step-1", rank, WORLD);
+    }
+
+    private List<String> names() throws IOException {
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.map(entry -> entry.getFileName().toString()).sorted().toList();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8, 9223372036854775807", "4096, 9223372036854775807", "512, 600000", "65536, 600000"})
+    void writersMakeTheSameFilesAsOne(long align, long shard) throws IOException {
+        SaveOptions options = SaveOptions.DEFAULTS.withAlign(align).withMaxShardBytes(shard).withChecksums(true);
+        long seed = System.nanoTime();
+        SplittableRandom random = new SplittableRandom(seed);
+        int[] sizes = IntStream.range(0, 25)
+                .map(i -> i % 5 == 0 ? 300_000 + random.nextInt(100_000) : random.nextInt(6000))
+                .toArray();
+        IntStream.range(0, WORLD).parallel().forEach(rank -> {
+            SavePlan plan;
+            synchronized (this) {
+                plan = plan(rank, sizes, options);
+            }
+            SaveReport report = SharedSave.of(plan, "step-1", rank, WORLD).write(driver);
+            assertThat(report.bytes()).isPositive();
+        });
+        assertThat(names()).allMatch(name -> name.startsWith("."));
+        SaveReport report = writer(0, sizes, options).commit(driver);
+        assertThat(report.bytes()).isEqualTo(IntStream.of(sizes).sum());
+        assertThat(Tensors.seedOf(folder, 5)).as("seed %d", seed).isEqualTo(5);
+        assertThat(ChecksumVerifier.verify(driver, folder).verified()).isTrue();
+        assertThat(names()).noneMatch(name -> name.startsWith("."));
+        Path other = folder.resolve("other");
+        SavePlan.Builder whole = SavePlan.builder().options(options);
+        for (int i = 0; i < sizes.length; i++) {
+            MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Math.max(1, sizes[i]));
+            memories.add(memory);
+            new TensorPattern(5).fill("t" + i, 0, memory.segment().asSlice(0, sizes[i]));
+            whole.tensor("t" + i, DType.U8, memory.range().slice(0, sizes[i]), sizes[i]);
+        }
+        whole.toFolder(other).save(driver);
+        for (String name : names()) {
+            if (!name.equals("other")) {
+                assertThat(folder.resolve(name)).hasSameBinaryContentAs(other.resolve(name));
+            }
+        }
+    }
+
+    @Test
+    void writersOfOtherProcessesTakePart() throws IOException {
+        int[] sizes = {400_000, 300_000, 5000, 77};
+        ChildJvm child = new ChildJvm(SharedChild.class, folder, SharedChild.class, SavePlan.class);
+        Path target = folder.resolve("target");
+        folder = target;
+        for (int rank = 1; rank < WORLD; rank++) {
+            ChildJvm.End end = child.run(target.toString(), Integer.toString(rank));
+            assertThat(end.status()).as("%s", end).isZero();
+        }
+        SharedSave save = writer(0, sizes, SaveOptions.DEFAULTS);
+        save.write(driver);
+        save.commit(driver);
+        assertThat(Tensors.seedOf(target, 5)).isEqualTo(5);
+    }
+
+    /** A writer in a process of its own. */
+    static final class SharedChild {
+        private SharedChild() {
+        }
+
+        /** @param arguments folder, rank */
+        public static void main(String[] arguments) {
+            SharedSaveTest test = new SharedSaveTest();
+            test.folder = Path.of(arguments[0]);
+            int rank = Integer.parseInt(arguments[1]);
+            test.writer(rank, new int[]{400_000, 300_000, 5000, 77}, SaveOptions.DEFAULTS).write(test.driver);
+            test.close();
+        }
+    }
+
+    @Test
+    void commitNeedsEveryWriterOnce() throws IOException {
+        int[] sizes = {5000, 6000, 7000};
+        SharedSave first = writer(0, sizes, SaveOptions.DEFAULTS);
+        first.write(driver);
+        assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("writer 1 of 3 has not finished");
+        writer(1, sizes, SaveOptions.DEFAULTS).write(driver);
+        SharedSave twice = SharedSave.of(plan(1, sizes, SaveOptions.DEFAULTS), "step-1", 2, WORLD);
+        twice.write(driver);
+        assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("two writers have written tensor 't1'");
+        SharedSave.of(plan(2, new int[]{5000, 6000, 8000}, SaveOptions.DEFAULTS), "step-1", 2, WORLD).write(driver);
+        assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("other tensors");
+        first.abandon();
+        assertThat(names()).isEmpty();
+    }
+
+    @Test
+    void anotherSaveMeanwhileEndsTheSharedOne() throws IOException {
+        int[] sizes = {5000, 6000, 7000};
+        List<SharedSave> writers = new ArrayList<>();
+        for (int rank = 0; rank < WORLD; rank++) {
+            writers.add(writer(rank, sizes, SaveOptions.DEFAULTS));
+        }
+        writers.get(0).write(driver);
+        try (Tensors tensors = Tensors.small(driver, 6)) {
+            tensors.plan().toFolder(folder).save(driver);
+        }
+        assertThat(names()).containsExactly("model.safetensors");
+        writers.get(1).write(driver);
+        writers.get(2).write(driver);
+        assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
+        assertThat(Tensors.seedOf(folder, 6)).isEqualTo(6);
+    }
+
+    @Test
+    void planWithTensorsElsewhereIsNotSavedAlone() {
+        SavePlan plan = plan(0, new int[]{10, 20}, SaveOptions.DEFAULTS);
+        assertThatThrownBy(() -> plan.save(driver)).hasMessageContaining("'t1' has no memory here");
+        assertThatThrownBy(() -> SharedSave.of(plan, "a", 3, 3)).hasMessageContaining("writer 3 of 3");
+    }
+}

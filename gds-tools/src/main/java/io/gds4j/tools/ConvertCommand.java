@@ -1,0 +1,102 @@
+package io.gds4j.tools;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.save.SaveOptions;
+import io.gds4j.tools.convert.ConvertArguments;
+import io.gds4j.tools.convert.ConvertRun;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Terminal;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Options and help of {@code gds convert}. */
+@Command(
+        name = "convert",
+        description = "Write a checkpoint as safetensors files that load fast, and replace an old one safely.",
+        synopsisHeading = "Usage: ",
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds convert model.safetensors aligned/           tensors at page boundaries",
+                "  gds convert Llama-3-8B/ shards/ --max-shard 5G   files of up to 5 GiB, and an index",
+                "  gds convert Llama-3-8B/ out/ --align 8           the layout of the reference writer",
+                "",
+                "Whatever happens, the folder holds a complete checkpoint, the old or the new one."})
+final class ConvertCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
+    @Parameters(
+            index = "0",
+            paramLabel = "SRC",
+            converter = PathConverter.class,
+            description = "A checkpoint as gds load takes it.")
+    @SuppressWarnings("NullAway.Init")
+    private Path source;
+
+    @Parameters(
+            index = "1",
+            paramLabel = "DST",
+            converter = PathConverter.class,
+            description = "A folder, which is created if necessary. A checkpoint named model in it is replaced; other files"
+                    + " remain.")
+    @SuppressWarnings("NullAway.Init")
+    private Path destination;
+
+    @Option(names = "--max-shard", paramLabel = "BYTES", converter = SizeConverter.class,
+            description = "Largest sum of tensor bytes in a file. Default: 50,000,000,000.")
+    private long maxShard = SaveOptions.DEFAULTS.maxShardBytes();
+
+    @Option(names = "--align", paramLabel = "BYTES", converter = SizeConverter.class,
+            description = "Data begins at a multiple of it, and as many tensors as possible do: a power of two from 8 to"
+                    + " 2M. Default: 4096.")
+    private long align = SaveOptions.DEFAULTS.align();
+
+    @Option(names = "--gpu", paramLabel = "N", converter = DeviceConverter.class,
+            description = "Copy by way of the memory of this GPU. Default: host memory.")
+    private @Nullable Target gpu;
+
+    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
+            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
+    private String backend = "auto";
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    ConvertCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() {
+        ConvertArguments arguments = new ConvertArguments(source, destination, backend, options());
+        return ConvertRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("convert")).code();
+    }
+
+    private SaveOptions options() {
+        try {
+            return SaveOptions.DEFAULTS
+                    .withAlign(align)
+                    .withMaxShardBytes(maxShard)
+                    .withStagingDevice(gpu == null ? Target.HOST.device() : gpu.device());
+        } catch (CuFileException e) {
+            throw CommandFailure.usage("%s (gds convert --help shows the usage)".formatted(e.detail()));
+        }
+    }
+}

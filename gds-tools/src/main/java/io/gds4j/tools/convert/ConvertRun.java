@@ -1,0 +1,183 @@
+package io.gds4j.tools.convert;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.save.SaveListener;
+import io.gds4j.loader.save.SaveOptions;
+import io.gds4j.loader.save.SavePlan;
+import io.gds4j.loader.save.SaveReport;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.stats.RunStatistics;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Runs {@code gds convert}. */
+public final class ConvertRun {
+    private static final double NANOS = 1e9;
+
+    private final ConvertArguments arguments;
+    private final Terminal terminal;
+    private final OutputMode mode;
+    private final String schema;
+
+    private ConvertRun(ConvertArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+        this.arguments = arguments;
+        this.terminal = terminal;
+        this.mode = mode;
+        this.schema = schema;
+    }
+
+    /** Converts the checkpoint and prints the result. */
+    public static ExitStatus run(ConvertArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+        return new ConvertRun(arguments, terminal, mode, schema).convert();
+    }
+
+    private ExitStatus convert() {
+        Path destination = arguments.destination();
+        if (Files.exists(destination) && !Files.isDirectory(destination)) {
+            throw CommandFailure.badInput(destination.toString(), destination + ": not a folder");
+        }
+        int gpu = arguments.options().stagingDevice();
+        if (gpu != MemoryRange.NO_DEVICE) {
+            Targets.resolve(Target.gpu(gpu));
+        }
+        long start = System.nanoTime();
+        Checkpoint checkpoint = Checkpoint.open(arguments.source());
+        if (!mode.quiet()) {
+            checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
+        }
+        SavePlan plan = plan(checkpoint);
+        long planned = System.nanoTime();
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
+            SaveReport report = save(plan, opened.driver());
+            double seconds = (planned - start) / NANOS + report.seconds();
+            print(checkpoint, report, seconds, opened);
+        }
+        return ExitStatus.DONE;
+    }
+
+    private SavePlan plan(Checkpoint checkpoint) {
+        try {
+            return SavePlan.builder()
+                    .checkpoint(checkpoint)
+                    .options(arguments.options())
+                    .toFolder(arguments.destination());
+        } catch (CuFileException e) {
+            if (e.error() != CuFileError.INVALID_VALUE) {
+                throw e;
+            }
+            // a name that safetensors does not allow
+            throw CommandFailure.badInput(
+                    arguments.source().toString(), "%s: %s".formatted(arguments.source(), e.detail()));
+        }
+    }
+
+    /** Saves; a signal that ends the process removes the unfinished files. */
+    private SaveReport save(SavePlan plan, CuFileDriver driver) {
+        try (Progress progress = mode.start(terminal, "converting", plan.bytes())) {
+            CompletableFuture<SaveReport> saved = plan.saveAsync(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    progress.advanceTo(Math.min(bytesDone, plan.bytes()));
+                }
+            });
+            Thread hook = new Thread(() -> saved.cancel(true));
+            addHook(hook, saved);
+            try {
+                return saved.join();
+            } catch (CompletionException e) {
+                throw e.getCause() instanceof RuntimeException failure ? failure : e;
+            } finally {
+                removeHook(hook);
+            }
+        }
+    }
+
+    private static void addHook(Thread hook, CompletableFuture<SaveReport> saved) {
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            saved.cancel(true);
+        }
+    }
+
+    private static void removeHook(Thread hook) {
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException e) {
+            // the process is ending, and the hook runs
+        }
+    }
+
+    private void print(Checkpoint checkpoint, SaveReport report, double seconds, OpenedDriver opened) {
+        long rate = seconds > 0 ? Math.round(report.bytes() / seconds) : 0;
+        if (mode.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.put("path", arguments.source().toString());
+            object.put("destination", arguments.destination().toString());
+            object.put("format", checkpoint.format().id());
+            object.put("files", report.files());
+            object.put("tensors", report.tensors());
+            object.put("bytes", report.bytes());
+            object.put("seconds", seconds);
+            object.put("driverOpenSeconds", opened.seconds());
+            object.put("bytesPerSecond", rate);
+            object.put("alignedTensors", report.alignedTensors());
+            object.put("backend", opened.driver().backendName());
+            object.put("ioPaths", ioPaths(report));
+            RunStatistics.add(object, opened.driver(), mode);
+            terminal.out().println(Json.line(object));
+        } else if (mode.table()) {
+            terminal.out().println(Text.row("checkpoint", arguments.source().toString()));
+            terminal.out().println(Text.row("", "%s, %s, %s".formatted(
+                    checkpoint.format().id(),
+                    Units.count(report.tensors(), "tensor"),
+                    Units.bytes(report.bytes()))));
+            terminal.out().println(Text.row("written to", arguments.destination().toString()));
+            terminal.out().println(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
+                    Units.count(report.files(), "file"),
+                    Units.count(report.alignedTensors(), "tensor"),
+                    report.tensors(),
+                    Math.max(SaveOptions.DEFAULTS.align(), arguments.options().align()))));
+            terminal.out().println(Text.row("served by", ioPaths(report).entrySet()
+                    .stream()
+                    .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
+                    .collect(Collectors.joining(", ", opened.driver().backendName() + ": ", ""))));
+            terminal.out().println(Text.row(
+                    "converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
+            RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
+        }
+    }
+
+    private static Map<String, Long> ioPaths(SaveReport report) {
+        Map<String, Long> bytes = new LinkedHashMap<>();
+        for (IoPath path : IoPath.values()) {
+            long count = report.ioPaths().getOrDefault(path, 0L);
+            if (count > 0) {
+                bytes.put(path.name(), count);
+            }
+        }
+        return bytes;
+    }
+}

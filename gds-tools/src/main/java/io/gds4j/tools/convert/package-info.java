@@ -1,0 +1,5 @@
+/** {@code gds convert}. */
+@NullMarked
+package io.gds4j.tools.convert;
+
+import org.jspecify.annotations.NullMarked;
