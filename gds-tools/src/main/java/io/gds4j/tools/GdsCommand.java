@@ -115,6 +115,7 @@ public final class GdsCommand implements Runnable {
         return new CommandLine(new GdsCommand(terminal))
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
+                .addSubcommand(new RecordsCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
@@ -175,7 +176,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "sample", "stats", "completion",
+                .filter(List.of("demo", "load", "check", "io", "patterns", "plot", "records", "sample", "stats",
+                        "completion",
                         "help")::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));

@@ -64,7 +64,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER, Rooms.DATASET)),
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER,
+                                Rooms.DATASET)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
