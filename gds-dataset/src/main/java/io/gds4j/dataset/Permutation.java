@@ -5,8 +5,8 @@ package io.gds4j.dataset;
  * outside the range are permuted again until they are inside (cycle walking), fewer than two times on average.
  */
 final class Permutation {
-    /** Even, so that the halves have their first sizes again at the end. Four rounds suffice in theory; six look random in tests. */
-    private static final int ROUNDS = 6;
+    /** Even, so that the halves have their first sizes again at the end. Four rounds of a random function are enough (Luby, Rackoff). */
+    private static final int ROUNDS = 4;
 
     private static final long GOLDEN = 0x9E3779B97F4A7C15L;
     private static final long MIX_1 = 0xBF58476D1CE4E5B9L;
