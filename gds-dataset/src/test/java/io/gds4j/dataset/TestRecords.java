@@ -42,28 +42,34 @@ final class TestRecords {
     }
 
     static List<Long> numbers(CuFileDriver driver, RecordBatch batch) {
-        MemoryRange memory = batch.memory();
-        byte[] bytes = new byte[(int) memory.length()];
-        if (bytes.length > 0) {
-            driver.allocator().copyToHost(memory, MemorySegment.ofArray(bytes));
-        }
-        ByteBuffer words = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         List<Long> records = new ArrayList<>();
         for (int i = 0; i < batch.count(); i++) {
             records.add(batch.record(i));
             if (batch.offset(i) != (long) i * LENGTH || batch.length(i) != LENGTH) {
                 throw new AssertionError("record %d is at %d".formatted(i, batch.offset(i)));
             }
+        }
+        check(driver, batch.memory(), records);
+        return records;
+    }
+
+    /** Checks that memory holds these records and nothing else. */
+    static void check(CuFileDriver driver, MemoryRange memory, List<Long> records) {
+        byte[] bytes = new byte[(int) memory.length()];
+        if (bytes.length > 0) {
+            driver.allocator().copyToHost(memory, MemorySegment.ofArray(bytes));
+        }
+        ByteBuffer words = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        for (long record : records) {
             for (int word = 0; word < LENGTH / Long.BYTES; word++) {
-                if (words.getLong() != word(batch.record(i), word)) {
-                    throw new AssertionError("wrong bytes in record %d of %s".formatted(i, batch));
+                if (words.getLong() != word(record, word)) {
+                    throw new AssertionError("wrong bytes in record " + record);
                 }
             }
         }
         if (words.hasRemaining()) {
-            throw new AssertionError("bytes behind the records of " + batch);
+            throw new AssertionError("bytes behind the records");
         }
-        return records;
     }
 
     /** Returns all that a loader delivers. */
