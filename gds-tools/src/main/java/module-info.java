@@ -4,6 +4,7 @@ module io.gds4j.tools {
     requires io.gds4j.engine;
     requires io.gds4j.ffi;
     requires io.gds4j.libcufile;
+    requires io.gds4j.dataset;
     requires io.gds4j.loader;
     requires io.gds4j.samples;
     requires info.picocli;

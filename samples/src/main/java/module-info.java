@@ -2,6 +2,7 @@
 module io.gds4j.samples {
     requires static transitive org.jspecify;
     requires transitive io.gds4j;
+    requires io.gds4j.dataset;
     requires io.gds4j.loader;
     requires io.gds4j.ffi;
     requires static io.gds4j.jcuda;

@@ -117,6 +117,7 @@ public final class GdsCommand implements Runnable {
                 .addSubcommand(new DemoCommand(terminal))
                 .addSubcommand(new LoadCommand(terminal))
                 .addSubcommand(new ConvertCommand(terminal))
+                .addSubcommand(new RecordsCommand(terminal))
                 .addSubcommand(new CheckCommand(terminal))
                 .addSubcommand(new IoCommand(terminal))
                 .addSubcommand(new PlotCommand(terminal))
@@ -177,7 +178,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "sample", "stats",
+                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "records", "sample", "stats",
                         "completion",
                         "help")::contains)
                 .map(Schemas::of)

@@ -62,10 +62,15 @@ class ArchitectureTest {
                         new String[]{Rooms.LOADER},
                         Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER)),
                 Arguments.of(
+                        "gds-dataset",
+                        new String[]{Rooms.DATASET},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER,
+                                Rooms.DATASET)),
+                Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,
-                                Rooms.VERBS, Rooms.SAMPLES)),
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.JCUDA_INTEROP,
+                                Rooms.JCUDA, Rooms.VERBS, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         Rooms.TESTKIT,
@@ -90,7 +95,7 @@ class ArchitectureTest {
 
     static Stream<Arguments> packagesAndThoseAbove() {
         return Stream.of(Rooms.API, Rooms.ENGINE_PACKAGES, Rooms.COMPAT_PACKAGES, Rooms.LIBCUFILE_PACKAGES,
-                Rooms.LOADER_PACKAGES)
+                Rooms.LOADER_PACKAGES, Rooms.DATASET_PACKAGES)
                 .flatMap(room -> IntStream.range(0, room.length - 1)
                         .mapToObj(i -> Arguments.of(room[i], Arrays.copyOfRange(room, i + 1, room.length))));
     }
@@ -196,6 +201,7 @@ class ArchitectureTest {
                 .contains(Rooms.API)
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
+                .contains(Rooms.DATASET_PACKAGES)
                 .contains("io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
     }
 }

@@ -57,6 +57,9 @@ final class Rooms {
             "io.gds4j.loader", "io.gds4j.loader.save"
     };
 
+    /** The packages of gds-dataset, lowest first. */
+    static final String[] DATASET_PACKAGES = {"io.gds4j.dataset.source", "io.gds4j.dataset"};
+
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
     static final String VERBS = "io.gds4j.ffi.verbs";
@@ -64,6 +67,7 @@ final class Rooms {
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
+    static final String DATASET = "io.gds4j.dataset..";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";

@@ -55,6 +55,8 @@ class OutputSchemasTest {
                 "io -d host -i 64K:128K:*2 -w 2 --warm-up 0 --repeat 2 --stats -f " + model,
                 "io -d host -J --warm-up 0 " + jobs,
                 "! io -f " + folder.resolve("missing"),
+                "records --record 1 --batch 65536 -t host --stats " + jobs,
+                "! records --record 7 " + folder.resolve("missing"),
                 "patterns -p 1,3 -i 64K -s 256K --stats",
                 "sample --list",
                 "sample pattern-1 --size 256K --stats",

@@ -1,6 +1,7 @@
 package io.gds4j.tools.terminal;
 
 import io.gds4j.config.CuFileConfigException;
+import io.gds4j.dataset.source.RecordFormatException;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -61,6 +62,7 @@ public record ErrorReport(
             case CommandFailure own -> new ErrorReport(
                     own.status(), null, own.name(), null, Text.oneLine(text(own)), own.file(), null, null);
             case CheckpointException broken -> ofCheckpoint(broken);
+            case RecordFormatException broken -> ofRecords(broken);
             case CuFileConfigException wrong -> ofConfig(wrong);
             case CuFileException gds -> ofCuFile(gds);
             case UncheckedIOException wrapped -> of(wrapped.getCause());
@@ -84,6 +86,13 @@ public record ErrorReport(
         return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.rule().variant(),
                 text(failure))
                 .withTensor(failure.tensor().orElse(null));
+    }
+
+    private static ErrorReport ofRecords(RecordFormatException failure) {
+        boolean input = failure.error() == CuFileError.INVALID_VALUE
+                || INPUT_ERRNOS.contains(failure.errno().orElse(0));
+        return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.error().cName(),
+                text(failure));
     }
 
     private static ErrorReport ofConfig(CuFileConfigException failure) {

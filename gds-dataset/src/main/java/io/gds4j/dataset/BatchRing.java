@@ -1,0 +1,433 @@
+package io.gds4j.dataset;
+
+import io.gds4j.CuFileStream;
+import io.gds4j.dataset.BatchBuffer.State;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The buffers between readers and consumer. Readers plan batches in the order of positions and read parts of several batches at the
+ * same time. Batches leave in order. One lock guards everything; readers take it once for about a mebibyte.
+ */
+final class BatchRing {
+    /** Time between two looks at streams that have buffers. */
+    private static final long POLL_NANOS = 50_000;
+
+    /** Looks at streams before a reader waits for one, when it has nothing else to do. */
+    private static final int POLLS_BEFORE_WAIT = 40;
+
+    private final BatchPlanner planner;
+    private final RecordMemory memory;
+    private final Duration closeTimeout;
+    private final LoaderCounters counters = new LoaderCounters();
+    private final BufferQueue free;
+    private final BufferQueue flight;
+    private final BufferQueue passing;
+    private final int buffers;
+    private final Deque<CompletableFuture<RecordBatch>> waiting = new ArrayDeque<>();
+    private final LoaderBean bean;
+
+    private long planned;
+    private long delivered;
+    private int held;
+    private int readers;
+    private boolean polled;
+    private boolean closed;
+    private boolean freed;
+    private @Nullable Throwable failure;
+
+    BatchRing(
+            BatchPlanner planner, RecordMemory memory, List<BatchBuffer> all, long position, Duration closeTimeout) {
+        this.planner = planner;
+        this.memory = memory;
+        this.closeTimeout = closeTimeout;
+        this.buffers = all.size();
+        this.free = new BufferQueue(buffers);
+        this.flight = new BufferQueue(buffers);
+        this.passing = new BufferQueue(buffers);
+        all.forEach(free::add);
+        this.planned = position;
+        this.delivered = position;
+        this.bean = new LoaderBean(this);
+    }
+
+    // ---- readers
+
+    synchronized void readerBegins() {
+        readers++;
+    }
+
+    synchronized void readerEnds() {
+        readers--;
+        notifyAll();
+    }
+
+    /** Waits for something to read. Plans batches on the way; returns false when there is nothing more to do. */
+    boolean claim(BatchClaim claim, int runs, long bytes) {
+        int polls = 0;
+        while (true) {
+            BatchBuffer toPlan = null;
+            BatchBuffer toAwait = null;
+            synchronized (this) {
+                if (isOver()) {
+                    return false;
+                }
+                reap();
+                BatchBuffer readable = firstClaimable();
+                if (readable != null) {
+                    claim.take(readable, runs, bytes);
+                    return true;
+                }
+                if (planned < end() && !free.isEmpty()) {
+                    toPlan = free.remove();
+                    toPlan.begin(planned, planner.count(planned));
+                    planned += toPlan.count;
+                    flight.add(toPlan);
+                    account();
+                } else if (planned >= end() && !isPlanning()) {
+                    return false;
+                } else if (passing.isEmpty() || polled) {
+                    awaitWork();
+                    continue;
+                } else {
+                    polled = true;
+                    toAwait = flight.isEmpty() && polls >= POLLS_BEFORE_WAIT ? passing.get(0) : null;
+                }
+            }
+            if (toPlan == null) {
+                poll(toAwait);
+                polls++;
+            } else {
+                plan(toPlan);
+                polls = 0;
+            }
+        }
+    }
+
+    private boolean isOver() {
+        return closed || failure != null;
+    }
+
+    private @Nullable BatchBuffer firstClaimable() {
+        for (int i = 0; i < flight.size(); i++) {
+            if (flight.get(i).isClaimable()) {
+                return flight.get(i);
+            }
+        }
+        return null;
+    }
+
+    private boolean isPlanning() {
+        for (int i = 0; i < flight.size(); i++) {
+            if (flight.get(i).state == State.PLANNING) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Waits for a change. Takers fail if for too long all buffers belong to batches that no one closes. */
+    private void awaitWork() {
+        long nanos = stalls() ? closeTimeout.toNanos() - (System.nanoTime() - counters.stalledSince()) : Long.MAX_VALUE;
+        if (nanos <= 0) {
+            failTakers(CuFileException.builder(Failures.FUNCTION)
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.ETIMEDOUT)
+                    .detail("all %d buffers belong to batches that are not closed, for %d ms; close each batch"
+                            .formatted(
+                                    buffers, closeTimeout.toMillis()))
+                    .build());
+            return;
+        }
+        try {
+            wait(nanos == Long.MAX_VALUE ? 0 : TimeUnit.NANOSECONDS.toMillis(nanos) + 1);
+        } catch (InterruptedException e) {
+            // Our own thread: it ends when the loader closes.
+            System.getLogger("io.gds4j.dataset").log(System.Logger.Level.DEBUG, "a reader was interrupted", e);
+        }
+    }
+
+    private boolean stalls() {
+        return !waiting.isEmpty() && held == buffers;
+    }
+
+    private void failTakers(CuFileException reason) {
+        List<CompletableFuture<RecordBatch>> takers = new ArrayList<>(waiting);
+        waiting.clear();
+        account();
+        // On another thread: dependents may take the lock's time, or wait for a reader.
+        takers.forEach(taker -> taker.completeAsync(() -> {
+            throw reason;
+        }));
+    }
+
+    private void poll(@Nullable BatchBuffer toAwait) {
+        try {
+            if (toAwait == null) {
+                LockSupport.parkNanos(POLL_NANOS);
+            } else {
+                toAwait.awaitPassed();
+            }
+        } finally {
+            // Wakes no other reader: this one looks again at once.
+            synchronized (this) {
+                polled = false;
+            }
+        }
+    }
+
+    private void plan(BatchBuffer buffer) {
+        Throwable reason = null;
+        try {
+            planner.plan(buffer);
+        } catch (Throwable e) {
+            // Errors too: the source is the program's code.
+            reason = e;
+        }
+        if (reason != null || buffer.runs == 0) {
+            complete(buffer, reason);
+            return;
+        }
+        synchronized (this) {
+            buffer.state = State.READING;
+            notifyAll();
+        }
+    }
+
+    /** Ends claimed reads; returns true to the reader that ends the last of its buffer. */
+    synchronized boolean finish(BatchClaim claim, @Nullable Throwable reason) {
+        BatchBuffer buffer = claim.buffer();
+        if (reason != null && buffer.failure == null) {
+            buffer.failure = reason;
+        }
+        buffer.finishedRuns += claim.endRun - claim.firstRun;
+        return buffer.finishedRuns == buffer.runs;
+    }
+
+    /** Makes a buffer ready for delivery. */
+    void complete(BatchBuffer buffer, @Nullable Throwable reason) {
+        synchronized (this) {
+            if (reason != null && buffer.failure == null) {
+                buffer.failure = reason;
+            }
+            buffer.state = State.READY;
+            notifyAll();
+        }
+        deliver();
+    }
+
+    // ---- consumer
+
+    CompletableFuture<RecordBatch> take() {
+        CompletableFuture<RecordBatch> taker = new CompletableFuture<>();
+        synchronized (this) {
+            waiting.add(taker);
+            account();
+            notifyAll();
+        }
+        deliver();
+        return taker;
+    }
+
+    /** Gives ready batches to takers in order, and failures and the end to all that wait. */
+    private void deliver() {
+        while (true) {
+            CompletableFuture<RecordBatch> taker;
+            RecordBatch batch = null;
+            Throwable reason = null;
+            synchronized (this) {
+                dropCancelled();
+                if (waiting.isEmpty()) {
+                    account();
+                    return;
+                }
+                if (closed) {
+                    reason = Failures.closed();
+                } else if (failure != null) {
+                    reason = failure;
+                } else if (delivered >= end()) {
+                    reason = new NoSuchElementException("all records have been delivered");
+                } else if (!flight.isEmpty() && flight.get(0).isComplete()) {
+                    BatchBuffer first = flight.get(0);
+                    reason = first.failure;
+                    failure = reason;
+                    if (reason == null) {
+                        batch = hold(flight.remove());
+                    }
+                } else {
+                    return;
+                }
+                taker = waiting.remove();
+                account();
+                notifyAll();
+            }
+            if (batch != null) {
+                if (!taker.complete(batch)) {
+                    takeBack(batch);
+                }
+            } else if (reason != null) {
+                taker.completeExceptionally(reason);
+            }
+        }
+    }
+
+    private void dropCancelled() {
+        while (!waiting.isEmpty() && waiting.element().isDone()) {
+            waiting.remove();
+        }
+    }
+
+    private RecordBatch hold(BatchBuffer buffer) {
+        buffer.state = State.HELD;
+        held++;
+        delivered = buffer.position + buffer.count;
+        counters.delivered(buffer, planner.itinerary().epoch(buffer.position));
+        return new RecordBatch(this, buffer, planner.itinerary().epoch(buffer.position));
+    }
+
+    /** Puts back a batch whose taker was cancelled meanwhile: the next taker gets it. */
+    private synchronized void takeBack(RecordBatch batch) {
+        BatchBuffer buffer = batch.withdraw();
+        held--;
+        delivered = buffer.position;
+        counters.takenBack(buffer);
+        buffer.state = State.READY;
+        flight.push(buffer);
+    }
+
+    void release(BatchBuffer buffer) {
+        boolean last;
+        synchronized (this) {
+            held--;
+            buffer.state = State.FREE;
+            free.add(buffer);
+            account();
+            notifyAll();
+            last = mayFree();
+        }
+        if (last) {
+            free();
+        }
+    }
+
+    void release(BatchBuffer buffer, CuFileStream stream) {
+        buffer.mark(stream, memory.file(0), memory.driver().allocator());
+        boolean last;
+        synchronized (this) {
+            held--;
+            buffer.state = State.PASSING;
+            passing.add(buffer);
+            account();
+            notifyAll();
+            last = mayFree();
+        }
+        if (last) {
+            free();
+        }
+    }
+
+    /** Takes buffers back whose streams have passed, whatever their order. */
+    private void reap() {
+        for (int i = passing.size(); i > 0; i--) {
+            BatchBuffer buffer = passing.remove();
+            if (buffer.hasPassed()) {
+                buffer.state = State.FREE;
+                free.add(buffer);
+            } else {
+                passing.add(buffer);
+            }
+        }
+        account();
+    }
+
+    /** {@return true while a batch is left for the consumer} */
+    synchronized boolean hasNext() {
+        return !closed && (delivered < end() || failure != null);
+    }
+
+    synchronized long position() {
+        return delivered;
+    }
+
+    private long end() {
+        return planner.itinerary().end();
+    }
+
+    RecordMemory memory() {
+        return memory;
+    }
+
+    /** Tells the counters who waits: the consumer for data, or the readers for a buffer. */
+    private void account() {
+        boolean reading = false;
+        for (int i = 0; i < flight.size(); i++) {
+            reading |= !flight.get(i).isComplete();
+        }
+        counters.account(!waiting.isEmpty(), planned < end() && free.isEmpty() && !reading, stalls());
+    }
+
+    synchronized LoaderReport report() {
+        account();
+        return counters.report(memory.bytes());
+    }
+
+    /** Starts to show the counters over JMX if the driver counts. */
+    void publish() {
+        bean.register(memory.driver());
+    }
+
+    // ---- the end
+
+    /** Ends delivery. Waits for the reads in flight; the memory goes when the last batch is closed. */
+    void close() {
+        boolean interrupted = false;
+        boolean last;
+        synchronized (this) {
+            closed = true;
+            notifyAll();
+            while (readers > 0) {
+                try {
+                    wait();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            account();
+            last = mayFree();
+        }
+        deliver();
+        if (last) {
+            free();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private boolean mayFree() {
+        boolean may = closed && readers == 0 && held == 0 && !freed;
+        freed |= may;
+        return may;
+    }
+
+    private void free() {
+        bean.unregister();
+        for (BufferQueue queue : List.of(passing, free, flight)) {
+            while (!queue.isEmpty()) {
+                queue.remove().awaitPassed();
+            }
+        }
+        memory.close();
+    }
+}

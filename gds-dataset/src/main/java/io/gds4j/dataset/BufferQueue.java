@@ -1,0 +1,51 @@
+package io.gds4j.dataset;
+
+import java.util.NoSuchElementException;
+import org.jspecify.annotations.Nullable;
+
+/** A queue of at most as many buffers as the ring has. It allocates nothing. */
+final class BufferQueue {
+    private final @Nullable BatchBuffer[] items;
+    private int head;
+    private int size;
+
+    BufferQueue(int capacity) {
+        this.items = new BatchBuffer[capacity];
+    }
+
+    int size() {
+        return size;
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    BatchBuffer get(int index) {
+        BatchBuffer item = items[(head + index) % items.length];
+        if (index >= size || item == null) {
+            throw new NoSuchElementException();
+        }
+        return item;
+    }
+
+    void add(BatchBuffer buffer) {
+        items[(head + size) % items.length] = buffer;
+        size++;
+    }
+
+    /** Puts a buffer back to the front. */
+    void push(BatchBuffer buffer) {
+        head = (head + items.length - 1) % items.length;
+        items[head] = buffer;
+        size++;
+    }
+
+    BatchBuffer remove() {
+        BatchBuffer first = get(0);
+        items[head] = null;
+        head = (head + 1) % items.length;
+        size--;
+        return first;
+    }
+}

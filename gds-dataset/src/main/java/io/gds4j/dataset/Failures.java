@@ -1,0 +1,29 @@
+package io.gds4j.dataset;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+
+/** Makes the exceptions of this package. */
+final class Failures {
+    static final String FUNCTION = "RecordLoader";
+
+    private Failures() {
+    }
+
+    static CuFileException invalid(String detail) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.INVALID_VALUE)
+                .errno(Errno.EINVAL)
+                .detail(detail)
+                .build();
+    }
+
+    static CuFileException closed() {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.INVALID_VALUE)
+                .errno(Errno.EBADF)
+                .detail("the loader is closed")
+                .build();
+    }
+}

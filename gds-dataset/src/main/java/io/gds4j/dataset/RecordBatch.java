@@ -1,0 +1,165 @@
+package io.gds4j.dataset;
+
+import io.gds4j.CuFileStream;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryRange;
+import java.util.Objects;
+
+/**
+ * Records in contiguous memory, ready for a kernel. Record {@code i} has {@code length(i)} bytes from {@code offset(i)} on; the
+ * records follow each other without gaps.
+ *
+ * <p>
+ * The memory belongs to the loader. {@link #close()} gives it back at once, {@link #close(CuFileStream)} when a stream has done its
+ * work with it. After that the other methods throw INVALID_VALUE (EBADF). Thread-safe.
+ *
+ * @since 0.1
+ */
+public final class RecordBatch implements AutoCloseable {
+    private final BatchRing ring;
+    private final BatchBuffer buffer;
+    private final long epoch;
+    private boolean closed;
+
+    RecordBatch(BatchRing ring, BatchBuffer buffer, long epoch) {
+        this.ring = ring;
+        this.buffer = buffer;
+        this.epoch = epoch;
+    }
+
+    /** {@return number of records, 1 or more; 0 only if {@link ErrorPolicy#SKIP} left out all} */
+    public synchronized int count() {
+        return open().count - buffer.skipped;
+    }
+
+    /** {@return number of records that {@link ErrorPolicy#SKIP} left out of this batch} */
+    public synchronized int skipped() {
+        return open().skipped;
+    }
+
+    /** {@return number of the epoch, from 0} */
+    public long epoch() {
+        return epoch;
+    }
+
+    /** {@return position of the first record: how many records this rank's order has before it, over all epochs} */
+    public synchronized long position() {
+        return open().position;
+    }
+
+    /** {@return position after the last record; a loader that resumes there continues behind this batch} */
+    public synchronized long nextPosition() {
+        return open().position + buffer.count;
+    }
+
+    /**
+     * Returns the memory that holds the records, from the first byte of the first to the last byte of the last.
+     *
+     * @return memory of the loader's kind, valid until the batch is closed
+     */
+    public synchronized MemoryRange memory() {
+        return ring.memory().slice(open().base, buffer.bytes);
+    }
+
+    /**
+     * Returns the number of a record in the data set.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @return the number, from 0
+     * @throws IndexOutOfBoundsException for another index
+     */
+    public synchronized long record(int index) {
+        return open().records[checked(index)];
+    }
+
+    /**
+     * Returns where a record begins.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @return bytes from the begin of {@link #memory}
+     * @throws IndexOutOfBoundsException for another index
+     */
+    public synchronized long offset(int index) {
+        return open().offsets[checked(index)];
+    }
+
+    /**
+     * Returns the length of a record.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @return bytes
+     * @throws IndexOutOfBoundsException for another index
+     */
+    public synchronized long length(int index) {
+        return open().offsets[checked(index) + 1] - buffer.offsets[index];
+    }
+
+    private int checked(int index) {
+        return Objects.checkIndex(index, buffer.count - buffer.skipped);
+    }
+
+    private BatchBuffer open() {
+        if (closed) {
+            throw CuFileException.builder("RecordBatch")
+                    .error(CuFileError.INVALID_VALUE)
+                    .errno(Errno.EBADF)
+                    .detail("the batch is closed")
+                    .build();
+        }
+        return buffer;
+    }
+
+    /** Gives the memory back at once. The caller's work with it is done. Idempotent. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        ring.release(buffer);
+    }
+
+    /**
+     * Gives the memory back when a stream has passed the work that is queued now. Returns at once. Idempotent.
+     *
+     * @param stream a stream of the loader's driver, on which the caller has queued all work with this batch
+     * @throws CuFileException as {@link CuFileStream#read}, for example INVALID_VALUE if the stream is closed; the batch stays open
+     */
+    public void close(CuFileStream stream) {
+        Objects.requireNonNull(stream, "stream");
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        boolean queued = false;
+        try {
+            ring.release(buffer, stream);
+            queued = true;
+        } finally {
+            if (!queued) {
+                synchronized (this) {
+                    closed = false;
+                }
+            }
+        }
+    }
+
+    /** Takes the buffer away from a batch that the consumer has never seen. */
+    synchronized BatchBuffer withdraw() {
+        closed = true;
+        return buffer;
+    }
+
+    @Override
+    public synchronized String toString() {
+        return closed
+                ? "RecordBatch[closed]"
+                : "RecordBatch[%d records from position %d]".formatted(buffer.count - buffer.skipped, buffer.position);
+    }
+}

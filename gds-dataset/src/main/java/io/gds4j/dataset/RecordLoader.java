@@ -1,0 +1,487 @@
+package io.gds4j.dataset;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.nio.file.OpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Reads the records of a data set into GPU or host memory, batch by batch, ahead of the consumer.
+ *
+ * <pre>{@code
+ * try (RecordLoader loader = RecordLoader.builder(driver, source, 256).order(RecordOrder.shuffled(42)).epochs(3).open()) {
+ *     while (loader.hasNext()) {
+ *         RecordBatch batch = loader.next();
+ *         train(batch.memory(), batch.count());   // queues kernels on a stream
+ *         batch.close(stream);
+ *     }
+ * }
+ * }</pre>
+ *
+ * <p>
+ * The order depends on seed, epoch, rank and world size only. {@link RecordBatch#nextPosition} is all that a program saves to resume.
+ * All batches share memory that is allocated once, within {@link Builder#memory(long)}. The loader reads as far ahead as that memory
+ * allows, also into the next epoch. A consumer that closes no batch gets an error (ETIMEDOUT) from {@link #next}.
+ *
+ * <p>
+ * Thread-safe: several threads may take batches and close them.
+ *
+ * @since 0.1
+ */
+public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable {
+    private final BatchRing ring;
+    private final List<Thread> readers;
+    private final long recordsPerEpoch;
+    private final long end;
+
+    private RecordLoader(BatchRing ring, List<Thread> readers, Itinerary itinerary) {
+        this.ring = ring;
+        this.readers = readers;
+        this.recordsPerEpoch = itinerary.perEpoch();
+        this.end = itinerary.end();
+    }
+
+    /**
+     * Begins the description of a loader.
+     *
+     * @param driver moves the records; it stays open longer than the loader
+     * @param source the records
+     * @param batch largest number of records of a batch, 1 or more
+     * @return a builder with these defaults: sequential order, one epoch, all records, the best memory of the machine
+     * @throws CuFileException INVALID_VALUE (EINVAL) for a batch below 1
+     */
+    public static Builder builder(CuFileDriver driver, RecordSource source, int batch) {
+        return new Builder(driver, source, batch);
+    }
+
+    /** {@return number of records of this rank in an epoch} */
+    public long recordsPerEpoch() {
+        return recordsPerEpoch;
+    }
+
+    /** {@return position after the last delivered record, for {@link Builder#resumeAt}} */
+    public long position() {
+        return ring.position();
+    }
+
+    /** {@return position after the last record of the last epoch} */
+    public long end() {
+        return end;
+    }
+
+    /** {@return true until the last record has been delivered, or the loader is closed} */
+    @Override
+    public boolean hasNext() {
+        return ring.hasNext();
+    }
+
+    /**
+     * Waits for the next batch and returns it. The caller closes it.
+     *
+     * @return the next batch in order
+     * @throws RecordException if a record could not be read and the policy is {@link ErrorPolicy#STOP}; later calls fail alike
+     * @throws CuFileException IO_ERROR (ETIMEDOUT) if all buffers belong to batches that stay open for longer than
+     *         {@link Builder#closeTimeout}; INVALID_VALUE (EBADF) after close
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; no batch is lost
+     * @throws java.util.NoSuchElementException after the last batch
+     */
+    @Override
+    public RecordBatch next() {
+        CompletableFuture<RecordBatch> taker = ring.take();
+        try {
+            return taker.get();
+        } catch (InterruptedException e) {
+            return interrupted(taker, e);
+        } catch (ExecutionException e) {
+            throw unwrapped(e);
+        }
+    }
+
+    /**
+     * Waits for the next batch for a limited time.
+     *
+     * @param timeout longest wait, 0 or more
+     * @return the next batch in order, which the caller closes; empty if the time has passed, and no batch is lost
+     * @throws CuFileException as {@link #next}
+     * @throws java.util.NoSuchElementException after the last batch
+     */
+    public Optional<RecordBatch> poll(Duration timeout) {
+        CompletableFuture<RecordBatch> taker = ring.take();
+        try {
+            return Optional.of(taker.get(saturated(timeout), TimeUnit.NANOSECONDS));
+        } catch (TimeoutException e) {
+            return taker.cancel(false) ? Optional.empty() : Optional.of(taker.join());
+        } catch (InterruptedException e) {
+            return Optional.of(interrupted(taker, e));
+        } catch (ExecutionException e) {
+            throw unwrapped(e);
+        }
+    }
+
+    private static long saturated(Duration timeout) {
+        return timeout.compareTo(Duration.ofNanos(Long.MAX_VALUE)) > 0 ? Long.MAX_VALUE : timeout.toNanos();
+    }
+
+    private static RecordBatch interrupted(CompletableFuture<RecordBatch> taker, InterruptedException e) {
+        Thread.currentThread().interrupt();
+        if (!taker.cancel(false) && !taker.isCompletedExceptionally()) {
+            return taker.join(); // it came at the same moment
+        }
+        throw CuFileException.builder(Failures.FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EINTR)
+                .detail("interrupted while waiting for a batch")
+                .cause(e)
+                .buildInterrupted();
+    }
+
+    private static RuntimeException unwrapped(ExecutionException e) {
+        return switch (e.getCause()) {
+            case RuntimeException known -> known;
+            case Error known -> throw known;
+            case null, default -> new IllegalStateException(e.getCause());
+        };
+    }
+
+    /**
+     * Returns the next batch when it is there. Futures get batches in the order of the calls. A cancelled future leaves its batch to
+     * the next one.
+     *
+     * @return completes with the next batch, which the receiver closes, or as {@link #next} throws. Dependents run on a thread that
+     *         reads: they must not wait for another batch, and use the {@code Async} methods for long work
+     */
+    public CompletableFuture<RecordBatch> nextAsync() {
+        return ring.take();
+    }
+
+    /**
+     * Returns the batches as a publisher for one subscriber. The subscriber closes each batch. Take no batches by other methods at the
+     * same time.
+     *
+     * @param executor runs the subscriber
+     * @return publishes the batches from the current position on, and completes after the last
+     */
+    public Flow.Publisher<RecordBatch> publisher(Executor executor) {
+        return new BatchPublisher(ring, Objects.requireNonNull(executor, "executor"));
+    }
+
+    /** {@return what has been delivered so far, and who waited for whom} */
+    public LoaderReport report() {
+        return ring.report();
+    }
+
+    /**
+     * Ends reading: waits for reads in flight, drops batches that were read ahead, and closes the files. Batches that the consumer still
+     * holds stay valid; the memory is freed when the last is closed and its stream has passed. Idempotent.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from a dependent of {@link #nextAsync} on a thread that reads; nothing changes
+     */
+    @Override
+    public void close() {
+        if (readers.contains(Thread.currentThread())) {
+            throw CuFileException.builder(Failures.FUNCTION)
+                    .error(CuFileError.IO_NOT_SUPPORTED)
+                    .errno(Errno.EBUSY)
+                    .detail("close was called on a thread that reads")
+                    .build();
+        }
+        ring.close();
+    }
+
+    /**
+     * Describes a loader. Not thread-safe.
+     *
+     * @since 0.1
+     */
+    public static final class Builder {
+        private static final long DEFAULT_MEMORY = 256L << 20;
+        private static final int MOST_BUFFERS = 128;
+        private static final int MOST_READERS = 256;
+        private static final int MOST_RECORDS = 1 << 24;
+        /** Start of each buffer: a multiple of the page size, as direct I/O and GPUs prefer. */
+        private static final long ALIGNMENT = 4096;
+
+        private final CuFileDriver driver;
+        private final RecordSource source;
+        private final int batch;
+        private RecordOrder order = RecordOrder.sequential();
+        private Share share = Share.WHOLE;
+        private Remainder remainder = Remainder.KEEP;
+        private ErrorPolicy policy = ErrorPolicy.STOP;
+        private long epochs = 1;
+        private long position;
+        private long memory = DEFAULT_MEMORY;
+        private Optional<MemoryKind> kind = Optional.empty();
+        private int device;
+        private int threads = Math.clamp(Runtime.getRuntime().availableProcessors(), 2, 16);
+        private Duration closeTimeout = Duration.ofSeconds(30);
+        private OpenOption[] options = {};
+
+        private Builder(CuFileDriver driver, RecordSource source, int batch) {
+            this.driver = Objects.requireNonNull(driver, "driver");
+            this.source = Objects.requireNonNull(source, "source");
+            this.batch = (int) inRange("batch", batch, 1, MOST_RECORDS);
+        }
+
+        private static long inRange(String name, long value, long least, long most) {
+            if (value < least || value > most) {
+                throw Failures.invalid("%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+            }
+            return value;
+        }
+
+        /**
+         * Sets the order of the records; sequential by default.
+         *
+         * @param value the order
+         * @return this builder
+         */
+        public Builder order(RecordOrder value) {
+            order = Objects.requireNonNull(value, "order");
+            return this;
+        }
+
+        /**
+         * Sets which part of each epoch this process reads; all of it by default.
+         *
+         * @param value rank and number of ranks
+         * @return this builder
+         */
+        public Builder share(Share value) {
+            share = Objects.requireNonNull(value, "share");
+            return this;
+        }
+
+        /**
+         * Sets what happens to records that do not fill whole batches on all ranks; {@link Remainder#KEEP} by default.
+         *
+         * @param value the choice
+         * @return this builder
+         */
+        public Builder remainder(Remainder value) {
+            remainder = Objects.requireNonNull(value, "remainder");
+            return this;
+        }
+
+        /**
+         * Sets what happens to records that cannot be read; {@link ErrorPolicy#STOP} by default.
+         *
+         * @param value the policy
+         * @return this builder
+         */
+        public Builder onError(ErrorPolicy value) {
+            policy = Objects.requireNonNull(value, "policy");
+            return this;
+        }
+
+        /**
+         * Sets the number of epochs; 1 by default.
+         *
+         * @param value 1 or more; {@link Long#MAX_VALUE} for no end
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a lower number
+         */
+        public Builder epochs(long value) {
+            epochs = inRange("epochs", value, 1, Long.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Sets the position of the first record. A loader with the same source, order, share, remainder and batch continues exactly
+         * where another stopped.
+         *
+         * @param value {@link RecordBatch#nextPosition} of the last batch that the program has processed; 0 by default
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a negative position
+         */
+        public Builder resumeAt(long value) {
+            position = inRange("position", value, 0, Long.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default.
+         *
+         * @param bytes 1 or more; at least two batches have to fit
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a lower number
+         */
+        public Builder memory(long bytes) {
+            memory = inRange("memory", bytes, 1, Long.MAX_VALUE);
+            return this;
+        }
+
+        /**
+         * Sets the kind of memory; by default {@code allocator().best()}, on GPU 0.
+         *
+         * @param value kind of memory
+         * @param gpu ordinal of the GPU; ignored for host memory
+         * @return this builder
+         */
+        public Builder target(MemoryKind value, int gpu) {
+            kind = Optional.of(value);
+            device = gpu;
+            return this;
+        }
+
+        /**
+         * Sets how many threads read; by default one for each processor, 2 to 16. The order of records does not depend on it.
+         *
+         * @param value 1 to 256
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for another number
+         */
+        public Builder readers(int value) {
+            threads = (int) inRange("readers", value, 1, MOST_READERS);
+            return this;
+        }
+
+        /**
+         * Sets how long {@link RecordLoader#next} waits while all buffers belong to open batches, before it throws; 30 seconds by
+         * default.
+         *
+         * @param value longest wait, 0 to 292 years
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a negative time
+         */
+        public Builder closeTimeout(Duration value) {
+            inRange("closeTimeout", value.isNegative() ? -1 : 0, 0, Long.MAX_VALUE);
+            closeTimeout = Duration.ofNanos(saturated(value));
+            return this;
+        }
+
+        /**
+         * Sets how files are opened, for example {@code CuFileOpenOption.DIRECT} to bypass the page cache; for reading by default.
+         *
+         * @param values options of {@link CuFileDriver#openFile}
+         * @return this builder
+         */
+        public Builder openOptions(OpenOption... values) {
+            options = values.clone();
+            return this;
+        }
+
+        /**
+         * Opens the files, allocates the memory and begins to read.
+         *
+         * @return the loader, which the caller closes
+         * @throws CuFileException INVALID_VALUE (EINVAL) if two batches do not fit into the memory or the position is behind the end;
+         *         otherwise as {@link CuFileDriver#openFile} and the allocator
+         */
+        public RecordLoader open() {
+            Itinerary itinerary = itinerary();
+            if (position > itinerary.end()) {
+                throw Failures.invalid(
+                        "position is %d, allowed: 0 to %d (the end of the last epoch)".formatted(
+                                position, itinerary.end()));
+            }
+            long bufferBytes = bufferBytes();
+            long stride = Math.max(1, (bufferBytes + ALIGNMENT - 1) / ALIGNMENT) * ALIGNMENT;
+            long count = Math.min(MOST_BUFFERS, memory / stride);
+            if (count < 2) {
+                throw Failures.invalid(
+                        "a batch takes %d bytes, and two of them do not fit into the %d bytes allowed".formatted(
+                                stride, memory));
+            }
+            MemoryKind chosen = kind.orElseGet(() -> driver.allocator().best());
+            RecordMemory ringMemory = new RecordMemory(
+                    driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
+            boolean opened = false;
+            try {
+                RecordLoader loader = start(itinerary, ringMemory, bufferBytes, stride, (int) count);
+                opened = true;
+                return loader;
+            } finally {
+                if (!opened) {
+                    ringMemory.close();
+                }
+            }
+        }
+
+        private Itinerary itinerary() {
+            long records = inRange("records of the source", source.records(), 0, Long.MAX_VALUE);
+            try {
+                return new Itinerary(order, records, share, remainder, batch, epochs);
+            } catch (ArithmeticException e) {
+                throw Failures.invalid("%d records padded for %d ranks exceed 2^63".formatted(records, share.world()));
+            }
+        }
+
+        /** Returns the bytes of the largest batch. Batches of records of different lengths may end early. */
+        private long bufferBytes() {
+            long longest = inRange("longest record of the source", source.maxLength(), 0, Long.MAX_VALUE);
+            long whole =
+                    Math.multiplyHigh(longest, batch) == 0 && longest * batch >= 0 ? longest * batch : Long.MAX_VALUE;
+            if (source.isFixedLength()) {
+                if (whole > memory) {
+                    throw Failures.invalid("a batch of %d records of %d bytes exceeds the %d bytes allowed".formatted(
+                            batch, longest, memory));
+                }
+                return whole;
+            }
+            long bytes = Math.min(whole, Math.max(longest, memory / 4 / ALIGNMENT * ALIGNMENT));
+            if (bytes > memory) {
+                throw Failures.invalid("the longest record has %d bytes and exceeds the %d bytes allowed".formatted(
+                        longest, memory));
+            }
+            return bytes;
+        }
+
+        private RecordLoader start(
+                Itinerary itinerary, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
+            List<BatchBuffer> buffers = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                buffers.add(new BatchBuffer(i * stride, batch));
+            }
+            BatchPlanner planner = new BatchPlanner(source, itinerary, batch, bufferBytes);
+            BatchRing ring = new BatchRing(planner, ringMemory, buffers, position, closeTimeout);
+            List<Thread> readers = new ArrayList<>(threads);
+            for (int i = 0; i < threads; i++) {
+                readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(
+                        new BatchReader(ring, source, ringMemory, policy)));
+            }
+            RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
+            ring.publish();
+            startAll(ring, readers);
+            return loader;
+        }
+
+        /** Starts the readers. One is enough to deliver everything, so others may fail to start. */
+        private static void startAll(BatchRing ring, List<Thread> readers) {
+            int started = 0;
+            for (Thread reader : readers) {
+                ring.readerBegins();
+                boolean begun = false;
+                try {
+                    reader.start();
+                    begun = true;
+                    started++;
+                } catch (OutOfMemoryError e) {
+                    if (started == 0) {
+                        throw e;
+                    }
+                } finally {
+                    if (!begun) {
+                        ring.readerEnds();
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package io.gds4j.dataset.source;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/** Reads the small parts of a file that say where its records are. */
+final class HeaderFile implements AutoCloseable {
+    private final Path path;
+    private final FileChannel channel;
+    private final long size;
+
+    private HeaderFile(Path path, FileChannel channel, long size) {
+        this.path = path;
+        this.channel = channel;
+        this.size = size;
+    }
+
+    static HeaderFile open(Path path) {
+        try {
+            if (Files.isDirectory(path)) {
+                throw RecordFormatException.malformed(path, "is a folder, allowed: a regular file");
+            }
+            FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+            boolean opened = false;
+            try {
+                HeaderFile file = new HeaderFile(path, channel, channel.size());
+                opened = true;
+                return file;
+            } finally {
+                if (!opened) {
+                    channel.close();
+                }
+            }
+        } catch (IOException e) {
+            throw RecordFormatException.of(path, e);
+        }
+    }
+
+    Path path() {
+        return path;
+    }
+
+    long size() {
+        return size;
+    }
+
+    /**
+     * Reads bytes, little-endian.
+     *
+     * @param what name of the part, for the message of a file that is too short
+     */
+    ByteBuffer read(long offset, int length, String what) {
+        if (offset > size - length) {
+            throw RecordFormatException.malformed(
+                    path, offset, "the file has %d bytes and ends inside %s".formatted(size, what));
+        }
+        ByteBuffer bytes = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
+        read(bytes, offset);
+        return bytes;
+    }
+
+    /** Fills the buffer; the caller knows that the file had the bytes. */
+    void read(ByteBuffer bytes, long offset) {
+        try {
+            long at = offset;
+            while (bytes.hasRemaining()) {
+                int read = channel.read(bytes, at);
+                if (read < 0) {
+                    throw new EOFException("the file became shorter while it was read");
+                }
+                at += read;
+            }
+        } catch (IOException e) {
+            throw RecordFormatException.of(path, e);
+        }
+        bytes.flip();
+    }
+
+    @Override
+    public void close() {
+        try {
+            channel.close();
+        } catch (IOException e) {
+            throw RecordFormatException.of(path, e);
+        }
+    }
+}

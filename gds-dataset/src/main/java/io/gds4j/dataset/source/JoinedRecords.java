@@ -1,0 +1,80 @@
+package io.gds4j.dataset.source;
+
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+/** Several sources, one after the other. */
+final class JoinedRecords implements RecordSource {
+    private final List<RecordSource> parts;
+    private final List<Path> files;
+    /** Number of the first record of each part, and the number of records at the end. */
+    private final long[] starts;
+    private final int[] firstFiles;
+    private final long maxLength;
+    private final boolean fixedLength;
+
+    JoinedRecords(List<RecordSource> parts) {
+        this.parts = List.copyOf(parts);
+        this.files = parts.stream().flatMap(part -> part.files().stream()).toList();
+        this.starts = new long[parts.size() + 1];
+        this.firstFiles = new int[parts.size()];
+        for (int i = 0; i < parts.size(); i++) {
+            starts[i + 1] = Math.addExact(starts[i], parts.get(i).records());
+            firstFiles[i] = i == 0 ? 0 : firstFiles[i - 1] + parts.get(i - 1).files().size();
+        }
+        this.maxLength = parts.stream().mapToLong(RecordSource::maxLength).max().orElse(0);
+        long longest = maxLength;
+        this.fixedLength = parts.stream().allMatch(part -> part.isFixedLength() && part.maxLength() == longest);
+    }
+
+    private int part(long record) {
+        int found = Arrays.binarySearch(starts, record);
+        if (found < 0) {
+            return -found - 2;
+        }
+        int part = found;
+        while (starts[part + 1] == record) {
+            part++; // passes parts without records
+        }
+        return part;
+    }
+
+    @Override
+    public List<Path> files() {
+        return files;
+    }
+
+    @Override
+    public long records() {
+        return starts[parts.size()];
+    }
+
+    @Override
+    public long maxLength() {
+        return maxLength;
+    }
+
+    @Override
+    public boolean isFixedLength() {
+        return fixedLength;
+    }
+
+    @Override
+    public int file(long record) {
+        int part = part(record);
+        return firstFiles[part] + parts.get(part).file(record - starts[part]);
+    }
+
+    @Override
+    public long fileOffset(long record) {
+        int part = part(record);
+        return parts.get(part).fileOffset(record - starts[part]);
+    }
+
+    @Override
+    public long length(long record) {
+        int part = part(record);
+        return parts.get(part).length(record - starts[part]);
+    }
+}

@@ -1,0 +1,137 @@
+package io.gds4j.dataset.source;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** Reads the index (.idx) of a Megatron data set; its tokens are in the .bin file. */
+final class MegatronIndex {
+    private static final byte[] MAGIC = "MMIDIDX\0\0".getBytes(StandardCharsets.ISO_8859_1);
+    private static final int HEADER = 34;
+    private static final int VERSION_AT = 9;
+    private static final int TYPE_AT = 17;
+    private static final int SEQUENCES_AT = 18;
+    private static final int DOCUMENTS_AT = 26;
+    /** Bytes of a token by the index's code of its type: u8, i8, i16, i32, i64, f64, f32, u16. */
+    private static final int[] TOKEN_BYTES = {0, 1, 1, 2, 4, 8, 8, 4, 2};
+    /** Bytes of the index for each sequence: its length and its pointer. */
+    private static final long PER_SEQUENCE = 12;
+    private static final int BLOCK = 1 << 16;
+    private static final long MOST_SEQUENCES = Integer.MAX_VALUE - 16;
+
+    private final HeaderFile index;
+    private final long sequences;
+    private final int tokenBytes;
+
+    private MegatronIndex(HeaderFile index, long sequences, int tokenBytes) {
+        this.index = index;
+        this.sequences = sequences;
+        this.tokenBytes = tokenBytes;
+    }
+
+    /** Returns one record for each sequence. */
+    static RecordSource read(Path bin, Path idx) {
+        try (HeaderFile index = HeaderFile.open(idx)) {
+            long[] offsets = header(index).offsets();
+            long size = size(bin);
+            long end = offsets[offsets.length - 1];
+            if (end > size) {
+                throw RecordFormatException.malformed(
+                        bin, "the file has %d bytes, the index %s needs %d".formatted(size, idx, end));
+            }
+            return new VariableRecords(bin, offsets);
+        }
+    }
+
+    private static long size(Path bin) {
+        try {
+            return Files.size(bin);
+        } catch (IOException e) {
+            throw RecordFormatException.of(bin, e);
+        }
+    }
+
+    private static MegatronIndex header(HeaderFile index) {
+        ByteBuffer header = index.read(0, HEADER, "the header of the index");
+        byte[] magic = new byte[MAGIC.length];
+        header.get(magic);
+        if (!Arrays.equals(magic, MAGIC)) {
+            throw RecordFormatException.malformed(index.path(), 0, "is no index: it does not begin with MMIDIDX");
+        }
+        long version = header.getLong(VERSION_AT);
+        if (version != 1) {
+            throw RecordFormatException.malformed(
+                    index.path(), VERSION_AT, "version %s, allowed: 1".formatted(Long.toUnsignedString(version)));
+        }
+        int type = header.get(TYPE_AT);
+        if (type < 1 || type >= TOKEN_BYTES.length) {
+            throw RecordFormatException.malformed(
+                    index.path(), TYPE_AT, "type of tokens %d, allowed: 1 to 8".formatted(type));
+        }
+        long sequences = header.getLong(SEQUENCES_AT);
+        long documents = header.getLong(DOCUMENTS_AT);
+        long largest = Math.min(MOST_SEQUENCES, (index.size() - HEADER) / PER_SEQUENCE);
+        if (sequences < 0 || sequences > largest) {
+            throw RecordFormatException.malformed(
+                    index.path(),
+                    SEQUENCES_AT,
+                    "%s sequences, allowed in this file: 0 to %d".formatted(
+                            Long.toUnsignedString(sequences), largest));
+        }
+        long room = (index.size() - HEADER - sequences * PER_SEQUENCE) / Long.BYTES;
+        if (documents < 1 || documents > room) {
+            throw RecordFormatException.malformed(
+                    index.path(),
+                    DOCUMENTS_AT,
+                    "%s entries of documents, allowed in this file: 1 to %d".formatted(
+                            Long.toUnsignedString(documents), room));
+        }
+        return new MegatronIndex(index, sequences, TOKEN_BYTES[type]);
+    }
+
+    /** Reads the lengths, and checks that the pointers follow from them. */
+    private long[] offsets() {
+        long[] offsets = new long[(int) sequences + 1];
+        ByteBuffer block = ByteBuffer.allocate(BLOCK).order(ByteOrder.LITTLE_ENDIAN);
+        for (int i = 0; i < sequences; i++) {
+            fill(block, i, Integer.BYTES, HEADER);
+            int length = block.getInt();
+            if (length < 0) {
+                throw RecordFormatException.malformed(
+                        index.path(),
+                        HEADER + (long) i * Integer.BYTES,
+                        "sequence %d has %d tokens, allowed: 0 or more".formatted(i, length));
+            }
+            offsets[i + 1] = offsets[i] + (long) length * tokenBytes; // below 2^31 times 2^34
+            if (offsets[i + 1] < 0) {
+                throw RecordFormatException.malformed(index.path(), "the sequences have 2^63 bytes or more");
+            }
+        }
+        long pointers = HEADER + sequences * Integer.BYTES;
+        for (int i = 0; i < sequences; i++) {
+            fill(block, i, Long.BYTES, pointers);
+            long pointer = block.getLong();
+            if (pointer != offsets[i]) {
+                throw RecordFormatException.malformed(
+                        index.path(),
+                        pointers + (long) i * Long.BYTES,
+                        "sequence %d begins at %d, allowed: %d, the end of the sequence before".formatted(
+                                i, pointer, offsets[i]));
+            }
+        }
+        return offsets;
+    }
+
+    /** Reads the next block of an array when the buffer is empty. */
+    private void fill(ByteBuffer block, int item, int itemBytes, long begin) {
+        if (item == 0 || !block.hasRemaining()) {
+            block.clear();
+            block.limit((int) Math.min(BLOCK, (sequences - item) * itemBytes));
+            index.read(block, begin + (long) item * itemBytes);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.gds4j.dataset.source;
+
+import java.nio.file.Path;
+import java.util.List;
+
+/** Records of different lengths that follow each other in one file, without gaps. */
+final class VariableRecords implements RecordSource {
+    private final List<Path> files;
+    /** Offset of each record, and the end of the last. */
+    private final long[] offsets;
+    private final long maxLength;
+
+    /** Takes the array, which the caller has checked: it never decreases. */
+    VariableRecords(Path file, long[] offsets) {
+        this.files = List.of(file);
+        this.offsets = offsets;
+        long longest = 0;
+        for (int i = 0; i + 1 < offsets.length; i++) {
+            longest = Math.max(longest, offsets[i + 1] - offsets[i]);
+        }
+        this.maxLength = longest;
+    }
+
+    @Override
+    public List<Path> files() {
+        return files;
+    }
+
+    @Override
+    public long records() {
+        return offsets.length - 1L;
+    }
+
+    @Override
+    public long maxLength() {
+        return maxLength;
+    }
+
+    @Override
+    public boolean isFixedLength() {
+        return false;
+    }
+
+    @Override
+    public int file(long record) {
+        return 0;
+    }
+
+    @Override
+    public long fileOffset(long record) {
+        return offsets[(int) record];
+    }
+
+    @Override
+    public long length(long record) {
+        return offsets[(int) record + 1] - offsets[(int) record];
+    }
+}

@@ -1,0 +1,397 @@
+package io.gds4j.dataset;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Call;
+import io.gds4j.testkit.Gate;
+import io.gds4j.testkit.GdsExtension;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Optional;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class RecordLoaderTest {
+    private static final int RECORDS = 103;
+    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
+
+    @RegisterExtension
+    final GdsExtension gds = GdsExtension.create();
+
+    @TempDir
+    Path folder;
+
+    private Path first = Path.of("");
+    private Path second = Path.of("");
+    private RecordSource source = RecordFiles.fixed(List.of(Path.of("/dev/null")), 0, 1);
+
+    @BeforeEach
+    void makeRecords() throws IOException {
+        first = TestRecords.write(folder.resolve("first"), 10, 0, 60);
+        second = TestRecords.write(folder.resolve("second"), 10, 60, RECORDS);
+        source = RecordFiles.fixed(List.of(first, second), 10, TestRecords.LENGTH);
+    }
+
+    private RecordLoader.Builder loader(int batch) {
+        return RecordLoader.builder(gds.driver(), source, batch).target(MemoryKind.HOST, 0).readers(3)
+                .memory(1 << 20);
+    }
+
+    private List<Long> all(RecordLoader.Builder builder) {
+        try (RecordLoader loader = builder.open()) {
+            return TestRecords.all(gds.driver(), loader);
+        }
+    }
+
+    private static List<Long> upTo(long end) {
+        return LongStream.range(0, end).boxed().toList();
+    }
+
+    @Test
+    void sequentialOrderDeliversFilesOneAfterTheOther() {
+        assertThat(all(loader(10))).isEqualTo(upTo(RECORDS));
+    }
+
+    @Test
+    void lastBatchOfAnEpochIsShort() {
+        try (RecordLoader loader = loader(50).epochs(2).open()) {
+            List<Integer> counts = new ArrayList<>();
+            List<Long> epochs = new ArrayList<>();
+            while (loader.hasNext()) {
+                try (RecordBatch batch = loader.next()) {
+                    counts.add(batch.count());
+                    epochs.add(batch.epoch());
+                }
+            }
+            assertThat(counts).containsExactly(50, 50, 3, 50, 50, 3);
+            assertThat(epochs).containsExactly(0L, 0L, 0L, 1L, 1L, 1L);
+            assertThatThrownBy(loader::next).isInstanceOf(NoSuchElementException.class);
+        }
+    }
+
+    @Test
+    void ranksShareEachEpoch() {
+        Random random = new Random(SEED);
+        for (RecordOrder order : List.of(RecordOrder.sequential(), RecordOrder.shuffled(5),
+                RecordOrder.shuffledBlocks(5, 7, 3))) {
+            int world = 1 + random.nextInt(30);
+            List<Long> epoch = new ArrayList<>();
+            List<Integer> sizes = new ArrayList<>();
+            for (int rank = 0; rank < world; rank++) {
+                List<Long> part = all(loader(1 + random.nextInt(40)).order(order).share(new Share(rank, world)));
+                epoch.addAll(part);
+                sizes.add(part.size());
+            }
+            assertThat(epoch).as("seed %d", SEED).containsExactlyInAnyOrderElementsOf(upTo(RECORDS));
+            assertThat(sizes.stream().mapToInt(i -> i).max().orElse(0)
+                    - sizes.stream().mapToInt(i -> i).min().orElse(0)).isLessThan(2);
+        }
+    }
+
+    @Test
+    void droppingGivesAllRanksWholeBatches() {
+        List<Long> epoch = new ArrayList<>();
+        for (int rank = 0; rank < 4; rank++) {
+            List<Long> part = all(loader(10).order(RecordOrder.shuffled(1)).share(new Share(rank, 4))
+                    .remainder(Remainder.DROP));
+            assertThat(part).hasSize(20);
+            epoch.addAll(part);
+        }
+        assertThat(epoch).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void paddingGivesAllRanksWholeBatches() {
+        List<Long> epoch = new ArrayList<>();
+        for (int rank = 0; rank < 4; rank++) {
+            List<Long> part = all(loader(10).order(RecordOrder.shuffled(1)).share(new Share(rank, 4))
+                    .remainder(Remainder.PAD));
+            assertThat(part).hasSize(30);
+            epoch.addAll(part);
+        }
+        assertThat(epoch).containsAll(upTo(RECORDS));
+    }
+
+    @Test
+    void orderDoesNotDependOnThreads() {
+        RecordOrder order = RecordOrder.shuffled(99);
+        assertThat(all(loader(8).order(order).epochs(2).readers(12)))
+                .isEqualTo(all(loader(8).order(order).epochs(2).readers(1)));
+    }
+
+    @Test
+    void resumesAtEveryPosition() {
+        for (RecordOrder order : List.of(RecordOrder.shuffled(4), RecordOrder.shuffledBlocks(4, 9, 2))) {
+            List<Long> whole = all(loader(16).order(order).epochs(2).share(new Share(1, 4)));
+            for (int position = 0; position <= whole.size(); position++) {
+                assertThat(all(loader(16).order(order).epochs(2).share(new Share(1, 4)).resumeAt(position)))
+                        .isEqualTo(whole.subList(position, whole.size()));
+            }
+        }
+    }
+
+    @Test
+    void positionOfABatchContinuesBehindIt() {
+        long position;
+        try (RecordLoader loader = loader(40).open(); RecordBatch batch = loader.next()) {
+            assertThat(batch.position()).isZero();
+            position = batch.nextPosition();
+            assertThat(loader.position()).isEqualTo(position);
+        }
+        assertThat(all(loader(40).resumeAt(position))).isEqualTo(upTo(RECORDS).subList(40, RECORDS));
+    }
+
+    @Test
+    void openBatchesFailTheNextInsteadOfADeadlock() {
+        List<RecordBatch> open = new ArrayList<>();
+        try (RecordLoader loader = loader(10).memory(3 * 4096).closeTimeout(Duration.ofMillis(20)).open()) {
+            for (int i = 0; i < 3; i++) {
+                open.add(loader.next());
+            }
+            assertThatThrownBy(loader::next).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("all 3 buffers belong to batches that are not closed, for 20 ms");
+            open.removeFirst().close();
+            open.add(loader.next());
+            assertThat(open.getLast().record(0)).isEqualTo(30);
+        } finally {
+            open.forEach(RecordBatch::close);
+        }
+    }
+
+    @Test
+    void memoryStaysWithinItsBound() {
+        try (RecordLoader loader = loader(10).memory(20_000).open()) {
+            TestRecords.all(gds.driver(), loader);
+            assertThat(loader.report().memoryBytes()).isEqualTo(4 * 4096);
+        }
+        assertThatThrownBy(() -> loader(100).memory(4095).open()).hasMessageContaining("two of them do not fit into");
+        assertThatThrownBy(() -> loader(200).memory(4095).open())
+                .hasMessageContaining("a batch of 200 records of 24 bytes exceeds the 4095 bytes allowed");
+    }
+
+    @Test
+    void batchesOutliveTheLoader() {
+        RecordLoader loader = loader(10).open();
+        RecordBatch batch = loader.next();
+        loader.close();
+        loader.close();
+        assertThat(TestRecords.close(gds.driver(), batch)).isEqualTo(upTo(10));
+        assertThatThrownBy(loader::next).hasMessageContaining("the loader is closed");
+        assertThatThrownBy(batch::memory).hasMessageContaining("the batch is closed");
+    }
+
+    @Test
+    void timedFormReturnsNothingWhileAReadHangs() {
+        Gate gate = gds.faults().on(Call.reads()).file(first).holds();
+        try (RecordLoader loader = loader(50).readers(1).open()) {
+            assertThat(loader.poll(Duration.ofMillis(1))).isEmpty();
+            gate.open();
+            Optional<RecordBatch> batch = loader.poll(Duration.ofDays(1));
+            assertThat(TestRecords.close(gds.driver(), batch.orElseThrow())).isEqualTo(upTo(50));
+        }
+    }
+
+    @Test
+    void interruptedConsumerLosesNoBatch() {
+        Gate gate = gds.faults().on(Call.reads()).file(first).holds();
+        try (RecordLoader loader = loader(50).readers(1).open()) {
+            Thread.currentThread().interrupt();
+            assertThatThrownBy(loader::next).isInstanceOf(CuFileInterruptedException.class);
+            assertThat(Thread.interrupted()).isTrue();
+            gate.open();
+            assertThat(TestRecords.close(gds.driver(), loader.next())).isEqualTo(upTo(50));
+        }
+    }
+
+    @Test
+    void futuresGetBatchesInTheOrderOfTheCalls() {
+        try (RecordLoader loader = loader(50).open()) {
+            CompletableFuture<RecordBatch> one = loader.nextAsync();
+            CompletableFuture<RecordBatch> two = loader.nextAsync();
+            CompletableFuture<RecordBatch> three = loader.nextAsync();
+            CompletableFuture<RecordBatch> four = loader.nextAsync();
+            assertThat(TestRecords.close(gds.driver(), one.join())).startsWith(0L);
+            assertThat(TestRecords.close(gds.driver(), two.join())).startsWith(50L);
+            assertThat(TestRecords.close(gds.driver(), three.join())).startsWith(100L);
+            assertThatThrownBy(four::join).hasRootCauseInstanceOf(NoSuchElementException.class);
+        }
+    }
+
+    @Test
+    void publisherDeliversAsManyAsAreAsked() throws InterruptedException {
+        List<Long> seen = new ArrayList<>();
+        CountDownLatch complete = new CountDownLatch(1);
+        try (RecordLoader loader = loader(9).open()) {
+            loader.publisher(Runnable::run).subscribe(new Flow.Subscriber<>() {
+                private Optional<Flow.Subscription> subscription = Optional.empty();
+
+                @Override
+                public void onSubscribe(Flow.Subscription given) {
+                    subscription = Optional.of(given);
+                    given.request(2);
+                }
+
+                @Override
+                public void onNext(RecordBatch batch) {
+                    seen.addAll(TestRecords.close(gds.driver(), batch));
+                    subscription.orElseThrow().request(1);
+                }
+
+                @Override
+                public void onError(Throwable failure) {
+                    throw new AssertionError(failure);
+                }
+
+                @Override
+                public void onComplete() {
+                    complete.countDown();
+                }
+            });
+            complete.await();
+        }
+        assertThat(seen).isEqualTo(upTo(RECORDS));
+    }
+
+    @Test
+    void failedRecordIsNamed() {
+        gds.faults().on(Call.READ).file(second).always().fails(Errno.EIO);
+        try (RecordLoader loader = loader(30).readers(1).open()) {
+            assertThat(TestRecords.close(gds.driver(), loader.next())).isEqualTo(upTo(30));
+            assertThat(TestRecords.close(gds.driver(), loader.next())).startsWith(30L);
+            assertThatThrownBy(loader::next).isInstanceOfSatisfying(RecordException.class, e -> {
+                assertThat(e.record()).isEqualTo(60);
+                assertThat(e.path()).contains(second);
+                assertThat(e.fileOffset()).hasValue(10);
+                assertThat(e.errno()).hasValue(Errno.EIO);
+                assertThat(e).hasMessageContaining("record 60: ");
+            });
+            assertThatThrownBy(loader::next).isInstanceOf(RecordException.class);
+        }
+    }
+
+    @Test
+    void recordsOfAFileThatShrinksAreNamed() throws IOException {
+        byte[] bytes = Files.readAllBytes(second);
+        try (RecordLoader loader = loader(30).resumeAt(60).epochs(2).order(new RecordOrder.Sequential()).open()) {
+            assertThat(TestRecords.close(gds.driver(), loader.next())).startsWith(60L);
+        }
+        Files.write(second, Arrays.copyOf(bytes, 10 + 24 * 5 + 7));
+        try (RecordLoader loader = loader(30).resumeAt(60).open()) {
+            assertThatThrownBy(loader::next).isInstanceOfSatisfying(RecordException.class, e -> {
+                assertThat(e.record()).isEqualTo(65);
+                assertThat(e.bytesTransferred()).isEqualTo(7);
+                assertThat(e).hasMessageContaining("record 65: the file became shorter and ends inside the record");
+            });
+        }
+    }
+
+    @Test
+    void skippingLeavesOutBadRecordsAndCounts() throws IOException {
+        byte[] bytes = Files.readAllBytes(first);
+        Files.write(first, Arrays.copyOf(bytes, 10 + 24 * 55 + 7));
+        for (RecordOrder order : List.of(RecordOrder.sequential(), RecordOrder.shuffled(8))) {
+            try (RecordLoader loader = loader(16).order(order).onError(ErrorPolicy.SKIP).open()) {
+                List<Long> records = TestRecords.all(gds.driver(), loader);
+                assertThat(records).hasSize(RECORDS - 5).doesNotContain(55L, 56L, 57L, 58L, 59L)
+                        .doesNotHaveDuplicates();
+                assertThat(loader.report().skipped()).isEqualTo(5);
+                assertThat(loader.report().records()).isEqualTo(RECORDS - 5);
+            }
+        }
+    }
+
+    @Test
+    void reportCountsAndTimes() {
+        try (RecordLoader loader = loader(10).open()) {
+            TestRecords.all(gds.driver(), loader);
+            LoaderReport report = loader.report();
+            assertThat(report.records()).isEqualTo(RECORDS);
+            assertThat(report.bytes()).isEqualTo(RECORDS * 24L);
+            assertThat(report.batches()).isEqualTo(11);
+            assertThat(report.seconds()).isPositive();
+            assertThat(report.bytesPerSecond()).isPositive();
+            assertThat(report.waitingForDataSeconds()).isNotNegative();
+        }
+    }
+
+    @Test
+    void positionBehindTheEndIsRefused() {
+        assertThatThrownBy(() -> loader(10).resumeAt(RECORDS + 1).open())
+                .hasMessageContaining("position is 104, allowed: 0 to 103");
+        assertThatThrownBy(() -> new Share(2, 2)).hasMessageContaining("rank is 2 of 2, allowed: 0 to 1");
+        assertThatThrownBy(() -> loader(0)).hasMessageContaining("batch is 0, allowed: 1 to");
+    }
+
+    @Test
+    void recordsOfDifferentLengthsComeWithOffsets() throws IOException {
+        Random random = new Random(SEED);
+        ByteBuffer index = ByteBuffer.allocate(34 + 200 * 12 + 16).order(ByteOrder.LITTLE_ENDIAN);
+        index.put("MMIDIDX\0\0".getBytes(StandardCharsets.ISO_8859_1)).putLong(1).put((byte) 1).putLong(200).putLong(2);
+        ByteArrayOutputStream tokens = new ByteArrayOutputStream();
+        List<Integer> starts = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            int length = random.nextInt(3) == 0 ? 0 : random.nextInt(3000);
+            starts.add(tokens.size());
+            index.putInt(length);
+            for (int k = 0; k < length; k++) {
+                tokens.write(i);
+            }
+        }
+        starts.forEach(start -> index.putLong(start));
+        index.putLong(0).putLong(200);
+        Files.write(folder.resolve("t.idx"), index.array());
+        Path bin = Files.write(folder.resolve("t.bin"), tokens.toByteArray());
+        RecordSource sequences = RecordFiles.open(List.of(bin));
+        List<Long> seen = new ArrayList<>();
+        try (RecordLoader loader = RecordLoader.builder(gds.driver(), sequences, 16)
+                .order(RecordOrder.shuffled(6)).target(MemoryKind.HOST, 0).memory(40_000).open()) {
+            while (loader.hasNext()) {
+                try (RecordBatch batch = loader.next()) {
+                    assertThat(batch.memory().length()).isLessThanOrEqualTo(8192);
+                    byte[] bytes = new byte[(int) batch.memory().length()];
+                    gds.driver().allocator().copyToHost(batch.memory(), MemorySegment.ofArray(bytes));
+                    for (int i = 0; i < batch.count(); i++) {
+                        seen.add(batch.record(i));
+                        assertThat(batch.length(i)).isEqualTo(sequences.length(batch.record(i)));
+                        for (long k = batch.offset(i); k < batch.offset(i) + batch.length(i); k++) {
+                            assertThat(bytes[(int) k]).as("seed %d", SEED).isEqualTo((byte) batch.record(i));
+                        }
+                    }
+                }
+            }
+        }
+        assertThat(seen).as("seed %d", SEED).containsExactlyInAnyOrderElementsOf(upTo(200));
+    }
+
+    @Test
+    void moreRanksThanRecordsLeaveSomeWithout() {
+        assertThat(all(loader(4).share(new Share(200, 300)))).isEmpty();
+    }
+}

@@ -1,0 +1,261 @@
+package io.gds4j.dataset.source;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.error.CuFileException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class RecordFilesTest {
+    private static final int MEGATRON_HEADER = 34;
+
+    @TempDir
+    Path folder;
+
+    private Path write(String name, byte[] bytes) throws IOException {
+        return Files.write(folder.resolve(name), bytes);
+    }
+
+    private static ByteBuffer little(int size) {
+        return ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private Path npy(String name, String header, int data) throws IOException {
+        ByteBuffer bytes = little(10 + header.length() + data);
+        bytes.put(new byte[]{(byte) 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0}).putShort((short) header.length());
+        bytes.put(header.getBytes(StandardCharsets.ISO_8859_1));
+        return write(name, bytes.array());
+    }
+
+    private static String header(String descr, String shape) {
+        return "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n".formatted(descr, shape);
+    }
+
+    private void assertMalformed(Path path, String message) {
+        assertThatThrownBy(() -> RecordFiles.open(List.of(path))).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining(message)
+                .hasMessageContaining(path.getFileName().toString())
+                .message().doesNotContain("\n");
+    }
+
+    @Test
+    void fixedRecordsLieBehindTheHeader() throws IOException {
+        Path first = write("a", new byte[10 + 3 * 8]);
+        Path second = write("b", new byte[10 + 2 * 8]);
+        RecordSource source = RecordFiles.fixed(List.of(first, write("empty", new byte[10]), second), 10, 8);
+        assertThat(source.records()).isEqualTo(5);
+        assertThat(source.isFixedLength()).isTrue();
+        assertThat(source.file(2)).isZero();
+        assertThat(source.fileOffset(2)).isEqualTo(26);
+        assertThat(source.file(3)).isEqualTo(2);
+        assertThat(source.fileOffset(4)).isEqualTo(18);
+    }
+
+    @Test
+    void strideLeavesGapsOut() throws IOException {
+        RecordSource source = RecordFiles.fixed(List.of(write("a", new byte[4 + 16 + 16 + 10])), 4, 10, 16);
+        assertThat(source.records()).isEqualTo(3);
+        assertThat(source.fileOffset(2)).isEqualTo(36);
+        assertThat(source.length(2)).isEqualTo(10);
+    }
+
+    @Test
+    void restBehindTheLastRecordIsRefused() throws IOException {
+        Path path = write("a", new byte[21]);
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 4, 8)).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining(
+                        "1 bytes follow the last record, allowed: a header of 4 bytes and whole records of 8")
+                .hasMessageContaining("offset=20");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 22, 8))
+                .hasMessageContaining("the file has 21 bytes, allowed: 22 (the header) or more");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 0, 0)).isInstanceOf(CuFileException.class);
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(), 0, 1)).hasMessageContaining("there are no files");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder.resolve("x")), 0, 1))
+                .hasMessageContaining("no such file");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder), 0, 1)).hasMessageContaining("is a folder");
+    }
+
+    @Test
+    void npyRowsAreRecords() throws IOException {
+        RecordSource source = RecordFiles.open(List.of(
+                npy("a.npy", header("<f4", "(5, 3, 2)"), 5 * 24), npy("b.npy", header("<f4", "(1, 3, 2)"), 24)));
+        assertThat(source.records()).isEqualTo(6);
+        assertThat(source.maxLength()).isEqualTo(24);
+        assertThat(source.fileOffset(1)).isEqualTo(10 + header("<f4", "(5, 3, 2)").length() + 24);
+        assertThat(RecordFiles.open(List.of(npy("c.npy", header("|u1", "(7,)"), 7))).maxLength()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = ';', value = {
+            "|O; (5, 3); Python objects",
+            "<f4; (); shape is ()",
+            "<f4; (5, 0); a row has 0 bytes",
+            "<f4; (5, 4); the file has 60 bytes of data, the header says 80",
+            "<f4; (9999999999, 9999999999); 2^63 bytes or more",
+            "<f4; (99999999999999999999, 1); allowed: numbers below 2^63",
+            "nonsense; (5, 3); has no descr"})
+    void malformedNpyIsRefused(String descr, String shape, String message) throws IOException {
+        assertMalformed(npy("a.npy", header(descr, shape), 60), message);
+    }
+
+    @Test
+    void npyOfAnotherOrderOrVersionIsRefused() throws IOException {
+        assertMalformed(npy("a.npy", header("<f4", "(5, 3)").replace("False", "True"), 60), "fortran_order is True");
+        Path path = npy("b.npy", header("<f4", "(5, 3)"), 60);
+        byte[] bytes = Files.readAllBytes(path);
+        bytes[6] = 4;
+        assertMalformed(Files.write(path, bytes), ".npy version 4, allowed: 1 to 3");
+        bytes[0] = 'x';
+        assertMalformed(Files.write(path, bytes), "is no .npy file");
+        assertMalformed(write("c.npy", new byte[5]), "ends inside the .npy header");
+    }
+
+    @Test
+    void filesOfOneDataSetHaveOneShape() throws IOException {
+        Path one = npy("a.npy", header("<f4", "(5, 3)"), 60);
+        Path two = npy("b.npy", header("<f4", "(5, 4)"), 80);
+        assertThatThrownBy(() -> RecordFiles.npy(List.of(one, two))).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining("has records of 16 <f4 bytes, allowed: 12 <f4 bytes as in");
+    }
+
+    @Test
+    void vectorsHaveTheirDimensionInFront() throws IOException {
+        ByteBuffer bytes = little(3 * 12);
+        for (int i = 0; i < 3; i++) {
+            bytes.putInt(2).putFloat(i).putFloat(i);
+        }
+        Path path = write("a.fvecs", bytes.array());
+        RecordSource source = RecordFiles.open(List.of(path));
+        assertThat(source.records()).isEqualTo(3);
+        assertThat(source.length(0)).isEqualTo(8);
+        assertThat(source.fileOffset(1)).isEqualTo(16);
+        bytes.putInt(24, 3);
+        assertMalformed(Files.write(path, bytes.array()), "the last vector has dimension 3, the first has 2");
+        bytes.putInt(0, -1);
+        assertMalformed(Files.write(path, bytes.array()), "a vector has dimension -1, allowed: 1 or more");
+        bytes.putInt(0, 4);
+        assertMalformed(Files.write(path, bytes.array()), "allowed: a multiple of 20 (vectors of dimension 4)");
+    }
+
+    @Test
+    void binFilesOfVectorsHaveOneHeader() throws IOException {
+        RecordSource source = RecordFiles.open(List.of(
+                write("a.u8bin", little(8 + 6).putInt(2).putInt(3).array()),
+                write("b.u8bin", little(8 + 3).putInt(1).putInt(3).array())));
+        assertThat(source.records()).isEqualTo(3);
+        assertThat(source.fileOffset(1)).isEqualTo(11);
+        assertMalformed(
+                write("c.fbin", little(8 + 6).putInt(2).putInt(3).array()),
+                "the file has 6 bytes of data, the header says 2 vectors of 12 bytes");
+        assertMalformed(write("d.fbin", new byte[8]), "the dimension is 0");
+        assertMalformed(write("e.fbin", new byte[7]), "ends inside the header of 8 bytes");
+    }
+
+    private Path megatron(Consumer<ByteBuffer> change) throws IOException {
+        int[] lengths = {3, 0, 5};
+        ByteBuffer index = little(MEGATRON_HEADER + 3 * 12 + 2 * 8);
+        index.put("MMIDIDX\0\0".getBytes(StandardCharsets.ISO_8859_1)).putLong(1).put((byte) 8).putLong(3).putLong(2);
+        for (int length : lengths) {
+            index.putInt(length);
+        }
+        index.putLong(0).putLong(6).putLong(6).putLong(0).putLong(3);
+        change.accept(index);
+        write("t.idx", index.array());
+        return write("t.bin", new byte[16]);
+    }
+
+    @Test
+    void sequencesOfMegatronAreRecords() throws IOException {
+        RecordSource source = RecordFiles.open(List.of(megatron(index -> {
+        })));
+        assertThat(source.records()).isEqualTo(3);
+        assertThat(source.isFixedLength()).isFalse();
+        assertThat(source.maxLength()).isEqualTo(10);
+        assertThat(source.length(1)).isZero();
+        assertThat(source.fileOffset(2)).isEqualTo(6);
+    }
+
+    @Test
+    void malformedIndexIsRefused() throws IOException {
+        assertIndexRefused(index -> index.put(0, (byte) 'X'), "is no index");
+        assertIndexRefused(index -> index.putLong(9, 2), "version 2, allowed: 1");
+        assertIndexRefused(index -> index.put(17, (byte) 9), "type of tokens 9, allowed: 1 to 8");
+        assertIndexRefused(index -> index.putLong(18, Long.MIN_VALUE),
+                "9223372036854775808 sequences, allowed in this file");
+        assertIndexRefused(index -> index.putLong(18, 5), "5 sequences, allowed in this file: 0 to 4");
+        assertIndexRefused(index -> index.putLong(26, 3), "3 entries of documents, allowed in this file: 1 to 2");
+        assertIndexRefused(index -> index.putInt(38, -1), "sequence 1 has -1 tokens, allowed: 0 or more");
+        assertIndexRefused(index -> index.putLong(54, 7), "sequence 1 begins at 7, allowed: 6");
+        Path bin = megatron(index -> {
+        });
+        Files.write(bin, new byte[15]);
+        assertThatThrownBy(() -> RecordFiles.open(List.of(bin)))
+                .hasMessageContaining("the file has 15 bytes, the index");
+    }
+
+    private void assertIndexRefused(Consumer<ByteBuffer> change, String message) throws IOException {
+        Path bin = megatron(change);
+        assertThatThrownBy(() -> RecordFiles.open(List.of(bin))).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining(message)
+                .hasMessageContaining("t.idx");
+    }
+
+    @Test
+    void joinedSourcesAreOneDataSet() throws IOException {
+        RecordSource fixed = RecordFiles.fixed(List.of(write("a", new byte[20])), 0, 10);
+        RecordSource joined = RecordFiles.join(List.of(fixed, RecordFiles.open(List.of(megatron(index -> {
+        })))));
+        assertThat(joined.records()).isEqualTo(5);
+        assertThat(joined.maxLength()).isEqualTo(10);
+        assertThat(joined.isFixedLength()).isFalse();
+        assertThat(joined.file(4)).isEqualTo(1);
+        assertThat(joined.fileOffset(4)).isEqualTo(6);
+        assertThat(joined.fileOffset(1)).isEqualTo(10);
+    }
+
+    @Test
+    void mutatedFilesFailInOneLineOrAreRead() throws IOException {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        Random random = new Random(seed);
+        Path bin = megatron(index -> {
+        });
+        byte[] index = Files.readAllBytes(folder.resolve("t.idx"));
+        byte[] npy = Files.readAllBytes(npy("m.npy", header("<f4", "(5, 3)"), 60));
+        for (int i = 0; i < 300; i++) {
+            Files.write(folder.resolve("t.idx"), mutated(index, random));
+            Path mutant = write("m.npy", mutated(npy, random));
+            for (Path path : List.of(bin, mutant)) {
+                try {
+                    assertThat(RecordFiles.open(List.of(path)).records()).isNotNegative();
+                } catch (RecordFormatException e) {
+                    assertThat(e.getMessage()).as("seed %d", seed).doesNotContain("\n");
+                }
+            }
+        }
+    }
+
+    private static byte[] mutated(byte[] bytes, Random random) {
+        byte[] copy = bytes.clone();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+            copy[random.nextInt(copy.length)] = (byte) random.nextInt();
+        }
+        return copy;
+    }
+
+    @Test
+    void unknownNameIsRefused() throws IOException {
+        assertMalformed(write("a.dat", new byte[1]), "the name does not tell the format");
+    }
+}

@@ -1,0 +1,145 @@
+package io.gds4j.tools;
+
+import io.gds4j.dataset.RecordOrder;
+import io.gds4j.dataset.Share;
+import io.gds4j.tools.load.Target;
+import io.gds4j.tools.records.RecordsArguments;
+import io.gds4j.tools.records.RecordsRun;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Terminal;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Options and help of {@code gds records}. */
+@Command(
+        name = "records",
+        description = "Read the records of a data set in batches, sequentially or shuffled, and report the speed.",
+        synopsisHeading = "Usage: ",
+        sortOptions = false,
+        descriptionHeading = "%n",
+        parameterListHeading = "%n",
+        optionListHeading = "%nOptions:%n",
+        footerHeading = "%nExamples:%n",
+        footer = {
+                "  gds records train.bin --record 150528 --batch 256 --shuffle --seed 42",
+                "  gds records a.npy b.npy --batch 1024          rows of arrays, one data set",
+                "  gds records data.bin --batch 64               Megatron, with data.idx",
+                "  gds records train.bin --record 4K --batch 1024 --rank 1 --world 8",
+                "",
+                "Several files are one data set. Each record comes once in an epoch; the last",
+                "batch may be short. The record sum adds the first 8 bytes of each record as",
+                "little-endian numbers, modulo 2^64. The order is the SHA-256 of the record",
+                "numbers as they came, 8 bytes little-endian each. 1 GB is 10^9 bytes."})
+final class RecordsCommand implements Callable<Integer> {
+    private static final int MOST_RECORDS = 1 << 24;
+    private static final int MOST_READERS = 256;
+
+    private final Terminal terminal;
+
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
+
+    @Parameters(arity = "1..*", paramLabel = "PATH", converter = PathConverter.class,
+            description = "Files of records. Without --record, the names tell the format: .npy, .bin with a Megatron .idx,"
+                    + " .fvecs, .ivecs, .bvecs, .fbin, .ibin, .u8bin or .i8bin.")
+    private List<Path> paths = new ArrayList<>();
+
+    @Option(names = "--record", paramLabel = "BYTES", converter = SizeConverter.class,
+            description = "Bytes of a record; all records have this size.")
+    private @Nullable Long record;
+
+    @Option(names = "--header", paramLabel = "BYTES", converter = SizeConverter.class, defaultValue = "0",
+            description = "Bytes in front of the first record of each file. Default: 0.")
+    private long header;
+
+    @Option(names = "--batch", paramLabel = "N", defaultValue = "256",
+            description = "Records of a batch. Default: 256.")
+    private int batch = 1;
+
+    @Option(names = "--shuffle",
+            description = "Read in random order, another in each epoch.")
+    private boolean shuffle;
+
+    @Option(names = "--seed", paramLabel = "S",
+            description = "With --shuffle: the same seed gives the same order. Default: 0.")
+    private @Nullable Long seed;
+
+    @Option(names = "--epochs", paramLabel = "N", defaultValue = "1",
+            description = "How often all records are read. Default: 1.")
+    private long epochs = 1;
+
+    @Option(names = "--rank", paramLabel = "R", defaultValue = "0",
+            description = "Read part R of the --world parts of each epoch, from 0. Default: 0.")
+    private int rank;
+
+    @Option(names = "--world", paramLabel = "W", defaultValue = "1",
+            description = "Number of parts, which differ by one record at most. Default: 1.")
+    private int world = 1;
+
+    @Option(names = "--memory", paramLabel = "BYTES", converter = SizeConverter.class,
+            description = "Most memory of all batches, delivered and read ahead. Default: 256M, or two batches.")
+    private @Nullable Long memory;
+
+    @Option(names = "--readers", paramLabel = "N",
+            description = "Threads that read. Default: one for each processor, 2 to 16.")
+    private @Nullable Integer readers;
+
+    @Option(
+            names = {"-t", "--target"},
+            paramLabel = "gpu:N|host",
+            converter = TargetConverter.class,
+            description = "Destination of the records. Default: gpu:0 if there is a GPU, else host.")
+    private @Nullable Target target;
+
+    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
+            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
+    private String backend = "auto";
+
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    RecordsCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() {
+        check("--record", record == null ? 1 : record, 1, Long.MAX_VALUE);
+        check("--batch", batch, 1, MOST_RECORDS);
+        check("--epochs", epochs, 1, Long.MAX_VALUE);
+        check("--world", world, 1, Integer.MAX_VALUE);
+        check("--rank", rank, 0, world - 1L);
+        check("--memory", memory == null ? 1 : memory, 1, Long.MAX_VALUE);
+        check("--readers", readers == null ? 1 : readers, 1, MOST_READERS);
+        if (seed != null && !shuffle) {
+            throw CommandFailure.usage("--seed is allowed with --shuffle only");
+        }
+        if (header > 0 && record == null) {
+            throw CommandFailure.usage("--header is allowed with --record only");
+        }
+        RecordOrder order = shuffle ? RecordOrder.shuffled(seed == null ? 0 : seed) : RecordOrder.sequential();
+        RecordsArguments arguments = new RecordsArguments(
+                paths, record, header, batch, order, epochs, new Share(rank, world), memory, readers, target, backend);
+        return RecordsRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("records")).code();
+    }
+
+    private static void check(String option, long value, long least, long most) {
+        if (value < least || value > most) {
+            throw CommandFailure.usage("%s is %d, allowed: %s".formatted(
+                    option, value, most == Long.MAX_VALUE ? least + " or more" : least + " to " + most));
+        }
+    }
+}

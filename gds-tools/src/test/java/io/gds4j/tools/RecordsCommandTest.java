@@ -1,0 +1,162 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Random;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RecordsCommandTest {
+    private static final int HEADER = 16;
+    private static final int RECORD = 40;
+    private static final int RECORDS = 1001;
+
+    @TempDir
+    private Path folder;
+
+    private Path first = Path.of("");
+    private Path second = Path.of("");
+    private BigInteger sum = BigInteger.ZERO;
+
+    @BeforeEach
+    void makeFiles() throws IOException {
+        Random random = new Random(5);
+        first = write("first", 700, random);
+        second = write("second", RECORDS - 700, random);
+    }
+
+    private Path write(String name, int records, Random random) throws IOException {
+        byte[] bytes = new byte[HEADER + records * RECORD];
+        random.nextBytes(bytes);
+        ByteBuffer words = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        long total = sum.longValue();
+        for (int i = 0; i < records; i++) {
+            total += words.getLong(HEADER + i * RECORD);
+        }
+        sum = new BigInteger(Long.toUnsignedString(total));
+        return Files.write(folder.resolve(name), bytes);
+    }
+
+    private static String digest(LongStream records) {
+        try {
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            records.forEach(record -> digest.update(
+                    ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, record).array()));
+            return HexFormat.of().formatHex(digest.digest());
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private GdsRun records(String... options) {
+        String[] words = {"records", first.toString(), second.toString(), "--record", "40", "--header", "16", "-t",
+                "host"};
+        String[] all = Arrays.copyOf(words, words.length + options.length);
+        System.arraycopy(options, 0, all, words.length, options.length);
+        return gds(all);
+    }
+
+    @Test
+    void sequentialRecordsHaveTheirSumAndOrder() {
+        JsonNode json = records("--batch", "64", "--json").json();
+        assertThat(json.get("records").asLong()).isEqualTo(RECORDS);
+        assertThat(json.get("bytes").asLong()).isEqualTo(RECORDS * RECORD);
+        assertThat(json.get("batches").asLong()).isEqualTo(16);
+        assertThat(json.get("recordSum").bigIntegerValue()).isEqualTo(sum);
+        assertThat(json.get("orderDigest").asText()).isEqualTo(digest(LongStream.range(0, RECORDS)));
+        assertThat(json.get("files").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void shufflingKeepsTheSumAndDependsOnTheSeed() {
+        JsonNode one = records("--shuffle", "--seed", "1", "--readers", "1", "--json").json();
+        JsonNode again = records("--shuffle", "--seed", "1", "--readers", "12", "--json").json();
+        JsonNode two = records("--shuffle", "--seed", "2", "--json").json();
+        assertThat(one.get("recordSum").bigIntegerValue()).isEqualTo(sum);
+        assertThat(two.get("recordSum").bigIntegerValue()).isEqualTo(sum);
+        assertThat(again.get("orderDigest")).isEqualTo(one.get("orderDigest"));
+        assertThat(two.get("orderDigest")).isNotEqualTo(one.get("orderDigest"));
+    }
+
+    @Test
+    void ranksShareTheRecords() {
+        BigInteger total = BigInteger.ZERO;
+        long least = RECORDS;
+        long most = 0;
+        for (int rank = 0; rank < 3; rank++) {
+            JsonNode json = records("--shuffle", "--rank", "" + rank, "--world", "3", "--json").json();
+            total = total.add(json.get("recordSum").bigIntegerValue());
+            least = Math.min(least, json.get("records").asLong());
+            most = Math.max(most, json.get("records").asLong());
+        }
+        assertThat(total.mod(BigInteger.TWO.pow(64))).isEqualTo(sum);
+        assertThat(most - least).isLessThan(2);
+    }
+
+    @Test
+    void epochsRepeatTheRecords() {
+        JsonNode json = records("--epochs", "3", "--batch", "500", "--json").json();
+        assertThat(json.get("records").asLong()).isEqualTo(3 * RECORDS);
+        assertThat(json.get("batches").asLong()).isEqualTo(9);
+        assertThat(json.get("recordSum").bigIntegerValue())
+                .isEqualTo(sum.multiply(BigInteger.valueOf(3)).mod(BigInteger.TWO.pow(64)));
+    }
+
+    @Test
+    void shortRecordsCountAsIfZerosFollowed() throws IOException {
+        Path path = Files.write(folder.resolve("bytes"), new byte[]{1, 2, (byte) 255});
+        JsonNode json = gds("records", path.toString(), "--record", "1", "-t", "host", "--json").json();
+        assertThat(json.get("recordSum").asLong()).isEqualTo(258);
+    }
+
+    @Test
+    void textShowsSpeedAndSum() {
+        GdsRun run = records();
+        assertThat(run.status()).isZero();
+        assertThat(run.out()).contains("1001 records", "4 batches", "record sum", sum.toString(), "records/s");
+    }
+
+    @Test
+    void namesTellFormats() throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(8 + 2 * 16).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.putInt(2).putInt(4).putLong(5).putLong(0).putLong(6);
+        Path path = Files.write(folder.resolve("v.fbin"), bytes.array());
+        JsonNode json = gds("records", path.toString(), "-t", "host", "--json").json();
+        assertThat(json.get("recordSum").asLong()).isEqualTo(11);
+    }
+
+    @Test
+    void brokenInputIsStatusThreeInOneLine() throws IOException {
+        assertThat(gds("records", folder.resolve("no").toString(), "--record", "8", "-t", "host").status())
+                .isEqualTo(3);
+        Path path = Files.write(folder.resolve("odd"), new byte[9]);
+        GdsRun run = gds("records", path.toString(), "--record", "8", "-t", "host");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).contains("1 bytes follow the last record", "odd");
+        assertThat(gds("records", path.toString(), "-t", "host").status()).isEqualTo(3);
+    }
+
+    @Test
+    void wrongUsageIsStatusTwo() {
+        assertThat(records("--batch", "0").errorLine()).contains("--batch is 0, allowed: 1 to 16777216");
+        assertThat(records("--rank", "2", "--world", "2").errorLine()).contains("--rank is 2, allowed: 0 to 1");
+        assertThat(records("--seed", "1").errorLine()).contains("--seed is allowed with --shuffle only");
+        assertThat(records("--memory", "4096").errorLine()).contains("--memory 4096 is less than two batches");
+        assertThat(records("--epochs", "0").status()).isEqualTo(2);
+        assertThat(gds("records").status()).isEqualTo(2);
+    }
+}
