@@ -64,6 +64,7 @@ class FakeGpuFaultsTest {
             case CLOSE -> handle.close();
             case FSYNC -> handle.force(false);
             case TRUNCATE -> handle.truncate(1);
+            case RESERVE -> handle.reserve(SIZE);
             case READ -> get(handle.readAsync(memory, 0));
             case WRITE -> get(handle.writeAsync(memory, 0));
             case READV -> handle.readv(List.of(memory.slice(0, 50), memory.slice(50, SIZE - 50)), 0);
