@@ -43,6 +43,8 @@ final class BatchRing {
     private int held;
     private int readers;
     private boolean polled;
+    /** A batch has failed: no later one is planned. Those before it are still delivered. */
+    private boolean failed;
     private boolean closed;
     private boolean freed;
     private @Nullable Throwable failure;
@@ -89,13 +91,13 @@ final class BatchRing {
                     claim.take(readable, runs, bytes);
                     return true;
                 }
-                if (planned < end() && !free.isEmpty()) {
+                if (mayPlan() && !free.isEmpty()) {
                     toPlan = free.remove();
                     toPlan.begin(planned, planner.count(planned));
                     planned += toPlan.count;
                     flight.add(toPlan);
                     account();
-                } else if (planned >= end() && !isPlanning()) {
+                } else if (!mayPlan() && !isPlanning()) {
                     return false;
                 } else if (passing.isEmpty() || polled) {
                     awaitWork();
@@ -117,6 +119,10 @@ final class BatchRing {
 
     private boolean isOver() {
         return closed || failure != null;
+    }
+
+    private boolean mayPlan() {
+        return planned < end() && !failed;
     }
 
     private @Nullable BatchBuffer firstClaimable() {
@@ -210,6 +216,8 @@ final class BatchRing {
         BatchBuffer buffer = claim.buffer();
         if (reason != null && buffer.failure == null) {
             buffer.failure = reason;
+            failed = true;
+            notifyAll();
         }
         buffer.finishedRuns += claim.endRun - claim.firstRun;
         return buffer.finishedRuns == buffer.runs;
@@ -220,6 +228,7 @@ final class BatchRing {
         synchronized (this) {
             if (reason != null && buffer.failure == null) {
                 buffer.failure = reason;
+                failed = true;
             }
             buffer.state = State.READY;
             notifyAll();
@@ -374,7 +383,7 @@ final class BatchRing {
         for (int i = 0; i < flight.size(); i++) {
             reading |= !flight.get(i).isComplete();
         }
-        counters.account(!waiting.isEmpty(), planned < end() && free.isEmpty() && !reading, stalls());
+        counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
 
     synchronized LoaderReport report() {
