@@ -93,10 +93,7 @@ final class BatchRing {
                 }
                 if (mayPlan() && !free.isEmpty()) {
                     toPlan = free.remove();
-                    toPlan.begin(planned, planner.count(planned));
-                    planned += toPlan.count;
-                    flight.add(toPlan);
-                    account();
+                    begin(toPlan);
                 } else if (!mayPlan() && !isPlanning()) {
                     return false;
                 } else if (passing.isEmpty() || polled) {
@@ -119,6 +116,23 @@ final class BatchRing {
 
     private boolean isOver() {
         return closed || failure != null;
+    }
+
+    /** Assigns the next records to a buffer. The source is the program's code: whatever it throws fails the batch. */
+    private void begin(BatchBuffer buffer) {
+        int count = 0;
+        Throwable reason = null;
+        try {
+            count = planner.count(planned);
+        } catch (Throwable e) {
+            reason = e;
+        }
+        buffer.begin(planned, count);
+        buffer.failure = reason;
+        failed |= reason != null;
+        planned += count;
+        flight.add(buffer);
+        account();
     }
 
     private boolean mayPlan() {
@@ -194,9 +208,11 @@ final class BatchRing {
     }
 
     private void plan(BatchBuffer buffer) {
-        Throwable reason = null;
+        Throwable reason = buffer.failure;
         try {
-            planner.plan(buffer);
+            if (reason == null) {
+                planner.plan(buffer);
+            }
         } catch (Throwable e) {
             // Errors too: the source is the program's code.
             reason = e;
