@@ -46,8 +46,7 @@ class GuidesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loading.md", "io.md", "datasets.md", "operations.md", "troubleshooting.md",
-            "comparison.md", "support.md",
+    @ValueSource(strings = {"loading.md", "io.md", "datasets.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md",
             "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);
