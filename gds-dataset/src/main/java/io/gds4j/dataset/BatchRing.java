@@ -199,12 +199,23 @@ final class BatchRing {
             } else {
                 toAwait.awaitPassed();
             }
+        } catch (CuFileException e) {
+            // The driver cannot say when the stream has passed, so the buffer is lost, and perhaps the GPU.
+            fail(e);
         } finally {
             // Wakes no other reader: this one looks again at once.
             synchronized (this) {
                 polled = false;
             }
         }
+    }
+
+    private void fail(CuFileException reason) {
+        synchronized (this) {
+            failure = reason;
+            notifyAll();
+        }
+        deliver();
     }
 
     private void plan(BatchBuffer buffer) {
