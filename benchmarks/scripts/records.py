@@ -38,15 +38,20 @@ class Batches(Records):
         return torch.from_numpy(self.open()[numpy.array(indices)])
 
 
+def whole(rows):
+    return rows
+
+
 pinned = device != "cpu"
-options = {"persistent_workers": True, "prefetch_factor": 4} if workers else {}
+# Workers are forked, before this process uses the GPU.
+options = {"prefetch_factor": 4, "multiprocessing_context": "fork"} if workers else {}
 loader = DataLoader(
     Batches() if shape == "batch" else Records(),
     batch_size=batch,
     shuffle=shuffle == "1",
     num_workers=workers,
     pin_memory=pinned,
-    collate_fn=(lambda rows: rows) if shape == "batch" else None,
+    collate_fn=whole if shape == "batch" else None,
     **options,
 )
 moved = 0

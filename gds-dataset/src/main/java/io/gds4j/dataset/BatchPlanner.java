@@ -23,7 +23,7 @@ final class BatchPlanner {
         return itinerary;
     }
 
-    /** Returns the number of records of the batch that begins at a position. */
+    /** Returns the number of records of the batch that begins at a position: at least one, though {@link #plan} may refuse it. */
     int count(long position) {
         int most = itinerary.batchAt(position, batch);
         if (source.isFixedLength()) {
@@ -33,7 +33,7 @@ final class BatchPlanner {
         for (int i = 0; i < most; i++) {
             bytes += source.length(itinerary.record(position + i));
             if (bytes > bufferBytes) {
-                return i;
+                return Math.max(1, i);
             }
         }
         return most;

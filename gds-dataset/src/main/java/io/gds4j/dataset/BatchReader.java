@@ -65,10 +65,13 @@ final class BatchReader implements Runnable {
                 finish(claim, failure);
             }
         } finally {
-            if (batch != null) {
-                batch.close();
+            try {
+                if (batch != null) {
+                    batch.close();
+                }
+            } finally {
+                ring.readerEnds();
             }
-            ring.readerEnds();
         }
     }
 

@@ -43,6 +43,8 @@ final class BatchRing {
     private int held;
     private int readers;
     private boolean polled;
+    /** A batch has failed: no later one is planned. Those before it are still delivered. */
+    private boolean failed;
     private boolean closed;
     private boolean freed;
     private @Nullable Throwable failure;
@@ -89,13 +91,10 @@ final class BatchRing {
                     claim.take(readable, runs, bytes);
                     return true;
                 }
-                if (planned < end() && !free.isEmpty()) {
+                if (mayPlan() && !free.isEmpty()) {
                     toPlan = free.remove();
-                    toPlan.begin(planned, planner.count(planned));
-                    planned += toPlan.count;
-                    flight.add(toPlan);
-                    account();
-                } else if (planned >= end() && !isPlanning()) {
+                    begin(toPlan);
+                } else if (!mayPlan() && !isPlanning()) {
                     return false;
                 } else if (passing.isEmpty() || polled) {
                     awaitWork();
@@ -117,6 +116,27 @@ final class BatchRing {
 
     private boolean isOver() {
         return closed || failure != null;
+    }
+
+    /** Assigns the next records to a buffer. The source is the program's code: whatever it throws fails the batch. */
+    private void begin(BatchBuffer buffer) {
+        int count = 0;
+        Throwable reason = null;
+        try {
+            count = planner.count(planned);
+        } catch (Throwable e) {
+            reason = e;
+        }
+        buffer.begin(planned, count);
+        buffer.failure = reason;
+        failed |= reason != null;
+        planned += count;
+        flight.add(buffer);
+        account();
+    }
+
+    private boolean mayPlan() {
+        return planned < end() && !failed;
     }
 
     private @Nullable BatchBuffer firstClaimable() {
@@ -179,6 +199,9 @@ final class BatchRing {
             } else {
                 toAwait.awaitPassed();
             }
+        } catch (CuFileException e) {
+            // The driver cannot say when the stream has passed, so the buffer is lost, and perhaps the GPU.
+            fail(e);
         } finally {
             // Wakes no other reader: this one looks again at once.
             synchronized (this) {
@@ -187,10 +210,20 @@ final class BatchRing {
         }
     }
 
+    private void fail(CuFileException reason) {
+        synchronized (this) {
+            failure = reason;
+            notifyAll();
+        }
+        deliver();
+    }
+
     private void plan(BatchBuffer buffer) {
-        Throwable reason = null;
+        Throwable reason = buffer.failure;
         try {
-            planner.plan(buffer);
+            if (reason == null) {
+                planner.plan(buffer);
+            }
         } catch (Throwable e) {
             // Errors too: the source is the program's code.
             reason = e;
@@ -210,6 +243,8 @@ final class BatchRing {
         BatchBuffer buffer = claim.buffer();
         if (reason != null && buffer.failure == null) {
             buffer.failure = reason;
+            failed = true;
+            notifyAll();
         }
         buffer.finishedRuns += claim.endRun - claim.firstRun;
         return buffer.finishedRuns == buffer.runs;
@@ -220,6 +255,7 @@ final class BatchRing {
         synchronized (this) {
             if (reason != null && buffer.failure == null) {
                 buffer.failure = reason;
+                failed = true;
             }
             buffer.state = State.READY;
             notifyAll();
@@ -374,7 +410,7 @@ final class BatchRing {
         for (int i = 0; i < flight.size(); i++) {
             reading |= !flight.get(i).isComplete();
         }
-        counters.account(!waiting.isEmpty(), planned < end() && free.isEmpty() && !reading, stalls());
+        counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
 
     synchronized LoaderReport report() {

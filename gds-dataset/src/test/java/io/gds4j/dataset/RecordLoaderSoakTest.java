@@ -73,7 +73,8 @@ class RecordLoaderSoakTest {
                 FakeStream queue = gpu.newStream();
                 CuFileStream stream = driver.stream(queue.address(), Set.of());
                 RecordLoader loader = RecordLoader.builder(driver, source, batch).order(order).epochs(epochs)
-                        .resumeAt(resumed).readers(1 + random.nextInt(6)).memory(4096L * (2 + random.nextInt(6))).open()) {
+                        .resumeAt(resumed).readers(1 + random.nextInt(6)).memory(4096L * (2 + random.nextInt(6)))
+                        .open()) {
             assertThat(consume(driver, loader, queue, stream, random)).isEqualTo(expected);
         }
         assertThat(gpu.availableBytes(0)).isEqualTo(GPU_BYTES);

@@ -30,6 +30,7 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -388,6 +389,65 @@ class RecordLoaderTest {
             }
         }
         assertThat(seen).as("seed %d", SEED).containsExactlyInAnyOrderElementsOf(upTo(200));
+    }
+
+    /** Records of 8 bytes; one breaks the contract of a source. */
+    private record BadSource(Path file, boolean isFixedLength, int bad, LongUnaryOperator badLength)
+            implements
+                RecordSource {
+        @Override
+        public List<Path> files() {
+            return List.of(file);
+        }
+
+        @Override
+        public long records() {
+            return 30;
+        }
+
+        @Override
+        public long maxLength() {
+            return 8;
+        }
+
+        @Override
+        public int file(long record) {
+            return 0;
+        }
+
+        @Override
+        public long fileOffset(long record) {
+            return record * 8;
+        }
+
+        @Override
+        public long length(long record) {
+            return record == bad ? badLength.applyAsLong(record) : 8;
+        }
+    }
+
+    @Test
+    void sourceThatBreaksItsContractFailsTheBatch() {
+        for (boolean fixed : new boolean[]{true, false}) {
+            assertSourceFails(fixed, record -> 100_000, "record 25 has 100000 bytes, allowed by its source: 0 to 8");
+            assertSourceFails(fixed, record -> -1, "record 25 has -1 bytes, allowed by its source: 0 to 8");
+            assertSourceFails(fixed, record -> {
+                throw new IllegalStateException("no index");
+            }, "no index");
+        }
+    }
+
+    private void assertSourceFails(boolean fixed, LongUnaryOperator badLength, String message) {
+        BadSource bad = new BadSource(first, fixed, 25, badLength);
+        try (RecordLoader loader = RecordLoader.builder(gds.driver(), bad, 10).target(MemoryKind.HOST, 0)
+                .memory(1 << 20).open()) {
+            loader.next().close();
+            loader.next().close();
+            assertThatThrownBy(() -> {
+                loader.next().close(); // records before the bad one may be a batch
+                loader.next();
+            }).hasMessageContaining(message);
+        }
     }
 
     @Test

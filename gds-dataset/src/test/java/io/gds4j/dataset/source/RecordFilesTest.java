@@ -233,7 +233,7 @@ class RecordFilesTest {
         });
         byte[] index = Files.readAllBytes(folder.resolve("t.idx"));
         byte[] npy = Files.readAllBytes(npy("m.npy", header("<f4", "(5, 3)"), 60));
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 150; i++) {
             Files.write(folder.resolve("t.idx"), mutated(index, random));
             Path mutant = write("m.npy", mutated(npy, random));
             for (Path path : List.of(bin, mutant)) {

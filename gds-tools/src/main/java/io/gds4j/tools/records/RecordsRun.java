@@ -81,7 +81,11 @@ public final class RecordsRun {
             builder.readers(arguments.readers());
         }
         try (RecordLoader loader = builder.open();
-                RecordSums checks = new RecordSums(driver.allocator(), Math.min(memory, batchBytes(source)));
+                RecordSums checks = new RecordSums(
+                        driver.allocator(),
+                        target.target().isGpu(),
+                        Math.min(memory, batchBytes(source)),
+                        arguments.batch());
                 Progress progress = mode.start(terminal, "reading", bytes(loader, source))) {
             long done = 0;
             while (loader.hasNext()) {
