@@ -62,6 +62,11 @@ class ArchitectureTest {
                         new String[]{Rooms.LOADER},
                         Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER)),
                 Arguments.of(
+                        "gds-interop",
+                        new String[]{Rooms.INTEROP},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
+                                Rooms.INTEROP)),
+                Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,

@@ -34,7 +34,7 @@ final class Rooms {
     /** The bindings: one package for each C library, and what they share. */
     static final String[] BINDINGS = {
             "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.cufile", "io.gds4j.ffi.nvml",
-            "io.gds4j.ffi.verbs"
+            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack"
     };
 
     /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
@@ -62,6 +62,7 @@ final class Rooms {
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
+    static final String INTEROP = "io.gds4j.interop..";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";

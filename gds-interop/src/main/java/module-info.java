@@ -1,0 +1,8 @@
+/** Hands tensors to other runtimes without a copy. Every other runtime is optional. */
+module io.gds4j.interop {
+    requires transitive io.gds4j;
+    requires transitive io.gds4j.loader;
+    requires io.gds4j.ffi;
+
+    exports io.gds4j.interop.dlpack;
+}
