@@ -31,4 +31,5 @@ module io.gds4j {
     exports io.gds4j.statistics;
 
     uses io.gds4j.spi.CuFileBackendProvider;
+    uses io.gds4j.spi.RangeTracer;
 }

@@ -28,4 +28,7 @@ module io.gds4j.ffi {
     exports io.gds4j.ffi.dlpack to
             io.gds4j.interop;
     exports io.gds4j.ffi.verbs;
+
+    provides io.gds4j.spi.RangeTracer with
+            io.gds4j.ffi.nvtx.NvtxTracer;
 }
