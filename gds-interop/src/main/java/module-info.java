@@ -3,6 +3,9 @@ module io.gds4j.interop {
     requires transitive io.gds4j;
     requires transitive io.gds4j.loader;
     requires io.gds4j.ffi;
+    requires jdk.jfr;
+    requires static micrometer.core;
 
     exports io.gds4j.interop.dlpack;
+    exports io.gds4j.interop.metrics;
 }

@@ -74,6 +74,7 @@ final class Rooms {
     static final String FLIGHT_RECORDER = "jdk.jfr..";
     static final String JSPECIFY = "org.jspecify..";
     static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
+    static final String MICROMETER = "io.micrometer..";
     static final String JCUDA = "jcuda..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()
