@@ -3,6 +3,7 @@ module io.gds4j.samples {
     requires static transitive org.jspecify;
     requires transitive io.gds4j;
     requires io.gds4j.loader;
+    requires io.gds4j.interop;
     requires io.gds4j.ffi;
     requires static io.gds4j.jcuda;
     requires static jcuda;

@@ -70,7 +70,7 @@ class ArchitectureTest {
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,
-                                Rooms.VERBS, Rooms.SAMPLES)),
+                                Rooms.VERBS, Rooms.INTEROP, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         Rooms.TESTKIT,
@@ -111,8 +111,10 @@ class ArchitectureTest {
 
     @Test
     void onlyTheNativeModuleLinksToNativeCode() {
+        // A sample embeds Python, as a program would: gds4j itself has no use for libpython.
         noClasses()
                 .that().resideOutsideOfPackage(Rooms.FFI)
+                .and().doNotHaveFullyQualifiedName("io.gds4j.samples.EmbeddedPython")
                 .should().dependOnClassesThat().belongToAnyOf(Linker.class, SymbolLookup.class)
                 .check(Rooms.MAIN_CLASSES);
     }

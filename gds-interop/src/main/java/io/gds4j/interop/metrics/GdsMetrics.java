@@ -76,6 +76,7 @@ import java.util.function.ToDoubleFunction;
  *
  * @since 0.1
  */
+@SuppressWarnings("exports") // Micrometer is optional: a program that binds meters requires it itself
 public final class GdsMetrics implements MeterBinder, AutoCloseable {
     private final CuFileDriver driver;
     private final Tags tags;
