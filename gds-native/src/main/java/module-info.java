@@ -27,6 +27,8 @@ module io.gds4j.ffi {
             io.gds4j.tools;
     exports io.gds4j.ffi.dlpack to
             io.gds4j.interop;
+    exports io.gds4j.ffi.torch to
+            io.gds4j.interop;
     exports io.gds4j.ffi.verbs;
 
     provides io.gds4j.spi.RangeTracer with

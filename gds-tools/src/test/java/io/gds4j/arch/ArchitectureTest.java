@@ -65,7 +65,7 @@ class ArchitectureTest {
                         "gds-interop",
                         new String[]{Rooms.INTEROP},
                         Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
-                                Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER)),
+                                Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},

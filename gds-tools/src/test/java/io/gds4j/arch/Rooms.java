@@ -34,7 +34,7 @@ final class Rooms {
     /** The bindings: one package for each C library, and what they share. */
     static final String[] BINDINGS = {
             "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.cufile", "io.gds4j.ffi.nvml",
-            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx"
+            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx", "io.gds4j.ffi.torch"
     };
 
     /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
@@ -75,6 +75,7 @@ final class Rooms {
     static final String JSPECIFY = "org.jspecify..";
     static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
     static final String MICROMETER = "io.micrometer..";
+    static final String DJL = "ai.djl..";
     static final String JCUDA = "jcuda..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()

@@ -2,9 +2,12 @@ package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ai.djl.ndarray.NDArray;
+import ai.djl.ndarray.NDManager;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
+import io.gds4j.interop.djl.SharedArray;
 import io.gds4j.interop.dlpack.DlPackCapsule;
 import io.gds4j.interop.dlpack.DlPackImport;
 import io.gds4j.interop.dlpack.DlPackStreams;
@@ -79,6 +82,17 @@ class InteropGuideTest {
     /** Compiled; DlPackStreamsTest runs it on a fake GPU. */
     static void order(CuFileStream stream) {
         DlPackStreams.order(stream.address(), DlPackStreams.LEGACY_DEFAULT);
+    }
+
+    /** Compiled; SharedArrayTest of gds-interop runs it where PyTorch is. */
+    static void share(LoadedTensors tensors, NDManager manager) {
+        try (SharedArray weight = SharedArray.of(tensors.get("weight"), manager)) {
+            use(weight.array());                            // an NDArray; writes reach the tensor
+        }
+    }
+
+    private static void use(NDArray array) {
+        assertThat(array.isEmpty()).isFalse();
     }
 
     @Test

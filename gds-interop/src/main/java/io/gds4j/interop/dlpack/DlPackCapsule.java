@@ -74,8 +74,9 @@ public final class DlPackCapsule implements AutoCloseable {
     static DlPackCapsule lend(DlPackTensor tensor, DlPackVersion version) {
         MemoryRange range = tensor.range();
         if (!range.outlivesCall()) {
-            throw Refusals.invalid("the program could close the arena of the tensor's memory while another runtime uses it;"
-                    + " use an allocation, or an automatic or global arena");
+            throw Refusals
+                    .invalid("the program could close the arena of the tensor's memory while another runtime uses it;"
+                            + " use an allocation, or an automatic or global arena");
         }
         MemoryAccess.claim(range);
         boolean lent = false;

@@ -46,8 +46,9 @@ public record DlPackTensor(
         flags = flags.isEmpty() ? Set.of() : Set.copyOf(flags);
         long bytes = extent(type, shape, strides, flags.contains(DlPackFlag.SUBBYTE_PADDED));
         if (bytes > range.length()) {
-            throw Refusals.invalid("a tensor of shape %s, strides %s and %d bits per element has %d bytes, its memory %d"
-                    .formatted(shape, strides, type.elementBits(), bytes, range.length()));
+            throw Refusals
+                    .invalid("a tensor of shape %s, strides %s and %d bits per element has %d bytes, its memory %d"
+                            .formatted(shape, strides, type.elementBits(), bytes, range.length()));
         }
     }
 
@@ -224,7 +225,8 @@ public record DlPackTensor(
                     ? Math.multiplyExact(elements, (bits + Byte.SIZE - 1) / Byte.SIZE)
                     : Math.ceilDiv(Math.multiplyExact(elements, bits), Byte.SIZE);
         } catch (ArithmeticException e) {
-            throw Refusals.invalid("a tensor of shape %s and strides %s exceeds 2^63-1 bytes".formatted(shape, strides));
+            throw Refusals
+                    .invalid("a tensor of shape %s and strides %s exceeds 2^63-1 bytes".formatted(shape, strides));
         }
     }
 }

@@ -16,6 +16,7 @@ import java.util.Optional;
  * @since 0.1
  */
 public record DlPackType(int code, int bits, int lanes) {
+
     private static final int INT = 0;
     private static final int UINT = 1;
     private static final int FLOAT = 2;

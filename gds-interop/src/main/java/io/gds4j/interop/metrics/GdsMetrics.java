@@ -133,12 +133,14 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     }
 
     private void gauge(
-            MeterRegistry registry, String name, String description, String unit, ToDoubleFunction<CuFileDriver> value) {
+            MeterRegistry registry, String name, String description, String unit,
+            ToDoubleFunction<CuFileDriver> value) {
         Gauge.builder(name, driver, known(value)).description(description).baseUnit(unit).tags(tags).register(registry);
     }
 
     private void counter(
-            MeterRegistry registry, String name, String description, String unit, ToDoubleFunction<CuFileDriver> value) {
+            MeterRegistry registry, String name, String description, String unit,
+            ToDoubleFunction<CuFileDriver> value) {
         FunctionCounter.builder(name, driver, known(value))
                 .description(description)
                 .baseUnit(unit)

@@ -52,8 +52,9 @@ class DlTensorTest {
     void offsetsAreThoseOfTheCompiler(@TempDir Path folder) throws Exception {
         Optional<Path> header = header();
         assumeTrue(header.isPresent(), "no dlpack.h here; -Dgds4j.dlpack.header names one");
-        StringBuilder c = new StringBuilder("#include <stddef.h>\n#include <stdio.h>\n#include \"%s\"\nint main(void) {\n"
-                .formatted(header.get()));
+        StringBuilder c =
+                new StringBuilder("#include <stddef.h>\n#include <stdio.h>\n#include \"%s\"\nint main(void) {\n"
+                        .formatted(header.get()));
         ours().keySet().forEach(asked -> c.append("printf(\"%%ld\\n\", (long)%s);\n".formatted(asked)));
         Path source = Files.writeString(folder.resolve("offsets.c"), c.append("return 0;\n}\n"));
         Path program = folder.resolve("offsets");
