@@ -118,7 +118,8 @@ final class EmbeddedPython {
         try (Arena arena = Arena.ofConfined()) {
             // Modules in C find Python's functions only in a library that is open for the whole process.
             MethodHandle dlopen = linker.downcallHandle(
-                    linker.defaultLookup().find("dlopen").orElseThrow(), FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_INT));
+                    linker.defaultLookup().find("dlopen").orElseThrow(),
+                    FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_INT));
             MethodHandle setenv = linker.downcallHandle(
                     linker.defaultLookup().find("setenv").orElseThrow(),
                     FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));

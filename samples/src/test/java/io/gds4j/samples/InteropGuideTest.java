@@ -44,7 +44,8 @@ class InteropGuideTest {
         System.arraycopy(header.getBytes(StandardCharsets.US_ASCII), 0, file, 8, header.length());
         Path path = Files.write(folder.resolve("model.safetensors"), file);
         AtomicLong address = new AtomicLong();
-        try (CuFileDriver driver = CuFileDriver.open(); LoadedTensors tensors = Checkpoint.open(path).plan().load(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open();
+                LoadedTensors tensors = Checkpoint.open(path).plan().load(driver)) {
             lend(tensors, pointer -> {
                 DlPackImport imported = DlPackCapsule.ofAddress(pointer, DlPackVersion.VERSIONED).open();
                 address.set(imported.memory().address());
@@ -56,7 +57,7 @@ class InteropGuideTest {
 
     private static void lend(LoadedTensors tensors, LongConsumer consumer) {
         try (DlPackCapsule capsule = DlPackTensor.of(tensors.get("weight")).capsule()) {
-            consumer.accept(capsule.handOver());            // address of a DLManagedTensorVersioned
+            consumer.accept(capsule.handOver()); // address of a DLManagedTensorVersioned
         }
     }
 
@@ -87,7 +88,7 @@ class InteropGuideTest {
     /** Compiled; SharedArrayTest of gds-interop runs it where PyTorch is. */
     static void share(LoadedTensors tensors, NDManager manager) {
         try (SharedArray weight = SharedArray.of(tensors.get("weight"), manager)) {
-            use(weight.array());                            // an NDArray; writes reach the tensor
+            use(weight.array()); // an NDArray; writes reach the tensor
         }
     }
 

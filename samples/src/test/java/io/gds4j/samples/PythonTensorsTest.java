@@ -42,7 +42,8 @@ class PythonTensorsTest {
         assertThat(lines.getFirst()).startsWith("gds4j's memory");
         assertThat(lines.getLast()).startsWith("Python's memory");
         assertThat(lines).allSatisfy(line -> {
-            String[] addresses = line.replaceAll("[^0-9a-fx ]", "").replaceAll(".*?(0x\\w+).*?(0x\\w+).*", "$1 $2").split(" ");
+            String[] addresses =
+                    line.replaceAll("[^0-9a-fx ]", "").replaceAll(".*?(0x\\w+).*?(0x\\w+).*", "$1 $2").split(" ");
             assertThat(addresses).hasSize(2);
             assertThat(addresses[0]).isEqualTo(addresses[1]);
         });
