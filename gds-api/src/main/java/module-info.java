@@ -17,6 +17,7 @@ module io.gds4j {
             io.gds4j.loader,
             io.gds4j.libcufile,
             io.gds4j.jcuda,
+            io.gds4j.interop,
             io.gds4j.testkit;
     exports io.gds4j.internal.memory to
             io.gds4j.ffi,
@@ -24,9 +25,11 @@ module io.gds4j {
             io.gds4j.compat,
             io.gds4j.libcufile,
             io.gds4j.jcuda,
+            io.gds4j.interop,
             io.gds4j.testkit;
     exports io.gds4j.spi;
     exports io.gds4j.statistics;
 
     uses io.gds4j.spi.CuFileBackendProvider;
+    uses io.gds4j.spi.RangeTracer;
 }

@@ -4,7 +4,8 @@ module io.gds4j.ffi {
 
     exports io.gds4j.ffi to
             io.gds4j.engine,
-            io.gds4j.libcufile;
+            io.gds4j.libcufile,
+            io.gds4j.interop;
     exports io.gds4j.ffi.posix to
             io.gds4j.engine,
             io.gds4j.compat,
@@ -15,6 +16,7 @@ module io.gds4j.ffi {
             io.gds4j.compat,
             io.gds4j.libcufile,
             io.gds4j.jcuda,
+            io.gds4j.interop,
             io.gds4j.tools;
     exports io.gds4j.ffi.cufile to
             io.gds4j.libcufile,
@@ -23,5 +25,12 @@ module io.gds4j.ffi {
             io.gds4j.engine,
             io.gds4j.compat,
             io.gds4j.tools;
+    exports io.gds4j.ffi.dlpack to
+            io.gds4j.interop;
+    exports io.gds4j.ffi.torch to
+            io.gds4j.interop;
     exports io.gds4j.ffi.verbs;
+
+    provides io.gds4j.spi.RangeTracer with
+            io.gds4j.ffi.nvtx.NvtxTracer;
 }

@@ -4,6 +4,7 @@ module io.gds4j.samples {
     requires transitive io.gds4j;
     requires io.gds4j.dataset;
     requires io.gds4j.loader;
+    requires io.gds4j.interop;
     requires io.gds4j.ffi;
     requires static io.gds4j.jcuda;
     requires static jcuda;

@@ -9,6 +9,8 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.TraceRanges;
+import io.gds4j.spi.TracedOperation;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +46,7 @@ final class BatchLedger {
         private final CuFileBatch.Request request;
         private final @Nullable CachedRegistration registration;
         private final @Nullable BatchEntryEvent event;
+        private final long range;
 
         /** Its completion, if the heap was exhausted when the backend reported it. */
         private @Nullable BatchEvent outcome;
@@ -57,6 +60,14 @@ final class BatchLedger {
             this.request = request;
             this.registration = registration;
             this.event = event;
+            this.range = TraceRanges.ACTIVE ? beginRange(request) : 0;
+        }
+
+        private static long beginRange(CuFileBatch.Request request) {
+            return TraceRanges.begin(
+                    request.write() ? TracedOperation.BATCH_WRITE : TracedOperation.BATCH_READ,
+                    request.handle().file().ioPath().path(),
+                    request.size());
         }
     }
 
@@ -287,6 +298,9 @@ final class BatchLedger {
     private boolean leave(Entry entry) {
         if (!takeOut(entry)) {
             return false;
+        }
+        if (TraceRanges.ACTIVE) {
+            TraceRanges.end(entry.range);
         }
         release(entry.request, entry.registration);
         taken.decrementAndGet();

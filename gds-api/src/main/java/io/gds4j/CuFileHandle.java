@@ -11,6 +11,8 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.TraceRanges;
+import io.gds4j.spi.TracedOperation;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPathReport;
 import java.lang.foreign.MemorySegment;
@@ -359,6 +361,7 @@ public final class CuFileHandle implements AutoCloseable {
 
     private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
         TransferEvent event = FlightEvents.transfer(write);
+        long range = TraceRanges.ACTIVE ? beginRange(write, size) : 0;
         CuFileBackend backend = session.backend();
         long moved = 0;
         try {
@@ -367,10 +370,17 @@ public final class CuFileHandle implements AutoCloseable {
                     : backend.read(file, base, size, fileOffset, offset);
             return moved;
         } finally {
+            if (TraceRanges.ACTIVE) {
+                TraceRanges.end(range);
+            }
             if (event != null) {
                 event.record(file, fileOffset, size, moved);
             }
         }
+    }
+
+    private long beginRange(boolean write, long size) {
+        return TraceRanges.begin(write ? TracedOperation.WRITE : TracedOperation.READ, file.ioPath().path(), size);
     }
 
     private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
@@ -482,11 +492,22 @@ public final class CuFileHandle implements AutoCloseable {
                 enterMemory(request, range, here);
                 held++;
             }
-            CuFileBackend backend = session.backend();
-            return write ? backend.writev(file, copy, fileOffset, 0) : backend.readv(file, copy, fileOffset, 0);
+            return vectored(copy, fileOffset, write, request.size());
         } finally {
             copy.subList(0, held).reversed().forEach(range -> MemoryUse.exit(range, here));
             lifetime.exit(here);
+        }
+    }
+
+    private long vectored(List<MemoryRange> ranges, long fileOffset, boolean write, long size) {
+        long range = TraceRanges.ACTIVE ? beginRange(write, size) : 0;
+        try {
+            CuFileBackend backend = session.backend();
+            return write ? backend.writev(file, ranges, fileOffset, 0) : backend.readv(file, ranges, fileOffset, 0);
+        } finally {
+            if (TraceRanges.ACTIVE) {
+                TraceRanges.end(range);
+            }
         }
     }
 

@@ -19,6 +19,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -63,6 +64,9 @@ final class LoadJob implements LoadFuture.Job {
     public LoadedTensors run() {
         runner = Thread.currentThread();
         long start = System.nanoTime();
+        long range = TraceRanges.ACTIVE
+                ? TraceRanges.beginLoad(plan.checkpoint().path().toString(), plan.bytes())
+                : 0;
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
@@ -78,6 +82,9 @@ final class LoadJob implements LoadFuture.Job {
             done = true;
             return tensors;
         } finally {
+            if (TraceRanges.ACTIVE) {
+                TraceRanges.end(range);
+            }
             if (!done) {
                 try {
                     closeFiles();

@@ -67,9 +67,14 @@ class ArchitectureTest {
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER,
                                 Rooms.DATASET)),
                 Arguments.of(
+                        "gds-interop",
+                        new String[]{Rooms.INTEROP},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
+                                Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
+                Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.JCUDA_INTEROP,
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP, Rooms.JCUDA_INTEROP,
                                 Rooms.JCUDA, Rooms.VERBS, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
@@ -111,8 +116,10 @@ class ArchitectureTest {
 
     @Test
     void onlyTheNativeModuleLinksToNativeCode() {
+        // A sample embeds Python, as a program would: gds4j itself has no use for libpython.
         noClasses()
                 .that().resideOutsideOfPackage(Rooms.FFI)
+                .and().doNotHaveFullyQualifiedName("io.gds4j.samples.EmbeddedPython")
                 .should().dependOnClassesThat().belongToAnyOf(Linker.class, SymbolLookup.class)
                 .check(Rooms.MAIN_CLASSES);
     }

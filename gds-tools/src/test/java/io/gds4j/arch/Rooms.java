@@ -34,7 +34,7 @@ final class Rooms {
     /** The bindings: one package for each C library, and what they share. */
     static final String[] BINDINGS = {
             "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.cufile", "io.gds4j.ffi.nvml",
-            "io.gds4j.ffi.verbs"
+            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx", "io.gds4j.ffi.torch"
     };
 
     /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
@@ -68,6 +68,7 @@ final class Rooms {
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
     static final String DATASET = "io.gds4j.dataset..";
+    static final String INTEROP = "io.gds4j.interop..";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";
@@ -79,6 +80,8 @@ final class Rooms {
     static final String FLIGHT_RECORDER = "jdk.jfr..";
     static final String JSPECIFY = "org.jspecify..";
     static final String JACKSON_CORE = "com.fasterxml.jackson.core..";
+    static final String MICROMETER = "io.micrometer..";
+    static final String DJL = "ai.djl..";
     static final String JCUDA = "jcuda..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()

@@ -52,7 +52,9 @@ public final class Samples {
             sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
                     CheckpointToArrays::run),
             sample("rdma-registration", "file reads into memory of an RDMA device", RdmaRegistration.class,
-                    RdmaRegistration::run));
+                    RdmaRegistration::run),
+            sample("python-tensors", "tensors shared with PyTorch or NumPy", PythonTensors.class,
+                    PythonTensors::run));
 
     private Samples() {
     }

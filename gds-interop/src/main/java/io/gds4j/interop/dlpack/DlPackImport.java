@@ -1,0 +1,84 @@
+package io.gds4j.interop.dlpack;
+
+import io.gds4j.ffi.NativeSegments;
+import io.gds4j.ffi.dlpack.ManagedTensors;
+import io.gds4j.ffi.dlpack.TensorFields;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * A tensor of another runtime as memory of gds4j. Closing it waits for I/O on the memory, then calls the producer's deleter.
+ * Thread-safe. The garbage collector logs and closes a forgotten import.
+ *
+ * @param tensor type, shape, strides and flags; a READ_ONLY tensor of the host has a read-only segment, which no read may fill
+ * @param memory its memory, which {@link #close} gives back
+ * @since 0.1
+ */
+public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) implements AutoCloseable {
+
+    /** Throws what {@link #of} would throw, without taking the tensor. */
+    static void check(DlPackVersion version, long address) {
+        describe(version, address, Arena.global());
+    }
+
+    static DlPackImport of(DlPackVersion version, long address) {
+        Arena arena = Arena.ofShared();
+        DlPackTensor raw = describe(version, address, arena);
+        MemoryAllocation memory = MemoryAllocation.of(raw.range(), () -> {
+            arena.close();
+            ManagedTensors.delete(version.kind(), address);
+        });
+        DlPackTensor tensor = new DlPackTensor(
+                memory.range(), raw.type(), raw.shape(), raw.strides(), raw.device(), raw.flags());
+        return new DlPackImport(tensor, memory);
+    }
+
+    private static DlPackTensor describe(DlPackVersion version, long address, Arena arena) {
+        if (version == DlPackVersion.VERSIONED) {
+            int major = ManagedTensors.majorVersion(address);
+            if (major != ManagedTensors.MAJOR) {
+                throw Refusals.invalid("the tensor is of DLPack %s; known is version %d"
+                        .formatted(Integer.toUnsignedString(major), ManagedTensors.MAJOR));
+            }
+        }
+        TensorFields fields = ManagedTensors.read(version.kind(), address);
+        DlPackType type = new DlPackType(fields.code(), fields.bits(), fields.lanes());
+        DlPackDevice device = new DlPackDevice(fields.deviceType(), fields.deviceId());
+        MemoryKind kind = device.kind();
+        List<Long> shape = fields.shape();
+        boolean noStrides = fields.strides().isEmpty();
+        List<Long> strides = noStrides ? DlPackTensor.compactStrides(shape) : fields.strides();
+        // Any range is long enough here: this description tells how long the memory is.
+        MemoryRange unlimited = MemoryRange.ofAddress(1, Long.MAX_VALUE, MemoryKind.HOST);
+        var flags = DlPackFlag.of(fields.flags());
+        long bytes = new DlPackTensor(unlimited, type, shape, strides, device, flags).bytes();
+        if (fields.data() == 0 && bytes > 0) {
+            throw Refusals.invalid("the tensor has %d bytes and no data".formatted(bytes));
+        }
+        // An empty tensor may have no address; the struct's own stands for it and is never used.
+        long data = fields.data() == 0 ? address : fields.data();
+        MemoryRange range = kind.isHost()
+                ? host(data, bytes, kind, flags.contains(DlPackFlag.READ_ONLY), arena)
+                : MemoryRange.ofAddress(data, bytes, kind, device.id());
+        return new DlPackTensor(range, type, shape, strides, device, flags);
+    }
+
+    private static MemoryRange host(long data, long bytes, MemoryKind kind, boolean readOnly, Arena arena) {
+        MemorySegment segment = NativeSegments.of(data, bytes, arena);
+        return MemoryRange.ofSegment(readOnly ? segment.asReadOnly() : segment, kind);
+    }
+
+    /**
+     * Waits for I/O on the memory, then calls the producer's deleter. Idempotent.
+     *
+     * @throws io.gds4j.error.CuFileException IO_NOT_SUPPORTED (EBUSY) while the memory is registered, lent or in a batch
+     */
+    @Override
+    public void close() {
+        memory.close();
+    }
+}

@@ -1,0 +1,20 @@
+package io.gds4j.interop.dlpack;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+
+/** The exceptions of this package. */
+final class Refusals {
+    private static final String FUNCTION = "DLPack";
+
+    private Refusals() {
+    }
+
+    static CuFileException invalid(String detail) {
+        return of(CuFileError.INVALID_VALUE, detail);
+    }
+
+    static CuFileException of(CuFileError error, String detail) {
+        return CuFileException.of(error, FUNCTION, detail);
+    }
+}

@@ -1,0 +1,171 @@
+package io.gds4j.interop.metrics;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
+import io.gds4j.statistics.IoPath;
+import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tag;
+import io.micrometer.core.instrument.Tags;
+import io.micrometer.core.instrument.binder.BaseUnits;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.function.ToDoubleFunction;
+
+/**
+ * Binds the counters of a driver to Micrometer.
+ *
+ * <pre>{@code
+ * try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = GdsMetrics.of(driver)) {
+ *     metrics.bindTo(registry);
+ *     serve(driver);
+ * }
+ * }</pre>
+ *
+ * <table class="striped">
+ * <caption>Meters</caption> <thead>
+ * <tr>
+ * <th>name</th>
+ * <th>tags</th>
+ * <th>measures</th>
+ * </tr>
+ * </thead> <tbody>
+ * <tr>
+ * <td>gds4j.bytes</td>
+ * <td>path</td>
+ * <td>bytes moved; path compat_cached is what the page cache already held</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.requests</td>
+ * <td>operation, path</td>
+ * <td>number and time of requests, with the percentiles 0.5, 0.95 and 0.99</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.pool.used, gds4j.pool.peak</td>
+ * <td></td>
+ * <td>bytes of bounce buffers in use, now and at most</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.queue.depth</td>
+ * <td></td>
+ * <td>requests in flight or waiting</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.retries</td>
+ * <td></td>
+ * <td>requests to the kernel that were repeated</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.cache.hits, gds4j.cache.misses, gds4j.cache.evictions</td>
+ * <td></td>
+ * <td>the cache of registrations</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.cache.pinned</td>
+ * <td></td>
+ * <td>bytes that the cache of registrations pins</td>
+ * </tr>
+ * </tbody>
+ * </table>
+ *
+ * <p>
+ * The requests come from Java Flight Recorder, about a second late, and from all drivers of the process; the other meters show
+ * this driver. Micrometer refers to the driver weakly: keep this object. Thread-safe.
+ *
+ * @since 0.1
+ */
+@SuppressWarnings("exports") // Micrometer is optional: a program that binds meters requires it itself
+public final class GdsMetrics implements MeterBinder, AutoCloseable {
+    private final CuFileDriver driver;
+    private final Tags tags;
+    private final RequestTimers requests = new RequestTimers();
+
+    private GdsMetrics(CuFileDriver driver, Tags tags) {
+        this.driver = driver;
+        this.tags = tags;
+    }
+
+    /**
+     * Returns a binder, which observes nothing until {@link #bindTo}.
+     *
+     * @param driver the driver
+     * @param tags tags of all its meters, such as its name where a process has several drivers
+     * @return the binder, to be closed
+     */
+    public static GdsMetrics of(CuFileDriver driver, Tag... tags) {
+        return new GdsMetrics(Objects.requireNonNull(driver, "driver"), Tags.of(tags));
+    }
+
+    /**
+     * Adds the meters to a registry. Begins a flight recording of gds4j's events at the first call.
+     *
+     * @param registry the registry; a binder may serve several
+     * @throws IllegalStateException after {@link #close}
+     */
+    @Override
+    public void bindTo(MeterRegistry registry) {
+        requests.bindTo(registry, tags);
+        for (IoPath path : IoPath.values()) {
+            FunctionCounter.builder("gds4j.bytes", driver, it -> it.bytesByPath().getOrDefault(path, 0L))
+                    .description("Bytes moved between files and memory")
+                    .baseUnit(BaseUnits.BYTES)
+                    .tags(tags.and("path", nameOf(path)))
+                    .register(registry);
+        }
+        gauge(registry, "gds4j.pool.used", "Bounce buffers in use", BaseUnits.BYTES,
+                it -> it.statistics().engine().bouncePoolBytes());
+        gauge(registry, "gds4j.pool.peak", "Most bounce buffers in use so far", BaseUnits.BYTES,
+                it -> it.statistics().engine().bouncePoolPeakBytes());
+        gauge(registry, "gds4j.queue.depth", "Requests in flight or waiting", "requests",
+                it -> it.statistics().engine().queueDepth());
+        gauge(registry, "gds4j.cache.pinned", "Bytes that cached registrations pin", BaseUnits.BYTES,
+                it -> it.registrationStatistics().bytesPinned());
+        counter(registry, "gds4j.retries", "Requests to the kernel that were repeated", "requests",
+                it -> it.statistics().engine().retries());
+        counter(registry, "gds4j.cache.hits", "Requests whose memory was registered", "requests",
+                it -> it.registrationStatistics().hits());
+        counter(registry, "gds4j.cache.misses", "Requests whose memory was not registered", "requests",
+                it -> it.registrationStatistics().misses());
+        counter(registry, "gds4j.cache.evictions", "Registrations removed to make room", "registrations",
+                it -> it.registrationStatistics().evictions());
+    }
+
+    private void gauge(
+            MeterRegistry registry, String name, String description, String unit,
+            ToDoubleFunction<CuFileDriver> value) {
+        Gauge.builder(name, driver, known(value)).description(description).baseUnit(unit).tags(tags).register(registry);
+    }
+
+    private void counter(
+            MeterRegistry registry, String name, String description, String unit,
+            ToDoubleFunction<CuFileDriver> value) {
+        FunctionCounter.builder(name, driver, known(value))
+                .description(description)
+                .baseUnit(unit)
+                .tags(tags)
+                .register(registry);
+    }
+
+    /** A backend without statistics, or a closed driver, has no value. */
+    private static ToDoubleFunction<CuFileDriver> known(ToDoubleFunction<CuFileDriver> value) {
+        return driver -> {
+            try {
+                return value.applyAsDouble(driver);
+            } catch (CuFileException e) {
+                return Double.NaN;
+            }
+        };
+    }
+
+    static String nameOf(IoPath path) {
+        return path.name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Records the requests until now, then ends the flight recording. The meters stay in their registries. Idempotent. */
+    @Override
+    public void close() {
+        requests.close();
+    }
+}

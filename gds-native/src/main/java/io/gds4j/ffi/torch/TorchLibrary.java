@@ -1,0 +1,108 @@
+package io.gds4j.ffi.torch;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.DynamicLoader;
+import io.gds4j.ffi.Linkage;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * The libtorch that this process has loaded, by the functions that it keeps stable for compiled models. Its handles are pointers to
+ * {@code at::Tensor} on the heap. Thread-safe.
+ */
+public final class TorchLibrary {
+    /** {@code aoti_torch_device_type_cpu()}. */
+    public static final int CPU = 0;
+    /** {@code aoti_torch_device_type_cuda()}. */
+    public static final int CUDA = 1;
+
+    private static final String LIBRARY = "libtorch_cpu.so";
+    private static final String CREATE = "aoti_torch_create_tensor_from_blob";
+
+    /** The first answer holds for the process: a library that is loaded stays so. */
+    private static final class Process {
+        static final TorchLibrary LOADED = load(LIBRARY);
+    }
+
+    private final MethodHandle create;
+
+    private TorchLibrary(MethodHandle create) {
+        this.create = create;
+    }
+
+    /**
+     * Returns the library. Call it only after an engine has loaded it.
+     *
+     * @throws CuFileException PLATFORM_NOT_SUPPORTED if there is none, or one before PyTorch 2.2
+     */
+    public static TorchLibrary loaded() {
+        return Process.LOADED;
+    }
+
+    static TorchLibrary load(String library) {
+        return switch (DynamicLoader.open(library)) {
+            case DynamicLoader.Unlinked unlinked -> throw refused(unlinked.reason());
+            case DynamicLoader.NotLoaded not -> throw refused(not.reason());
+            case DynamicLoader.Loaded loaded -> link(library, loaded.symbols());
+        };
+    }
+
+    private static TorchLibrary link(String library, SymbolLookup symbols) {
+        MemorySegment function = symbols.find(CREATE)
+                .orElseThrow(() -> refused("%s lacks %s; PyTorch 2.2 and newer have it".formatted(library, CREATE)));
+        return new TorchLibrary(Linker.nativeLinker()
+                .downcallHandle(
+                        function,
+                        FunctionDescriptor.of(
+                                JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT,
+                                JAVA_INT,
+                                ADDRESS)));
+    }
+
+    /**
+     * Creates a tensor over memory that the caller keeps.
+     *
+     * @param data first byte
+     * @param shape dimensions
+     * @param strides elements from one index to the next, as many as dimensions
+     * @param dtype number of {@code at::ScalarType}
+     * @param deviceType {@link #CPU} or {@link #CUDA}
+     * @param device ordinal of the GPU; 0 for host memory
+     * @return handle of the tensor, which the caller deletes
+     * @throws CuFileException CUDA_DRIVER_ERROR if PyTorch refuses; it prints the reason
+     */
+    public long tensorOver(long data, long[] shape, long[] strides, int dtype, int deviceType, int device) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment handle = arena.allocate(JAVA_LONG);
+            int result = (int) create.invokeExact(
+                    data,
+                    (long) shape.length,
+                    arena.allocateFrom(JAVA_LONG, shape),
+                    arena.allocateFrom(JAVA_LONG, strides),
+                    0L,
+                    dtype,
+                    deviceType,
+                    device,
+                    handle);
+            if (result != 0) {
+                throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, CREATE, "PyTorch refused the tensor");
+            }
+            return handle.get(JAVA_LONG, 0);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private static CuFileException refused(String reason) {
+        return CuFileException.of(CuFileError.PLATFORM_NOT_SUPPORTED, "libtorch", reason);
+    }
+}
