@@ -5,6 +5,7 @@ module io.gds4j.loader {
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;
     exports io.gds4j.loader.format.safetensors;
+    exports io.gds4j.loader.parallel;
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
