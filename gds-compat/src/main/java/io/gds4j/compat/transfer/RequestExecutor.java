@@ -12,11 +12,13 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
+import java.util.List;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -71,6 +73,41 @@ public final class RequestExecutor {
         try {
             context.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
             return move(context, operation);
+        } finally {
+            context.request().clear();
+            engine.giveBack(context);
+        }
+    }
+
+    /** Reads a range once and copies its rows to their destinations, for a call whose thread waits. */
+    public long executeScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        String function = Operation.READ.function();
+        CompatFile ours = CompatFile.own(descriptorTable, file, function);
+        MemoryRange memory = copies.getFirst().destination().range();
+        TransferArguments.check(function, ours, memory, 0, fileOffset, 0, false);
+        if (!TransferArguments.isFileRange(length, fileOffset)) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, function,
+                    String.valueOf(TransferArguments.invalidNumber(length, fileOffset, 0)));
+        }
+        for (ScatterCopy copy : copies) {
+            MemoryRange range = copy.destination().range();
+            checkAllowed(range, Operation.READ);
+            if (copy.sourceEnd() > length) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE, function, "a copy ends past the file range: " + copy);
+            }
+            if (memory.kind().isHost() && range.kind().isCuda()) {
+                memory = range;
+            }
+        }
+        if (length == 0) {
+            return 0;
+        }
+        RequestContext context = engine.borrow();
+        try {
+            context.request().set(ours, memory, false, length, fileOffset, 0).scatter(copies);
+            return move(context, Operation.READ);
         } finally {
             context.request().clear();
             engine.giveBack(context);
@@ -208,19 +245,43 @@ public final class RequestExecutor {
         }
     }
 
-    private Transfer transfer(RequestContext context, Operation operation) {
-        MemoryRange memory = context.request().memory();
-        if (memory.kind().isHost()) {
-            context.hostTransfer().target();
-            return context.hostTransfer();
+    private ScatterRead scatter(RequestContext context, List<ScatterCopy> copies) {
+        ScatterRead transfer = context.scatterRead();
+        transfer.target(copies);
+        for (int i = 0; i < copies.size(); i++) {
+            MemoryRange memory = copies.get(i).destination().range();
+            if (memory.kind().isHost()) {
+                transfer.addHost(memory);
+            } else if (copiesByProcessor(memory)) {
+                transfer.addHost(MemoryRange.ofAddress(memory.address(), memory.length(), MemoryKind.HOST));
+            } else {
+                transfer.addGpu(contextOf(context, memory, Operation.READ));
+            }
         }
+        return transfer;
+    }
+
+    private static GpuContext contextOf(RequestContext context, MemoryRange memory, Operation operation) {
         GpuContextCache cache = context.thread().contextCache();
         if (cache == null) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
                     "there is no CUDA driver for " + memory);
         }
-        GpuContext gpuContext = cache.of(memory);
+        return cache.of(memory);
+    }
+
+    private Transfer transfer(RequestContext context, Operation operation) {
+        MemoryRange memory = context.request().memory();
+        List<ScatterCopy> copies = context.request().copies();
+        if (!copies.isEmpty()) {
+            return scatter(context, copies);
+        }
+        if (memory.kind().isHost()) {
+            context.hostTransfer().target();
+            return context.hostTransfer();
+        }
+        GpuContext gpuContext = contextOf(context, memory, operation);
         boolean byProcessor = copiesByProcessor(memory);
         DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
         transfer.target(gpuContext, byProcessor);

@@ -35,6 +35,8 @@ public interface Cuda {
     /** {@link #streamWaitValue32} waits until the word is at least the value. */
     int STREAM_WAIT_VALUE_GEQ = 0;
     int MEM_ATTACH_GLOBAL = 1;
+    /** Largest pitch of a copy of rows in bytes (CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU). */
+    long MAX_PITCH = Integer.MAX_VALUE;
     /** {@link #flushGpuDirectRdmaWrites}: visible to the GPU of the current context. */
     int FLUSH_TO_OWNER = 100;
     /** {@link #flushGpuDirectRdmaWrites}: visible to all GPUs. */
@@ -129,6 +131,15 @@ public interface Cuda {
      * driver puts small plain copies, and those of a single row, into the queue of commands.
      */
     int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream);
+
+    /**
+     * {@code cuMemcpy2DAsync} from the host to a device.
+     *
+     * @param devicePitch distance of two rows in bytes, {@code width} to {@link #MAX_PITCH}
+     * @param hostPitch as {@code devicePitch}
+     */
+    int memcpy2DHtoDAsync(
+            long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream);
 
     int memcpyDtoHAsync(long host, long device, long bytes, long stream);
 

@@ -304,8 +304,14 @@ public final class FfmCuda implements Cuda {
 
     @Override
     public int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream) {
+        return memcpy2DHtoDAsync(device, width, host, width, width, rows, stream);
+    }
+
+    @Override
+    public int memcpy2DHtoDAsync(
+            long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream) {
         MemorySegment copy = CallState.current().scratch();
-        Memcpy2D.writeRowsToDevice(copy, device, host, width, rows);
+        Memcpy2D.writeRowsToDevice(copy, device, devicePitch, host, hostPitch, width, rows);
         return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
     }
 
