@@ -51,7 +51,7 @@ final class Rooms {
     /** The packages of gds-loader, lowest first. Formats know neither each other nor the loader. */
     static final String[] LOADER_PACKAGES = {
             "io.gds4j.loader.internal.text", "io.gds4j.loader.format", "io.gds4j.loader.format.safetensors",
-            "io.gds4j.loader"
+            "io.gds4j.loader.parallel", "io.gds4j.loader"
     };
 
     static final String ENGINE = "io.gds4j.engine..";
