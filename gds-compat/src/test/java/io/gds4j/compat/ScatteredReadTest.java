@@ -130,6 +130,25 @@ class ScatteredReadTest {
     }
 
     @Test
+    void replicasOfSeveralGpusAreEqual() {
+        int length = 8 << 20;
+        try (MemoryAllocation one = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, length + 7, 0);
+                MemoryAllocation other = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, length, 1)) {
+            List<ScatterCopy> copies = List.of(
+                    new ScatterCopy(100, length - 100, one, 7), new ScatterCopy(100, length - 100, other, 0),
+                    new ScatterCopy(0, 100, memories.getFirst(), 0));
+            assertThat(handle.readScattered(5, length, copies)).isEqualTo(length);
+            byte[] expected = Arrays.copyOfRange(content, 105, 5 + length);
+            for (MemoryAllocation memory : List.of(one, other)) {
+                byte[] bytes = new byte[length - 100];
+                driver.allocator().copyToHost(
+                        memory.range().slice(memory == one ? 7 : 0, bytes.length), MemorySegment.ofArray(bytes));
+                assertThat(Arrays.mismatch(bytes, expected)).isEqualTo(-1);
+            }
+        }
+    }
+
+    @Test
     void interleavedColumnsFillOneMatrix() {
         List<ScatterCopy> columns = List.of(
                 new ScatterCopy(0, 100, 100, 50, memories.get(1), 0, 300),

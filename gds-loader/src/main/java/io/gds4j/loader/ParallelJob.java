@@ -159,7 +159,7 @@ final class ParallelJob implements LoadFuture.Job<ParallelTensors> {
         Request request = layout.requests().get(number);
         CheckpointFile file = layout.files().get(request.file());
         CuFileHandle handle = handles.get(request.file());
-        long count = handle.readScattered(request.fileOffset(), request.length(), copies(request));
+        long count = read(handle, request, copies(request));
         if (count < request.length()) {
             throw CheckpointException.of(
                     CheckpointRule.FILE_CHANGED,
@@ -168,6 +168,16 @@ final class ParallelJob implements LoadFuture.Job<ParallelTensors> {
                     "the file ends here now; it had %d bytes when its header was read".formatted(file.size()));
         }
         done(request);
+    }
+
+    /** Reads straight to the place if there is only one: that needs no slab on the host. */
+    private static long read(CuFileHandle handle, Request request, List<ScatterCopy> copies) {
+        ScatterCopy first = copies.getFirst();
+        boolean single = copies.size() == 1 && first.rows() == 1 && first.width() == request.length();
+        return single
+                ? handle.read(
+                        first.destination(), request.length(), request.fileOffset(), first.destinationOffset())
+                : handle.readScattered(request.fileOffset(), request.length(), copies);
     }
 
     private List<ScatterCopy> copies(Request request) {

@@ -15,12 +15,15 @@ import org.jspecify.annotations.Nullable;
 final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
     /** In {@link #targets}: a thread copies to the segment of the same index. */
     private static final int HOST = -1;
+    private static final int[] ALONE = {};
 
     private final @Nullable Thread worker;
     private final List<GpuContext> gpus = new ArrayList<>();
     private final List<@Nullable MemorySegment> segments = new ArrayList<>();
     private List<ScatterCopy> copies = List.of();
     private int[] targets = new int[8];
+    /** For each copy, the copies that bring the same bytes to other GPUs, itself included; empty for copies on their own. */
+    private final List<int[]> groups = new ArrayList<>();
 
     /** @param worker one of the workers that may help; null if there is none */
     ScatterRead(TransferRequest request, @Nullable Thread worker) {
@@ -33,6 +36,7 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
         copies = ofRequest;
         gpus.clear();
         segments.clear();
+        groups.clear();
         if (targets.length < ofRequest.size()) {
             targets = new int[ofRequest.size()];
         }
@@ -55,6 +59,31 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
         segments.add(null);
     }
 
+    /** Returns the context of a copy's destination; null if a thread writes it. */
+    @Nullable
+    GpuContext gpuOf(int copy) {
+        return targets[copy] == HOST ? null : gpus.get(targets[copy]);
+    }
+
+    /**
+     * Has copies of the same bytes exchange them: for each piece, one GPU receives it from the host and passes it on to the others,
+     * and the GPUs take turns. Their links to the host then carry each byte once.
+     *
+     * @param ofCopies for each copy, its group or an empty array
+     */
+    void exchange(List<int[]> ofCopies) {
+        groups.addAll(ofCopies);
+    }
+
+    /** Returns the copies that a copy passes a piece on to; null if another one of its group does that. */
+    private int @Nullable [] peersOf(int copy, long piece) {
+        int[] group = groups.isEmpty() ? ALONE : groups.get(copy);
+        if (group.length == 0) {
+            return ALONE;
+        }
+        return group[(int) (piece % group.length)] == copy ? group : null;
+    }
+
     /**
      * Returns a segment that all threads of the request may use. Workers cannot use one that is confined to the caller; but then
      * only the caller, who waits, can close its arena.
@@ -73,6 +102,7 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
         copies = List.of();
         gpus.clear();
         segments.clear();
+        groups.clear();
     }
 
     @Override
@@ -126,30 +156,70 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
             ScatterPipeline pipeline, ScatterPipeline.Slot slot, int gpu, long piece, long host, long from,
             long length) {
         boolean begun = false;
+        boolean passesOn = false;
         try {
             for (int i = 0; i < copies.size(); i++) {
                 ScatterCopy copy = copies.get(i);
                 if (targets[i] != gpu || copy.sourceOffset() >= from + length || copy.sourceEnd() <= from) {
                     continue;
                 }
+                int[] peers = peersOf(i, piece);
+                if (peers == null) {
+                    continue;
+                }
+                passesOn |= peers.length > 0;
                 if (!begun) {
                     pipeline.begin(gpu);
                     begun = true;
                 }
-                long base = copy.destination().range().address();
-                copy.forPart(from, length, (offset, width, rows, to) -> {
-                    if (rows == 1) {
-                        pipeline.copy(gpu, host + offset, base + to, width);
-                    } else {
-                        pipeline.copyRows(
-                                gpu, host + offset, copy.sourcePitch(), base + to, copy.destinationPitch(), width,
-                                rows);
-                    }
-                });
+                copyRows(pipeline, gpu, copy, host, from, length);
             }
         } finally {
             if (begun) {
-                pipeline.end(slot, gpu, piece);
+                try {
+                    pipeline.endOfSlot(slot, gpu, piece);
+                    if (passesOn) {
+                        passOn(pipeline, gpu, piece, from, length);
+                    }
+                } finally {
+                    pipeline.end();
+                }
+            }
+        }
+    }
+
+    private static void copyRows(
+            ScatterPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
+        long base = copy.destination().range().address();
+        copy.forPart(from, length, (offset, width, rows, to) -> {
+            if (rows == 1) {
+                pipeline.copy(gpu, host + offset, base + to, width);
+            } else {
+                pipeline.copyRows(
+                        gpu, host + offset, copy.sourcePitch(), base + to, copy.destinationPitch(), width, rows);
+            }
+        });
+    }
+
+    /** Copies what a GPU has received of a piece to the other GPUs that need it; streams keep the order. */
+    private void passOn(ScatterPipeline pipeline, int gpu, long piece, long from, long length) {
+        for (int i = 0; i < copies.size(); i++) {
+            ScatterCopy copy = copies.get(i);
+            if (targets[i] != gpu || copy.sourceOffset() >= from + length || copy.sourceEnd() <= from) {
+                continue;
+            }
+            int[] peers = peersOf(i, piece);
+            for (int j = 0; peers != null && j < peers.length; j++) {
+                int peer = peers[j];
+                if (peer == i) {
+                    continue;
+                }
+                long source = copy.destination().range().address() + copy.destinationOffset();
+                ScatterCopy other = copies.get(peer);
+                long target = other.destination().range().address() + other.destinationOffset();
+                long begin = Math.max(0, from - copy.sourceOffset());
+                long end = Math.min(copy.width(), from + length - copy.sourceOffset());
+                pipeline.copyToPeer(gpu, source + begin, targets[peer], target + begin, end - begin, piece);
             }
         }
     }

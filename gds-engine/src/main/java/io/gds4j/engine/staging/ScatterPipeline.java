@@ -58,6 +58,8 @@ public final class ScatterPipeline {
         private final long[] events = new long[DEPTH];
         private final boolean[] busy = new boolean[DEPTH];
         private long stream;
+        /** The first piece of which copies to other GPUs may still run; -1 if there is none. */
+        private long firstToPeers = -1;
 
         private Lane(GpuContext context) {
             this.context = context;
@@ -152,6 +154,7 @@ public final class ScatterPipeline {
         for (Slot slot : slots) {
             await(slot);
         }
+        awaitPeers();
         failures = null;
         sleep.over();
         giveBack();
@@ -189,7 +192,7 @@ public final class ScatterPipeline {
         return slot;
     }
 
-    /** Makes a context current, for copies of a slot to it; {@link #end} restores the previous one. */
+    /** Makes a context current, for copies to it; {@link #endOfSlot} and {@link #end} follow. */
     public void begin(int target) {
         push(used.get(target));
     }
@@ -215,15 +218,43 @@ public final class ScatterPipeline {
         CudaErrors.check(cuda(), "cuMemcpy2DAsync", result);
     }
 
-    /** Ends the copies of a slot to a context, after {@link #begin}. */
-    public void end(Slot slot, int target, long piece) {
+    /** Ends the copies of a slot to the current context. Copies to peers may follow, for which the slot does not wait. */
+    public void endOfSlot(Slot slot, int target, long piece) {
         Lane lane = used.get(target);
         slot.piece = piece;
         int recorded = cuda().eventRecord(lane.events[slot.number], lane.stream);
         lane.busy[slot.number] = true;
-        cuda().ctxPopCurrent(out);
         if (recorded != Cuda.SUCCESS) {
             failed(slot, lane, "cuEventRecord", recorded);
+        }
+    }
+
+    /** Starts to copy bytes that have been copied to the current context from there to another one; {@link #leave} waits. */
+    public void copyToPeer(int target, long from, int peer, long to, long bytes, long piece) {
+        Lane lane = used.get(target);
+        int result = cuda().memcpyPeerAsync(
+                to, used.get(peer).context.handle(), from, lane.context.handle(), bytes, lane.stream);
+        CudaErrors.check(cuda(), "cuMemcpyPeerAsync", result);
+        lane.firstToPeers = lane.firstToPeers < 0 ? piece : Math.min(lane.firstToPeers, piece);
+    }
+
+    /** Restores the context from before {@link #begin}. */
+    public void end() {
+        cuda().ctxPopCurrent(out);
+    }
+
+    private void awaitPeers() {
+        for (int i = 0; i < used.size(); i++) {
+            Lane lane = used.get(i);
+            if (lane.firstToPeers >= 0) {
+                int result = cuda().streamSynchronize(lane.stream);
+                CopyPipeline.PieceFailures listener = failures;
+                if (result != Cuda.SUCCESS && listener != null) {
+                    listener.failed(
+                            lane.firstToPeers, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
+                }
+                lane.firstToPeers = -1;
+            }
         }
     }
 

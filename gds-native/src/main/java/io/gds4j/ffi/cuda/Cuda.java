@@ -21,6 +21,7 @@ public interface Cuda {
     int ERROR_NOT_FOUND = 500;
     int ERROR_NOT_READY = 600;
     int ERROR_ILLEGAL_ADDRESS = 700;
+    int ERROR_PEER_ACCESS_ALREADY_ENABLED = 704;
     int ERROR_CONTEXT_IS_DESTROYED = 709;
     int ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
     int ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
@@ -60,6 +61,9 @@ public interface Cuda {
 
     int deviceGetPciBusId(String[] id, int device);
 
+    /** {@code cuDeviceCanAccessPeer}: 1 if {@code device} can reach the memory of {@code peer}. */
+    int deviceCanAccessPeer(int[] answer, int device, int peer);
+
     int devicePrimaryCtxRetain(long[] context, int device);
 
     int devicePrimaryCtxRelease(int device);
@@ -77,6 +81,9 @@ public interface Cuda {
 
     /** {@code cuCtxGetId}: unique over the process. */
     int ctxGetId(long context, long[] id);
+
+    /** {@code cuCtxEnablePeerAccess}: lets the current context reach memory of {@code peer}. */
+    int ctxEnablePeerAccess(long peer);
 
     int memGetInfo(long[] freeAndTotal);
 

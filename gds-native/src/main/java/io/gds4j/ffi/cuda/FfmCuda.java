@@ -117,6 +117,12 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int deviceCanAccessPeer(int[] answer, int device, int peer) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_CAN_ACCESS_PEER, out, device, peer), out, answer);
+    }
+
+    @Override
     public int deviceGetPciBusId(String[] id, int device) {
         MemorySegment out = CallState.current().scratch();
         int result = calls.call(CudaFunction.DEVICE_GET_PCI_BUS_ID, out, (int) TEXT_BYTES, device);
@@ -170,6 +176,11 @@ public final class FfmCuda implements Cuda {
         }
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.CTX_GET_ID, context, out), out, id);
+    }
+
+    @Override
+    public int ctxEnablePeerAccess(long peer) {
+        return calls.call(CudaFunction.CTX_ENABLE_PEER_ACCESS, peer, 0);
     }
 
     @Override
