@@ -97,22 +97,18 @@ public final class ParallelPlan {
         add(rules, Split.expert(), "experts.*.*", "experts.gate_up_proj", "experts.down_proj", "ffn_gate_exps",
                 "ffn_up_exps", "ffn_down_exps");
         add(rules, Split.column(), "embed_tokens", "lm_head", "tok_embeddings", "token_embd", "output");
-        add(rules, column(heads.heads()), "q_proj", "wq", "attn_q");
-        add(rules, column(heads.keyValueHeads()), "k_proj", "v_proj", "wk", "wv", "attn_k", "attn_v");
+        add(rules, Split.column(new Part(1, heads.heads())), "q_proj", "wq", "attn_q");
+        add(rules, Split.column(new Part(1, heads.keyValueHeads())), "k_proj", "v_proj", "wk", "wv", "attn_k", "attn_v");
         if (heads.heads() > 0) {
             Part query = new Part(heads.heads(), heads.heads());
             Part other = new Part(heads.keyValueHeads(), heads.keyValueHeads());
-            add(rules, new Split.Column(List.of(query, other, other), false), "qkv_proj", "attn_qkv");
+            add(rules, Split.column(query, other, other), "qkv_proj", "attn_qkv");
         }
         add(rules, Split.column(), "gate_proj", "up_proj", "w1", "w3", "ffn_gate", "ffn_up");
-        add(rules, new Split.Column(List.of(new Part(1, 0), new Part(1, 0)), false), "gate_up_proj");
-        add(rules, new Split.Row(List.of(new Part(1, heads.heads())), false), "o_proj", "wo", "attn_output");
+        add(rules, Split.column(new Part(1, 0), new Part(1, 0)), "gate_up_proj");
+        add(rules, Split.row(new Part(1, heads.heads())), "o_proj", "wo", "attn_output");
         add(rules, Split.row(), "down_proj", "w2", "ffn_down");
         return new ParallelPlan("llama", rules);
-    }
-
-    private static Split column(long heads) {
-        return new Split.Column(List.of(new Part(1, heads)), false);
     }
 
     private static void add(List<ParallelRule> rules, Split split, String... patterns) {

@@ -35,6 +35,9 @@ public sealed interface Split {
         }
     }
 
+    /** A dimension without parts and heads. */
+    List<Part> WHOLE = List.of(new Part(1, 0));
+
     /** The whole tensor goes to every rank. */
     record Replicate() implements Split {
     }
@@ -109,14 +112,22 @@ public sealed interface Split {
         return new Replicate();
     }
 
-    /** Returns an even split of the outputs, without parts. */
-    static Split column() {
-        return new Column(List.of(new Part(1, 0)), false);
+    /**
+     * Returns an even split of the outputs.
+     *
+     * @param parts parts that are divided one by one; none for the whole dimension
+     */
+    static Split column(Part... parts) {
+        return new Column(parts.length == 0 ? WHOLE : List.of(parts), false);
     }
 
-    /** Returns an even split of the inputs, without parts. */
-    static Split row() {
-        return new Row(List.of(new Part(1, 0)), false);
+    /**
+     * Returns an even split of the inputs.
+     *
+     * @param parts parts that are divided one by one; none for the whole dimension
+     */
+    static Split row(Part... parts) {
+        return new Row(parts.length == 0 ? WHOLE : List.of(parts), false);
     }
 
     /** Returns an even split by experts, which stacked tensors have in dimension 0. */

@@ -120,7 +120,7 @@ final class TensorSlicer {
                 throw refused(tensor, "has %d dimensions, so dimension %d of the rule does not exist"
                         .formatted(tensor.shape().size(), split.dimension()));
             }
-            return divided(tensor, split.dimension(), List.of(new Split.Part(1, 0)), split.roundUp(), rank);
+            return divided(tensor, split.dimension(), Split.WHOLE, split.roundUp(), rank);
         }
         long count = experts.get(tensor.name().substring(0, expert.start(1)));
         if (count % world != 0 && !split.roundUp()) {
@@ -194,6 +194,9 @@ final class TensorSlicer {
             kept += range.length();
         }
         shape.set(dimension, kept);
+        if (kept == size && merged(ranges).size() == 1) {
+            return whole(tensor, rank);
+        }
         if (tensor.length() == 0 || kept == 0) {
             return new TensorSlice(tensor, rank, shape, 0, List.of());
         }
