@@ -86,7 +86,8 @@ class ScatteredReadTest {
             List<ScatterCopy> copies = copies(random, offset, length, available, expected);
             assertThat(handle.readScattered(offset, length, copies)).as(what).isEqualTo(available);
             for (int i = 0; i < expected.length; i++) {
-                assertThat(Arrays.mismatch(read(memories.get(i)), expected[i])).as(what + ", memory " + i).isEqualTo(-1);
+                assertThat(Arrays.mismatch(read(memories.get(i)), expected[i])).as(what + ", memory " + i)
+                        .isEqualTo(-1);
             }
         }
     }
@@ -165,7 +166,8 @@ class ScatteredReadTest {
                 BufferWindow window = buffer.window(4096, 200, Set.of(BufferRight.READ_INTO))) {
             handle.readScattered(10, 100, List.of(new ScatterCopy(20, 80, window, 5)));
         }
-        assertThat(Arrays.copyOfRange(read(memories.get(1)), 4101, 4181)).isEqualTo(Arrays.copyOfRange(content, 30, 110));
+        assertThat(Arrays.copyOfRange(read(memories.get(1)), 4101, 4181))
+                .isEqualTo(Arrays.copyOfRange(content, 30, 110));
     }
 
     @Test
@@ -173,7 +175,8 @@ class ScatteredReadTest {
         MemoryAllocation memory = memories.getFirst();
         refused(List.of(), "there are no copies");
         refused(List.of(new ScatterCopy(50, 60, memory, 0)), "copy 0 ends at 110 of 100 bytes");
-        refused(List.of(new ScatterCopy(0, 60, memory, 0), new ScatterCopy(0, 60, memory, 59)), "copies 0 and 1 overlap");
+        refused(List.of(new ScatterCopy(0, 60, memory, 0), new ScatterCopy(0, 60, memory, 59)),
+                "copies 0 and 1 overlap");
         refused(List.of(new ScatterCopy(0, 20, 10, 5, memory, 5, 20), new ScatterCopy(0, 20, 10, 5, memory, 14, 20)),
                 "copies 0 and 1 overlap");
         refused(List.of(new ScatterCopy(0, 20, 10, 5, memory, 5, 20), new ScatterCopy(0, 20, 10, 5, memory, 15, 21)),

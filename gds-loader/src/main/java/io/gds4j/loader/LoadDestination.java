@@ -16,6 +16,7 @@ import java.util.Optional;
  * @since 0.1
  */
 public record LoadDestination(MemoryKind kind, int device, Optional<MemoryRange> memory) {
+
     private static final String FUNCTION = "LoadDestination";
 
     /**

@@ -203,7 +203,8 @@ class ParallelLoadTest {
         LoadPlan base = llama().plan().include("proj").alignment(4096);
         ParallelLoadPlan sizes = base.across(destinations(2), LLAMA);
         try (MemoryAllocation first = driver.allocator().allocate(MemoryKind.HOST, sizes.destinationBytes(0));
-                MemoryAllocation second = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, sizes.destinationBytes(1), 0)) {
+                MemoryAllocation second =
+                        driver.allocator().allocate(MemoryKind.CUDA_DEVICE, sizes.destinationBytes(1), 0)) {
             ParallelLoadPlan plan = base.across(
                     List.of(LoadDestination.into(first.range()), LoadDestination.into(second.range())), LLAMA);
             try (ParallelTensors tensors = plan.load(driver)) {

@@ -32,7 +32,8 @@ final class PeerGroups {
                     && copy.destination().range().kind() == MemoryKind.CUDA_DEVICE
                     && transfer.gpuOf(i) != null;
             if (fits) {
-                bySource.computeIfAbsent(new Source(copy.sourceOffset(), copy.width()), key -> new ArrayList<>()).add(i);
+                bySource.computeIfAbsent(new Source(copy.sourceOffset(), copy.width()), key -> new ArrayList<>())
+                        .add(i);
             }
         }
         List<int[]> groups = new ArrayList<>();

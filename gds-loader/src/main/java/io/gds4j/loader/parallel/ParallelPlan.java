@@ -98,7 +98,8 @@ public final class ParallelPlan {
                 "ffn_up_exps", "ffn_down_exps");
         add(rules, Split.column(), "embed_tokens", "lm_head", "tok_embeddings", "token_embd", "output");
         add(rules, Split.column(new Part(1, heads.heads())), "q_proj", "wq", "attn_q");
-        add(rules, Split.column(new Part(1, heads.keyValueHeads())), "k_proj", "v_proj", "wk", "wv", "attn_k", "attn_v");
+        add(rules, Split.column(new Part(1, heads.keyValueHeads())), "k_proj", "v_proj", "wk", "wv", "attn_k",
+                "attn_v");
         if (heads.heads() > 0) {
             Part query = new Part(heads.heads(), heads.heads());
             Part other = new Part(heads.keyValueHeads(), heads.keyValueHeads());

@@ -17,8 +17,9 @@ import java.util.Set;
 final class PlanFile {
     private static final Set<String> ENVELOPES = Set.of("base_model_tp_plan", "tp_plan");
     private static final long LARGEST = 16L << 20;
-    private static final String STYLES = "colwise, rowwise, packed_colwise, packed_rowwise, their local_ and _rep forms,"
-            + " embedding_rowwise, replicate, expert, grouped_gemm or an object";
+    private static final String STYLES =
+            "colwise, rowwise, packed_colwise, packed_rowwise, their local_ and _rep forms,"
+                    + " embedding_rowwise, replicate, expert, grouped_gemm or an object";
 
     private final List<ParallelRule> rules = new ArrayList<>();
     private final Set<String> patterns = new HashSet<>();
@@ -125,8 +126,9 @@ final class PlanFile {
                         }
                         roundUp = token == Token.TRUE;
                     }
-                    default -> throw in.here("%s is no field of a rule; known are style, parts, heads, round_up, dim and rank"
-                            .formatted(CheckpointException.quote(field)));
+                    default ->
+                        throw in.here("%s is no field of a rule; known are style, parts, heads, round_up, dim and rank"
+                                .formatted(CheckpointException.quote(field)));
                 }
             }
         }

@@ -62,7 +62,8 @@ final class TensorSlicer {
             case Split.Replicate all -> whole(tensor, rank);
             case Split.Owner owner -> {
                 if (owner.rank() >= world) {
-                    throw refused(tensor, "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
+                    throw refused(tensor,
+                            "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
                 }
                 yield owner.rank() == rank ? whole(tensor, rank) : null;
             }
@@ -170,8 +171,9 @@ final class TensorSlicer {
         long least = Math.ceilDiv(elements, blocks);
         long block = least == 1 ? 1 : Long.highestOneBit(least - 1) << 1;
         if (block <= 0 || Math.ceilDiv(elements, block) != blocks) {
-            throw new Uneven("has %d blocks for the %d elements of its weight, which is no block size that is a power of two"
-                    .formatted(blocks, elements));
+            throw new Uneven(
+                    "has %d blocks for the %d elements of its weight, which is no block size that is a power of two"
+                            .formatted(blocks, elements));
         }
         List<Range> ranges = new ArrayList<>();
         for (Range range : DimensionSplit.ranges(elements, parts, roundUp, world, rank)) {

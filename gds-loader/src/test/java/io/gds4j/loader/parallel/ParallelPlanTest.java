@@ -171,7 +171,8 @@ class ParallelPlanTest {
         for (String[] broken : new String[][]{
                 {"", "the text ends early"}, {"[]", "a plan must be one JSON object"}, {"{}", "the plan has no rule"},
                 {"{\"a\": 1}", "the style of 'a' must be"}, {"{\"a\": \"diagonal\"}", "the style of 'a' is 'diagonal'"},
-                {"{\"a\": \"colwise\", \"a\": \"rowwise\"}", "occurs twice"}, {"{\"\": \"colwise\"}", "empty component"},
+                {"{\"a\": \"colwise\", \"a\": \"rowwise\"}", "occurs twice"},
+                {"{\"\": \"colwise\"}", "empty component"},
                 {"{\"a\": {\"style\": \"owner\"}}", "needs a rank"}, {"{\"a\": {\"parts\": 0}}", "parts has 0"},
                 {"{\"a\": {\"style\": \"colwise\", \"parts\": [1, 2], \"heads\": [1, 2, 3]}}", "2 parts have 3"},
                 {"{\"a\": {\"size\": 3}}", "'size' is no field"}, {"{\"a\": \"colwise\"} x", "more text follows"}}) {
@@ -195,7 +196,8 @@ class ParallelPlanTest {
                 .slice(FILE, List.of(up, bf16("norm.weight", 2L)), 2))
                 .hasMessageContaining("no rule of the plan 'p' matches tensor 'norm.weight'");
         refused(List.of(rule), up, 4, "has 6 elements there, which 4 ranks do not divide; a rule may round up");
-        refused(List.of(new ParallelRule("up_proj", new Split.Owner(2))), up, 2, "belongs to rank 2; the ranks are 0 to 1");
+        refused(List.of(new ParallelRule("up_proj", new Split.Owner(2))), up, 2,
+                "belongs to rank 2; the ranks are 0 to 1");
         refused(List.of(new ParallelRule("up_proj", new Split.Expert(2, false))), up, 2, "dimension 2 of the rule");
         assertThatThrownBy(() -> ParallelPlan.replicate().slice(FILE, List.of(up), 0))
                 .isInstanceOf(CuFileException.class).hasMessageContaining("the number of ranks is 0");

@@ -1,13 +1,13 @@
 package io.gds4j.ffi.cuda;
 
-import static io.gds4j.ffi.cuda.CudaFunction.CTX_GET_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_ENABLE_PEER_ACCESS;
+import static io.gds4j.ffi.cuda.CudaFunction.CTX_GET_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_GET_ID;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_POP_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_PUSH_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_SET_CURRENT;
-import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_CAN_ACCESS_PEER;
+import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET_COUNT;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET_NAME;

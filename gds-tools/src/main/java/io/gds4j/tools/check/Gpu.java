@@ -24,6 +24,7 @@ import java.util.OptionalLong;
  * @param computeCapability compute capability, such as {@code 9.0}
  * @param numaNode nearest NUMA node; empty if unknown
  * @param dmaBuf whether other devices can access its memory as a dma-buf; empty if unknown
+ * @param nvLinks number of active NVLinks; empty if unknown
  */
 public record Gpu(
         int index,
@@ -34,7 +35,8 @@ public record Gpu(
         OptionalLong bar1Bytes,
         String computeCapability,
         OptionalInt numaNode,
-        Optional<Boolean> dmaBuf) {
+        Optional<Boolean> dmaBuf,
+        OptionalInt nvLinks) {
 
     private static final int COMPUTE_CAPABILITY_MAJOR = 75;
     private static final int COMPUTE_CAPABILITY_MINOR = 76;
@@ -59,7 +61,7 @@ public record Gpu(
         if (cuda.deviceGet(device, index) != Cuda.SUCCESS) {
             return new Gpu(
                     index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
-                    OptionalInt.empty(), Optional.empty());
+                    OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
         }
         String[] text = new String[1];
         String name = cuda.deviceGetName(text, device[0]) == Cuda.SUCCESS ? text[0].strip() : "unknown";
@@ -77,7 +79,8 @@ public record Gpu(
         OptionalInt node = pciId.map(new PciDevices(files)::numaNode).orElseGet(OptionalInt::empty);
         return new Gpu(
                 index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]), node,
-                flag(cuda, DMA_BUF_SUPPORTED, device[0]));
+                flag(cuda, DMA_BUF_SUPPORTED, device[0]),
+                pciId.map(id -> nvLinks(nvml, id)).orElseGet(OptionalInt::empty));
     }
 
     /** Size of BAR1 from NVML, which also works in containers that hide /sys. */
@@ -89,6 +92,14 @@ public record Gpu(
                     .orElseGet(OptionalLong::empty);
         } catch (CuFileException e) {
             return OptionalLong.empty();
+        }
+    }
+
+    private static OptionalInt nvLinks(NvmlAvailability nvml, String pciId) {
+        try {
+            return nvml.nvml().map(library -> library.byPciBusId(pciId).nvLinks()).orElseGet(OptionalInt::empty);
+        } catch (CuFileException e) {
+            return OptionalInt.empty();
         }
     }
 
