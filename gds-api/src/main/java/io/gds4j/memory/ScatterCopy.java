@@ -83,6 +83,10 @@ public record ScatterCopy(
     /**
      * Creates a copy of contiguous bytes.
      *
+     * @param sourceOffset first byte, from the start of the file range, 0 or more
+     * @param length bytes, 1 or more
+     * @param destination memory that receives the bytes
+     * @param destinationOffset first byte in the memory, 0 or more
      * @throws CuFileException as the canonical constructor
      */
     public ScatterCopy(long sourceOffset, long length, IoMemory destination, long destinationOffset) {
@@ -101,17 +105,17 @@ public record ScatterCopy(
         }
     }
 
-    /** Returns the offset after the last row in the file range. */
+    /** {@return the offset after the last row in the file range} */
     public long sourceEnd() {
         return end(sourceOffset, sourcePitch, width, rows);
     }
 
-    /** Returns the offset after the last row in the memory. */
+    /** {@return the offset after the last row in the memory} */
     public long destinationEnd() {
         return end(destinationOffset, destinationPitch, width, rows);
     }
 
-    /** Returns the number of bytes. */
+    /** {@return the number of bytes} */
     public long bytes() {
         return width * rows;
     }

@@ -100,7 +100,8 @@ final class LoadCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        LoadArguments arguments = new LoadArguments(path, List.copyOf(targets), parallel, backend, tensor, verify, digest, list);
+        LoadArguments arguments =
+                new LoadArguments(path, List.copyOf(targets), parallel, backend, tensor, verify, digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

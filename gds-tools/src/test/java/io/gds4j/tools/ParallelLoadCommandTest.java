@@ -107,7 +107,8 @@ class ParallelLoadCommandTest {
             Files.writeString(plan, wrong[0]);
             oneLine(gds("load", file, "--target", "host,host", "--parallel", "plan:" + plan), 3, wrong[1]);
         }
-        oneLine(gds("load", file, "--target", "host,host", "--parallel", "plan:" + folder.resolve("none")), 3, "no such");
+        oneLine(gds("load", file, "--target", "host,host", "--parallel", "plan:" + folder.resolve("none")), 3,
+                "no such");
         oneLine(gds("load", file, "--target", "host,host,host", "--parallel", "column"), 3, "3 ranks do not divide");
     }
 

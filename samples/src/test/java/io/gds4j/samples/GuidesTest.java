@@ -35,7 +35,8 @@ class GuidesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"loading.md", "parallel.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md"})
+            strings = {"loading.md", "parallel.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md",
+                    "support.md"})
     void guideIsShort(String guide) throws IOException {
         List<String> lines = text(guide).lines().toList();
 
@@ -45,7 +46,8 @@ class GuidesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md",
+    @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "operations.md", "troubleshooting.md",
+            "comparison.md", "support.md",
             "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);

@@ -247,7 +247,7 @@ public final class ScatterPipeline {
         for (int i = 0; i < used.size(); i++) {
             Lane lane = used.get(i);
             if (lane.firstToPeers >= 0) {
-                int result = cuda().streamSynchronize(lane.stream);
+                int result = synchronize(lane);
                 CopyPipeline.PieceFailures listener = failures;
                 if (result != Cuda.SUCCESS && listener != null) {
                     listener.failed(
@@ -258,12 +258,32 @@ public final class ScatterPipeline {
         }
     }
 
+    private int synchronize(Lane lane) {
+        int entered = cuda().ctxPushCurrent(lane.context.handle());
+        if (entered != Cuda.SUCCESS) {
+            return entered;
+        }
+        int result = cuda().streamSynchronize(lane.stream);
+        cuda().ctxPopCurrent(out);
+        return result;
+    }
+
+    private int awaitEvent(Lane lane, long event) {
+        int entered = cuda().ctxPushCurrent(lane.context.handle());
+        if (entered != Cuda.SUCCESS) {
+            return entered;
+        }
+        int result = EventWait.poll(cuda(), event, POLLS, POLL_NANOS, sleep);
+        cuda().ctxPopCurrent(out);
+        return result;
+    }
+
     /** Waits for a slot's copies to all contexts; reports those that failed. */
     private void await(Slot slot) {
         for (int i = 0; i < used.size(); i++) {
             Lane lane = used.get(i);
             if (lane.busy[slot.number]) {
-                int result = EventWait.poll(cuda(), lane.events[slot.number], POLLS, POLL_NANOS, sleep);
+                int result = awaitEvent(lane, lane.events[slot.number]);
                 if (result != Cuda.SUCCESS) {
                     failed(slot, lane, "cuEventSynchronize", result);
                 }
@@ -280,7 +300,7 @@ public final class ScatterPipeline {
             listener.failed(slot.piece, CudaErrors.failure(cuda(), call, result).build());
         }
         Slab slab = slot.slab;
-        if (slab != null && cuda().streamSynchronize(lane.stream) != Cuda.SUCCESS) {
+        if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
             pool.abandon(slab);
             slot.slab = null;
         }
