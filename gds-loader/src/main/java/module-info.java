@@ -9,6 +9,7 @@ module io.gds4j.loader {
     exports io.gds4j.loader.format.numpy;
     exports io.gds4j.loader.format.safetensors;
     exports io.gds4j.loader.format.torch;
+    exports io.gds4j.loader.parallel;
     exports io.gds4j.loader.save;
 
     uses io.gds4j.loader.format.CheckpointFormat;

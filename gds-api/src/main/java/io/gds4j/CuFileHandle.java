@@ -8,6 +8,7 @@ import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
@@ -162,6 +163,55 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public void readFully(ByteBuffer buffer, long fileOffset) {
         requireAll(buffer.remaining(), fileOffset, read(buffer, fileOffset));
+    }
+
+    /**
+     * Reads a range of the file once and copies its parts to several destinations, such as memory of several GPUs. The parts of a
+     * row-major matrix are rows with a pitch. Bytes of the range that no copy names are read and dropped.
+     *
+     * @param fileOffset first byte in the file
+     * @param length bytes to read, 0 to 2^62
+     * @param copies rows of the range and their destinations, 1 or more; a byte of the file may have several destinations
+     * @return bytes read: {@code length}, or less at the end of the file. Rows past this count are unchanged
+     * @throws CuFileException INVALID_VALUE (EINVAL) for numbers out of range, for no copies, for a copy past {@code length}, and
+     *         for destinations that overlap; destinations that interleave must have the same pitch. Otherwise as
+     *         {@link #read(IoMemory, long, long, long)}
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
+     */
+    @Experimental
+    public long readScattered(long fileOffset, long length, List<ScatterCopy> copies) {
+        RequestCheck request = request(false, length, fileOffset, 0);
+        List<ScatterCopy> checked = ScatterCheck.check(request, copies);
+        ThreadState here = ThreadState.current();
+        enter(request, here);
+        int entered = 0;
+        try {
+            checkRights(request);
+            for (ScatterCopy copy : checked) {
+                enterMemory(request, copy.destination(), here);
+                entered++;
+            }
+            return readScattered(fileOffset, length, ScatterCheck.ranges(checked), checked);
+        } finally {
+            for (int i = entered - 1; i >= 0; i--) {
+                MemoryUse.exit(checked.get(i).destination(), here);
+            }
+            lifetime.exit(here);
+        }
+    }
+
+    private long readScattered(long fileOffset, long length, List<ScatterCopy> ranges, List<ScatterCopy> reachable) {
+        TransferEvent event = FlightEvents.transfer(false);
+        long moved = 0;
+        try {
+            moved = session.backend().readScattered(file, fileOffset, length, ranges);
+            return moved;
+        } finally {
+            Reference.reachabilityFence(reachable);
+            if (event != null) {
+                event.record(file, fileOffset, length, moved);
+            }
+        }
     }
 
     /**

@@ -16,6 +16,7 @@ import java.util.OptionalLong;
  * @param computeCapability compute capability, such as {@code 9.0}
  * @param numaNode nearest NUMA node; empty if unknown
  * @param dmaBuf whether other devices can access its memory as a dma-buf; empty if unknown
+ * @param nvLinks number of active NVLinks; empty if unknown
  * @since 0.1
  */
 public record Gpu(
@@ -27,5 +28,6 @@ public record Gpu(
         OptionalLong bar1Bytes,
         String computeCapability,
         OptionalInt numaNode,
-        Optional<Boolean> dmaBuf) {
+        Optional<Boolean> dmaBuf,
+        OptionalInt nvLinks) {
 }

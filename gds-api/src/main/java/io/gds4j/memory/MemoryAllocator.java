@@ -85,6 +85,23 @@ public interface MemoryAllocator {
     void copy(MemoryRange from, MemoryRange to);
 
     /**
+     * Copies rows between any two kinds and devices. Complete on return.
+     *
+     * @param from source; the first row begins at its start
+     * @param fromPitch distance of two rows in the source in bytes, {@code width} or more
+     * @param to target; the first row begins at its start
+     * @param toPitch distance of two rows in the target in bytes, {@code width} or more
+     * @param width bytes of a row, 1 or more
+     * @param rows number of rows, 1 or more
+     * @throws io.gds4j.error.CuFileException CUDA_POINTER_RANGE_ERROR if a range is shorter than its rows
+     */
+    default void copyRows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
+        for (long row = 0; row < rows; row++) {
+            copy(from.slice(row * fromPitch, width), to.slice(row * toPitch, width));
+        }
+    }
+
+    /**
      * Sets every byte of the range.
      *
      * @param range the memory

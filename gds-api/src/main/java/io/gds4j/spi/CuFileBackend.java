@@ -11,6 +11,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -127,6 +128,20 @@ public interface CuFileBackend {
      * @return bytes read; less than {@code size} only at the end of the file
      */
     long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
+
+    /**
+     * Reads a file range once and copies its rows to several destinations. Not a function of cuFile. By default the backend reads
+     * pieces of 4 MiB into host memory ({@link #read}) and copies from there.
+     *
+     * @param file the file
+     * @param fileOffset first byte in the file
+     * @param length bytes
+     * @param copies rows within the range, whose destinations are disjoint; {@code destination().range()} is the memory
+     * @return bytes read; less than {@code length} only at the end of the file. Rows past this count are unchanged
+     */
+    default long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        return StagedScatter.read(this, file, fileOffset, length, copies);
+    }
 
     /**
      * {@code cuFileWrite}: writes {@code base}, starting at {@code bufferOffset}.

@@ -23,6 +23,7 @@ import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -161,6 +162,29 @@ public final class CompatBackend implements CuFileBackend {
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer(Operation.READ, file, base, size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        if (copies.isEmpty()) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, Operation.READ.function(), "there are no copies");
+        }
+        CompatSession open = enter(Operation.READ.function());
+        MemoryRange base = copies.getFirst().destination().range();
+        long begun = statistics.begin(false, base);
+        boolean succeeded = false;
+        long moved = 0;
+        try {
+            moved = open.executor().executeScattered(file, fileOffset, length, copies);
+            succeeded = true;
+            return moved;
+        } finally {
+            open.exit();
+            if (begun != 0) {
+                statistics.end(
+                        begun, RequestExecutor.STATISTICS_PATH, false, base, length, fileOffset, 0, succeeded, moved);
+            }
+        }
     }
 
     @Override

@@ -3,6 +3,8 @@ package io.gds4j.loader;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.loader.parallel.TensorSlice;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -42,6 +44,8 @@ public final class CheckpointVerifier {
     private final LoadedTensors loaded;
     private final LongConsumer progress;
     private final List<LoadedTensor> tensors;
+    /** For each tensor that is a slice, the bytes of the file; null for whole tensors. */
+    private final List<@Nullable TensorSlice> slices = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
     private final Map<Path, FileChannel> channels = new HashMap<>();
     private final @Nullable TensorMismatch[] mismatches;
@@ -54,6 +58,7 @@ public final class CheckpointVerifier {
         this.mismatches = new TensorMismatch[tensors.size()];
         for (int i = 0; i < tensors.size(); i++) {
             long length = tensors.get(i).length();
+            slices.add(loaded.slice(tensors.get(i).info().name()).orElse(null));
             for (long at = 0; at < length; at += CHUNK) {
                 parts.add(new Part(i, at, Math.min(CHUNK, length - at)));
             }
@@ -157,10 +162,36 @@ public final class CheckpointVerifier {
             return actual;
         }
 
+        /** Returns how many bytes of the part the file still has. */
         private long read(TensorInfo tensor, Part part) throws IOException {
+            TensorSlice slice = slices.get(part.tensor);
+            if (slice == null) {
+                return read(tensor, tensor.fileOffset() + part.offset, 0, part.length);
+            }
+            long complete = part.length;
+            for (StridedCopy copy : slice.copies()) {
+                long pitch = copy.rows() == 1 ? copy.width() : copy.slicePitch();
+                long first = Math.max(0, Math.floorDiv(part.offset - copy.sliceOffset() - copy.width(), pitch));
+                for (long row = first; row < copy.rows(); row++) {
+                    long begin = copy.sliceOffset() + row * pitch;
+                    long from = Math.max(begin, part.offset);
+                    long length = Math.min(begin + copy.width(), part.offset + part.length) - from;
+                    if (begin >= part.offset + part.length) {
+                        break;
+                    }
+                    if (length > 0) {
+                        long position = copy.fileOffset() + row * copy.filePitch() + from - begin;
+                        long read = read(tensor, position, from - part.offset, length);
+                        complete = read < length ? Math.min(complete, from - part.offset + read) : complete;
+                    }
+                }
+            }
+            return complete;
+        }
+
+        private long read(TensorInfo tensor, long position, long offset, long length) throws IOException {
             FileChannel channel = channels.get(tensor.file());
-            ByteBuffer buffer = expected.asSlice(0, part.length).asByteBuffer();
-            long position = tensor.fileOffset() + part.offset;
+            ByteBuffer buffer = expected.asSlice(offset, length).asByteBuffer();
             while (buffer.hasRemaining()) {
                 if (channel.read(buffer, position + buffer.position()) < 0) {
                     break;

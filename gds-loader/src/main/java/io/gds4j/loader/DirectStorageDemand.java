@@ -47,6 +47,18 @@ final class DirectStorageDemand {
         }
     }
 
+    /**
+     * Refuses a demand that a load to several destinations cannot keep: it reads into host memory and copies from there.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED if the plan requires GPUDirect Storage
+     */
+    static void checkShared(DirectStorage demand) {
+        if (demand == DirectStorage.REQUIRE) {
+            throw refusal(Optional.empty(), "GPUDirect Storage is required, but loads to several targets or of slices"
+                    + " pass through host memory: load whole tensors to one GPU, or use DirectStorage.AUTO");
+        }
+    }
+
     private static CuFileException refusal(Optional<Path> file, String detail) {
         return CuFileException.builder("LoadPlan.load")
                 .error(CuFileError.IO_NOT_SUPPORTED)

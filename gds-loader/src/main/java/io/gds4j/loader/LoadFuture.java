@@ -4,12 +4,19 @@ import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 
-/** The future of a load; cancelling it ends the load. */
-final class LoadFuture extends CompletableFuture<LoadedTensors> {
+/**
+ * The future of a load; cancelling it ends the load.
+ *
+ * @param <T> what the load returns
+ */
+final class LoadFuture<T> extends CompletableFuture<T> {
     /** A load that runs once and can be ended from another thread. */
-    interface Job {
+    interface Job<T> {
         /** Loads, or frees everything and throws. */
-        LoadedTensors run();
+        T run();
+
+        /** Frees a result that the program does not receive. */
+        void discard(T result);
 
         /** Ends the load and returns at once. */
         void cancel();
@@ -18,25 +25,25 @@ final class LoadFuture extends CompletableFuture<LoadedTensors> {
         boolean isOwnThread();
     }
 
-    private final Job job;
+    private final Job<T> job;
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    private LoadFuture(Job job) {
+    private LoadFuture(Job<T> job) {
         this.job = job;
     }
 
     /** Starts the load on a thread of its own. */
-    static LoadFuture start(Job job) {
-        LoadFuture future = new LoadFuture(job);
+    static <T> LoadFuture<T> start(Job<T> job) {
+        LoadFuture<T> future = new LoadFuture<>(job);
         Thread.ofPlatform().name("gds-load").daemon().start(future::work);
         return future;
     }
 
     private void work() {
         try {
-            LoadedTensors tensors = job.run();
-            if (!complete(tensors)) {
-                tensors.close();
+            T result = job.run();
+            if (!complete(result)) {
+                job.discard(result);
             }
         } catch (Throwable e) {
             completeExceptionally(e);

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * One run of a plan: opens files, allocates memory, and lets worker threads take the reads in order. It either returns all
  * tensors or frees everything and throws.
  */
-final class LoadJob implements LoadFuture.Job {
+final class LoadJob implements LoadFuture.Job<LoadedTensors> {
     private final LoadPlan plan;
     private final Layout layout;
     private final CuFileDriver driver;
@@ -93,6 +93,11 @@ final class LoadJob implements LoadFuture.Job {
                 }
             }
         }
+    }
+
+    @Override
+    public void discard(LoadedTensors result) {
+        result.close();
     }
 
     /** Ends the load: pieces in flight end first, then {@link #run} frees everything and throws. */

@@ -1,35 +1,16 @@
 package io.gds4j.loader;
 
-import io.gds4j.loader.format.TensorInfo;
-import java.nio.file.Path;
-
 /**
- * Receives the events of a load. The loader calls it on its own threads, one call at a time, so a slow listener slows the
- * load down. An exception ends the load, which throws it as it is. A listener must not close the driver of the load and must
- * not wait for the load.
+ * Receives the events of a load; the rules of {@link ProgressListener} apply.
  *
  * @since 0.1
  */
-public interface LoadListener {
+public interface LoadListener extends ProgressListener {
     /** A listener that ignores all events. */
     LoadListener NONE = new LoadListener() {
     };
 
     /** Called once, after files are open and memory is allocated, before the first byte is read. */
     default void started(LoadPlan plan) {
-    }
-
-    /**
-     * Called after each request.
-     *
-     * @param bytesDone tensor bytes in place so far
-     * @param bytesTotal tensor bytes of the plan
-     * @param file the file of this request
-     */
-    default void progress(long bytesDone, long bytesTotal, Path file) {
-    }
-
-    /** Called when all bytes of a tensor are in place; never for a tensor without bytes. */
-    default void tensorPlaced(TensorInfo tensor) {
     }
 }

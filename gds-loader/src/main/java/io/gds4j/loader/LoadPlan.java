@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
@@ -351,6 +352,43 @@ public final class LoadPlan {
         return LoadFuture.start(new LoadJob(this, chosen(), driver, listener));
     }
 
+    /**
+     * Returns a plan that loads for several ranks at once: rank {@code i} receives its slices at destination {@code i}. Options of
+     * this plan apply, except those of its destination. Each byte of a file is read at most once.
+     *
+     * @param destinations memory of the ranks, 1 or more; memory of the caller must not overlap
+     * @param rules how ranks share the tensors; the rules must fit the whole checkpoint
+     * @throws CheckpointException if the rules do not fit ({@link ParallelPlan#slice(java.nio.file.Path, List, int)})
+     * @throws CuFileException INVALID_VALUE for destinations that overlap, for none, or if the choice leaves none of the
+     *         checkpoint's tensors; CUDA_POINTER_RANGE_ERROR for memory of the caller that is too small; IO_NOT_SUPPORTED for
+     *         {@link DirectStorage#REQUIRE}, because slices pass through host memory
+     */
+    public ParallelLoadPlan across(List<LoadDestination> destinations, ParallelPlan rules) {
+        return ParallelLoadPlan.across(shared(), List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
+    }
+
+    /**
+     * Returns a plan that loads the slices of one rank into this plan's destination, for programs with a process for each rank.
+     * Reads only what the rank needs: whole rows where the parts of rows are shorter than 128 KiB. {@link #destinations} has no
+     * effect.
+     *
+     * @param rank the rank, 0 to {@code world - 1}
+     * @param world number of ranks
+     * @param rules how ranks share the tensors
+     * @throws CheckpointException as {@link #across}
+     * @throws CuFileException INVALID_VALUE for a rank or a number of ranks out of range; otherwise as {@link #across}
+     */
+    public ParallelLoadPlan rank(int rank, int world, ParallelPlan rules) {
+        return ParallelLoadPlan.rank(shared(), rank, world, Objects.requireNonNull(rules, "rules"));
+    }
+
+    private ParallelSource shared() {
+        DirectStorageDemand.checkShared(options.directStorage());
+        List<TensorInfo> tensors = List.copyOf(checkpoint.tensors().values());
+        requireChoice((int) tensors.stream().filter(options.filter()).count());
+        return new ParallelSource(checkpoint.path(), checkpoint.files(), tensors, options, checkpoint.headerNanos());
+    }
+
     LoadOptions options() {
         return options;
     }
@@ -358,15 +396,20 @@ public final class LoadPlan {
     /** Returns the layout of a choice that is not empty by mistake; a checkpoint may well have no tensors. */
     private Layout chosen() {
         Layout chosen = layout();
+        requireChoice(chosen.tensors().size());
+        return chosen;
+    }
+
+    /** Refuses a choice that leaves nothing of a checkpoint with tensors. */
+    private void requireChoice(int chosen) {
         int all = checkpoint.tensors().size();
-        if (chosen.tensors().isEmpty() && all > 0) {
+        if (chosen == 0 && all > 0) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(checkpoint.path())
                     .detail("the choice matches none of the checkpoint's tensors (%d)".formatted(all))
                     .build();
         }
-        return chosen;
     }
 
     private Layout layout() {

@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
@@ -11,7 +12,9 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Owns tensors in memory. {@link #close} frees all of them except those that were taken.
@@ -39,8 +42,15 @@ public final class LoadedTensors implements AutoCloseable {
     private final LoadReport report;
     private boolean closed;
 
-    /** A tensor and the block that contains it. */
-    record Held(LoadedTensor tensor, DestinationBlock block) {
+    /**
+     * A tensor and the block that contains it.
+     *
+     * @param slice the part of the file's tensor that it is; null for a whole tensor
+     */
+    record Held(LoadedTensor tensor, DestinationBlock block, @Nullable TensorSlice slice) {
+        Held(LoadedTensor tensor, DestinationBlock block) {
+            this(tensor, block, null);
+        }
     }
 
     LoadedTensors(
@@ -73,6 +83,11 @@ public final class LoadedTensors implements AutoCloseable {
      */
     public synchronized LoadedTensor get(String name) {
         return held(name).tensor();
+    }
+
+    /** Returns the bytes of the file that a tensor consists of; empty if it is a whole tensor. Throws as {@link #get} does. */
+    synchronized Optional<TensorSlice> slice(String name) {
+        return Optional.ofNullable(held(name).slice());
     }
 
     /** Returns the address of a tensor; throws as {@link #get} does. */

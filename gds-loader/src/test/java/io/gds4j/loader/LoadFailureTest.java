@@ -13,6 +13,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
@@ -88,6 +89,16 @@ class LoadFailureTest {
         assertThat(e.detail()).startsWith(
                 "GPUDirect Storage is required, but COMPAT_BUFFERED serves this file: a test (");
         assertThat(backend.reads()).isEmpty();
+    }
+
+    @Test
+    void requiredDirectStorageRefusesLoadsOfSlices() {
+        CuFileException e = catchThrowableOfType(
+                CuFileException.class,
+                () -> plan.directStorage(DirectStorage.REQUIRE).rank(0, 1, ParallelPlan.replicate()));
+
+        assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(e.detail()).contains("pass through host memory").contains("DirectStorage.AUTO");
     }
 
     @Test

@@ -58,6 +58,11 @@ abstract sealed class ForwardingAllocator implements MemoryAllocator permits Lea
     }
 
     @Override
+    public void copyRows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
+        delegate.copyRows(from, fromPitch, to, toPitch, width, rows);
+    }
+
+    @Override
     public void fill(MemoryRange range, byte value) {
         delegate.fill(range, value);
     }

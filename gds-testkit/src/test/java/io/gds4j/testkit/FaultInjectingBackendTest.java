@@ -11,6 +11,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
@@ -58,6 +59,19 @@ class FaultInjectingBackendTest {
             assertThat(handle.read(memory.range(), 0)).isEqualTo(4096);
         }
         assertThat(backend.readCount()).isEqualTo(3);
+    }
+
+    @Test
+    void failsAScatteredReadAfterSomeBytes() {
+        backend.failRead(1, Errno.EIO, 100);
+        List<ScatterCopy> halves = List.of(
+                new ScatterCopy(0, 64, memory.range(), 64), new ScatterCopy(64, 64, memory.range(), 0));
+        try (CuFileHandle handle = handle()) {
+            CuFileException failure = Failures.expect(
+                    CuFileError.IO_ERROR, Errno.EIO, () -> handle.readScattered(0, 128, halves));
+            assertThat(failure.bytesTransferred()).isEqualTo(100);
+            assertThat(handle.readScattered(0, 128, halves)).isEqualTo(128);
+        }
     }
 
     @Test

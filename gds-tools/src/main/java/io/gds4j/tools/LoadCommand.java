@@ -2,10 +2,12 @@ package io.gds4j.tools;
 
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +28,7 @@ import picocli.CommandLine.Parameters;
         footer = {
                 "  gds load model.safetensors                  to gpu:0, or host memory",
                 "  gds load Llama-3-8B/ --target gpu:1         index and shards, to gpu:1",
+                "  gds load Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
                 "  gds load Llama-3-8B/ --list                 reads only the headers",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
@@ -55,10 +58,17 @@ final class LoadCommand implements Callable<Integer> {
     @Option(
             names = {"-t", "--target"},
             paramLabel = "gpu:N|host",
+            split = ",",
             converter = TargetConverter.class,
-            description = "Destination of the tensors: GPU memory or page-aligned host memory. Default:"
-                    + " gpu:0 if there is a GPU, else host.")
-    private @Nullable Target target;
+            description = "Destination of the tensors: GPU memory or page-aligned host memory. Several targets,"
+                    + " separated by commas, share one read of the files. Default: gpu:0 if there is a GPU, else host.")
+    private List<Target> targets = List.of();
+
+    @Option(names = "--parallel", paramLabel = "MODE", converter = ParallelModeConverter.class,
+            description = "How targets share the tensors: replicate (all to each), column (slices for tensor"
+                    + " parallelism, for models with the names of Llama) or plan:FILE (JSON in the vocabulary of"
+                    + " base_model_tp_plan). Default: replicate.")
+    private @Nullable ParallelMode parallel;
 
     @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
             description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
@@ -96,7 +106,7 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(
-                path, target, backend, directStorage.value(), tensor, verify, digest, list);
+                path, List.copyOf(targets), parallel, backend, directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

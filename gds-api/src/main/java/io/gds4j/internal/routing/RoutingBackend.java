@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -132,6 +133,12 @@ public final class RoutingBackend extends ForwardingBackend {
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfers.move("cuFileRead", CuFileBackend::read, file, base, size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        return transfers.moveVectors(
+                "cuFileRead", file, (backend, own) -> backend.readScattered(own, fileOffset, length, copies));
     }
 
     @Override

@@ -11,6 +11,7 @@ public final class RequestContext {
     private final ThreadContext thread;
     private final TransferRequest request = new TransferRequest();
     private final HostTransfer hostTransfer;
+    private final ScatterRead scatterRead;
     private final DeviceRead deviceRead = new DeviceRead(request);
     private final DeviceWrite deviceWrite = new DeviceWrite(request);
     private final WorkerPool.Offer offer = new WorkerPool.Offer();
@@ -19,6 +20,7 @@ public final class RequestContext {
     RequestContext(ThreadContext thread, @Nullable Thread worker) {
         this.thread = thread;
         this.hostTransfer = new HostTransfer(request, worker);
+        this.scatterRead = new ScatterRead(request, worker);
     }
 
     /** Returns the request that the transfers serve. */
@@ -32,6 +34,10 @@ public final class RequestContext {
 
     HostTransfer hostTransfer() {
         return hostTransfer;
+    }
+
+    ScatterRead scatterRead() {
+        return scatterRead;
     }
 
     DeviceRead deviceRead() {

@@ -7,16 +7,20 @@ import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
+import io.gds4j.engine.staging.PeerLinks;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -31,8 +35,11 @@ public final class RequestExecutor {
     private final BouncePool pool;
     private final @Nullable CudaContexts contexts;
     private final boolean allowSystemMemory;
+    private final @Nullable PeerLinks peerLinks;
     private final RequestLog log;
     private final boolean traces;
+    /** Number of scattered reads so far; may wrap. */
+    private final AtomicInteger scatteredReads = new AtomicInteger();
 
     /**
      * @param descriptorTable descriptors of the session's files
@@ -53,6 +60,7 @@ public final class RequestExecutor {
         this.pool = pool;
         this.contexts = contexts;
         this.allowSystemMemory = allowSystemMemory;
+        this.peerLinks = contexts == null ? null : new PeerLinks(contexts, pool, System::nanoTime);
         this.log = log;
         this.traces = log.isOn(Severity.TRACE);
     }
@@ -75,6 +83,71 @@ public final class RequestExecutor {
             context.request().clear();
             engine.giveBack(context);
         }
+    }
+
+    /** Reads a range once and copies its rows to their destinations, for a call whose thread waits. */
+    public long executeScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        String function = Operation.READ.function();
+        CompatFile ours = CompatFile.own(descriptorTable, file, function);
+        TransferArguments.check(function, ours, copies.getFirst().destination().range(), 0, fileOffset, 0, false);
+        if (!TransferArguments.isFileRange(length, fileOffset)) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, function,
+                    String.valueOf(TransferArguments.invalidNumber(length, fileOffset, 0)));
+        }
+        for (ScatterCopy copy : copies) {
+            MemoryRange range = copy.destination().range();
+            checkAllowed(range, Operation.READ);
+            if (copy.sourceEnd() > length) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE, function, "a copy ends past the file range: " + copy);
+            }
+        }
+        if (length == 0) {
+            return 0;
+        }
+        RequestContext context = engine.borrow();
+        try {
+            MemoryRange memory = decisive(copies, scatteredReads.getAndIncrement());
+            context.request().set(ours, memory, false, length, fileOffset, 0).scatter(copies);
+            return move(context, Operation.READ);
+        } finally {
+            context.request().clear();
+            engine.giveBack(context);
+        }
+    }
+
+    /**
+     * Returns the destination that decides which workers help. Requests take turns with the GPUs, so that the workers of all GPUs
+     * take part.
+     */
+    private static MemoryRange decisive(List<ScatterCopy> copies, int turn) {
+        long gpus = 0;
+        for (ScatterCopy copy : copies) {
+            gpus |= gpuBit(copy.destination().range());
+        }
+        MemoryRange chosen = copies.getFirst().destination().range();
+        int wanted = gpus == 0 ? 0 : Math.floorMod(turn, Long.bitCount(gpus));
+        for (int i = 0; i < wanted; i++) {
+            gpus &= gpus - 1;
+        }
+        long bit = Long.lowestOneBit(gpus);
+        for (ScatterCopy copy : copies) {
+            MemoryRange range = copy.destination().range();
+            if (range.kind().isCuda() && (chosen.kind().isHost() || gpuBit(range) == bit)) {
+                chosen = range;
+                if (gpuBit(range) == bit) {
+                    return chosen;
+                }
+            }
+        }
+        return chosen;
+    }
+
+    /** Returns the bit of the memory's GPU; 0 for host memory and for GPUs without a number below 64. */
+    private static long gpuBit(MemoryRange range) {
+        boolean numbered = range.kind().isCuda() && range.device() >= 0 && range.device() < Long.SIZE;
+        return numbered ? 1L << range.device() : 0;
     }
 
     /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
@@ -208,19 +281,47 @@ public final class RequestExecutor {
         }
     }
 
-    private Transfer transfer(RequestContext context, Operation operation) {
-        MemoryRange memory = context.request().memory();
-        if (memory.kind().isHost()) {
-            context.hostTransfer().target();
-            return context.hostTransfer();
+    private ScatterRead scatter(RequestContext context, List<ScatterCopy> copies) {
+        ScatterRead transfer = context.scatterRead();
+        transfer.target(copies);
+        for (int i = 0; i < copies.size(); i++) {
+            MemoryRange memory = copies.get(i).destination().range();
+            if (memory.kind().isHost()) {
+                transfer.addHost(memory);
+            } else if (copiesByProcessor(memory)) {
+                transfer.addHost(MemoryRange.ofAddress(memory.address(), memory.length(), MemoryKind.HOST));
+            } else {
+                transfer.addGpu(contextOf(context, memory, Operation.READ));
+            }
         }
+        PeerLinks links = peerLinks;
+        if (links != null && copies.size() > 1 && transfer.usesGpu()) {
+            transfer.exchange(PeerGroups.of(copies, transfer, links));
+        }
+        return transfer;
+    }
+
+    private static GpuContext contextOf(RequestContext context, MemoryRange memory, Operation operation) {
         GpuContextCache cache = context.thread().contextCache();
         if (cache == null) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
                     "there is no CUDA driver for " + memory);
         }
-        GpuContext gpuContext = cache.of(memory);
+        return cache.of(memory);
+    }
+
+    private Transfer transfer(RequestContext context, Operation operation) {
+        MemoryRange memory = context.request().memory();
+        List<ScatterCopy> copies = context.request().copies();
+        if (!copies.isEmpty()) {
+            return scatter(context, copies);
+        }
+        if (memory.kind().isHost()) {
+            context.hostTransfer().target();
+            return context.hostTransfer();
+        }
+        GpuContext gpuContext = contextOf(context, memory, operation);
         boolean byProcessor = copiesByProcessor(memory);
         DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
         transfer.target(gpuContext, byProcessor);

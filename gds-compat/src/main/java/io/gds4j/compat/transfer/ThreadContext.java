@@ -5,6 +5,7 @@ import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
+import io.gds4j.engine.staging.ScatterPipeline;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
@@ -25,6 +26,7 @@ public final class ThreadContext {
     private final PreciseSleep sleep;
     private final @Nullable CudaContexts contexts;
     private final @Nullable GpuContextCache contextCache;
+    private final ScatterPipeline scatterPipeline;
     private final List<CopyPipeline> pipelines = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
 
@@ -45,6 +47,7 @@ public final class ThreadContext {
         this.pool = pool;
         this.sleep = new PreciseSleep(posix);
         this.contexts = contexts;
+        this.scatterPipeline = new ScatterPipeline(contexts, pool, sleep);
         this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
     }
 
@@ -88,6 +91,11 @@ public final class ThreadContext {
         return pipeline;
     }
 
+    /** Returns the pipeline to several contexts. */
+    ScatterPipeline scatterPipeline() {
+        return scatterPipeline;
+    }
+
     /** Prepares the copy pipeline of a CUDA context. Waits until few streams wait for this process: then that cannot block. */
     public void prepare(long context) {
         if (contextCache != null) {
@@ -103,5 +111,6 @@ public final class ThreadContext {
     void close() {
         pipelines.forEach(CopyPipeline::close);
         pipelines.clear();
+        scatterPipeline.close();
     }
 }

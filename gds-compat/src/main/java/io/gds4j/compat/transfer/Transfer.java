@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * moved less than asked decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it
  * for one request after the other, so that a request allocates nothing.
  */
-public abstract sealed class Transfer permits HostTransfer, DeviceTransfer {
+public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, ScatterRead {
     private static final long NONE = Long.MAX_VALUE;
 
     /** Size in bytes from which on a transfer lasts long enough for workers to join it later. */

@@ -107,7 +107,7 @@ public final class TransferPlanner {
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past = (write || !cached) && (direct || spares && mayDirect(descriptors, request));
         long largest = largestPiece();
-        boolean staged = request.memory().kind().isCuda();
+        boolean staged = request.isStaged();
         int threads = threads(request, largest, cached || seemsCached);
         boolean takesTurns = write && !past;
         if (takesTurns) {
@@ -162,7 +162,7 @@ public final class TransferPlanner {
     }
 
     private boolean isSmall(TransferRequest request) {
-        return parallelism.isSmall(request.size()) && request.memory().kind().isHost();
+        return parallelism.isSmall(request.size()) && !request.isStaged();
     }
 
     /**
@@ -223,7 +223,7 @@ public final class TransferPlanner {
     private static boolean mayDirect(FileDescriptors descriptors, TransferRequest request) {
         long difference = request.address() - request.fileOffset();
         return descriptors.directWorks()
-                && (request.memory().kind().isCuda()
+                && (request.isStaged()
                         || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
     }
 }

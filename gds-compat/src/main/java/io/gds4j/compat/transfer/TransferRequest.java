@@ -1,7 +1,9 @@
 package io.gds4j.compat.transfer;
 
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +17,7 @@ public final class TransferRequest {
     private long fileOffset;
     private long bufferOffset;
     private long total;
+    private List<ScatterCopy> copies = List.of();
 
     /** Sets a whole request. */
     public TransferRequest set(
@@ -40,8 +43,24 @@ public final class TransferRequest {
         total = bytes;
     }
 
+    /** Makes the request a scattered read; its memory is one of the destinations and decides which workers help. */
+    void scatter(List<ScatterCopy> ofRequest) {
+        copies = ofRequest;
+    }
+
+    /** Returns the destinations of a scattered read; empty for other requests. */
+    List<ScatterCopy> copies() {
+        return copies;
+    }
+
+    /** Returns whether the bytes pass through slabs. */
+    boolean isStaged() {
+        return memory().kind().isCuda() || !copies.isEmpty();
+    }
+
     /** Drops file and memory. */
     public void clear() {
+        copies = List.of();
         file = null;
         memory = null;
     }

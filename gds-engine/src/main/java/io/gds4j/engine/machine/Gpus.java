@@ -42,7 +42,7 @@ public final class Gpus {
         if (cuda.deviceGet(device, index) != Cuda.SUCCESS) {
             return new Gpu(
                     index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
-                    OptionalInt.empty(), Optional.empty());
+                    OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
         }
         String[] text = new String[1];
         String name = cuda.deviceGetName(text, device[0]) == Cuda.SUCCESS ? text[0].strip() : "unknown";
@@ -60,7 +60,8 @@ public final class Gpus {
         OptionalInt node = pciId.map(id -> numaNode(files, id)).orElseGet(OptionalInt::empty);
         return new Gpu(
                 index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]), node,
-                flag(cuda, DMA_BUF_SUPPORTED, device[0]));
+                flag(cuda, DMA_BUF_SUPPORTED, device[0]),
+                pciId.map(id -> nvLinks(nvml, id)).orElseGet(OptionalInt::empty));
     }
 
     /** Size of BAR1 from NVML, which also works in containers that hide /sys. */
@@ -72,6 +73,14 @@ public final class Gpus {
                     .orElseGet(OptionalLong::empty);
         } catch (CuFileException e) {
             return OptionalLong.empty();
+        }
+    }
+
+    private static OptionalInt nvLinks(NvmlAvailability nvml, String pciId) {
+        try {
+            return nvml.nvml().map(library -> library.byPciBusId(pciId).nvLinks()).orElseGet(OptionalInt::empty);
+        } catch (CuFileException e) {
+            return OptionalInt.empty();
         }
     }
 

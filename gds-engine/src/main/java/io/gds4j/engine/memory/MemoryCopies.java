@@ -67,6 +67,23 @@ final class MemoryCopies {
         }
     }
 
+    /** Copies rows: from the host to a GPU by one call of the driver, otherwise one by one. */
+    void rows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
+        boolean toGpu = from.kind().isHost() && to.kind().isCuda() && to.kind() != MemoryKind.CUDA_MANAGED;
+        if (toGpu && rows > 1 && Math.max(fromPitch, toPitch) <= Cuda.MAX_PITCH) {
+            Cuda cuda = contexts(to).cuda();
+            SegmentHold.during(HostMemoryViews.of(from), () -> run(
+                    to,
+                    "cuMemcpy2DAsync",
+                    stream -> cuda.memcpy2DHtoDAsync(
+                            to.address(), toPitch, from.address(), fromPitch, width, rows, stream)));
+            return;
+        }
+        for (long row = 0; row < rows; row++) {
+            between(from.slice(row * fromPitch, width), to.slice(row * toPitch, width));
+        }
+    }
+
     void fill(MemoryRange range, byte value) {
         long size = range.length();
         if (range.kind().isHost()) {

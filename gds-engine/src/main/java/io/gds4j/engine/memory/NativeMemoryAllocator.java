@@ -197,6 +197,38 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     }
 
     @Override
+    public void copyRows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
+        checkWritable(to);
+        checkRows(from, fromPitch, width, rows);
+        checkRows(to, toPitch, width, rows);
+        from.retain();
+        try {
+            to.retain();
+            try {
+                copies.rows(from, fromPitch, to, toPitch, width, rows);
+            } finally {
+                to.release();
+            }
+        } finally {
+            from.release();
+        }
+    }
+
+    private static void checkRows(MemoryRange range, long pitch, long width, long rows) {
+        if (width < 1 || rows < 1 || rows > 1 && pitch < width) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, COPY,
+                    "%d rows of %d bytes have a distance of %d bytes".formatted(rows, width, pitch));
+        }
+        if (width > range.length() || rows > 1 && (range.length() - width) / pitch < rows - 1) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_RANGE_ERROR, COPY,
+                    "%d rows of %d bytes, %d bytes apart, reach past %d bytes of memory"
+                            .formatted(rows, width, pitch, range.length()));
+        }
+    }
+
+    @Override
     public void fill(MemoryRange range, byte value) {
         checkWritable(range);
         range.retain();

@@ -21,6 +21,7 @@ public interface Cuda {
     int ERROR_NOT_FOUND = 500;
     int ERROR_NOT_READY = 600;
     int ERROR_ILLEGAL_ADDRESS = 700;
+    int ERROR_PEER_ACCESS_ALREADY_ENABLED = 704;
     int ERROR_CONTEXT_IS_DESTROYED = 709;
     int ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712;
     int ERROR_HOST_MEMORY_NOT_REGISTERED = 713;
@@ -35,6 +36,8 @@ public interface Cuda {
     /** {@link #streamWaitValue32} waits until the word is at least the value. */
     int STREAM_WAIT_VALUE_GEQ = 0;
     int MEM_ATTACH_GLOBAL = 1;
+    /** Largest pitch of a copy of rows in bytes (CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU). */
+    long MAX_PITCH = Integer.MAX_VALUE;
     /** {@link #flushGpuDirectRdmaWrites}: visible to the GPU of the current context. */
     int FLUSH_TO_OWNER = 100;
     /** {@link #flushGpuDirectRdmaWrites}: visible to all GPUs. */
@@ -58,6 +61,9 @@ public interface Cuda {
 
     int deviceGetPciBusId(String[] id, int device);
 
+    /** {@code cuDeviceCanAccessPeer}: 1 if {@code device} can reach the memory of {@code peer}. */
+    int deviceCanAccessPeer(int[] answer, int device, int peer);
+
     int devicePrimaryCtxRetain(long[] context, int device);
 
     int devicePrimaryCtxRelease(int device);
@@ -75,6 +81,9 @@ public interface Cuda {
 
     /** {@code cuCtxGetId}: unique over the process. */
     int ctxGetId(long context, long[] id);
+
+    /** {@code cuCtxEnablePeerAccess}: lets the current context reach memory of {@code peer}. */
+    int ctxEnablePeerAccess(long peer);
 
     int memGetInfo(long[] freeAndTotal);
 
@@ -129,6 +138,15 @@ public interface Cuda {
      * driver puts small plain copies, and those of a single row, into the queue of commands.
      */
     int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream);
+
+    /**
+     * {@code cuMemcpy2DAsync} from the host to a device.
+     *
+     * @param devicePitch distance of two rows in bytes, {@code width} to {@link #MAX_PITCH}
+     * @param hostPitch as {@code devicePitch}
+     */
+    int memcpy2DHtoDAsync(
+            long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream);
 
     int memcpyDtoHAsync(long host, long device, long bytes, long stream);
 

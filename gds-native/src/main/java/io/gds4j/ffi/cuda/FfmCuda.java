@@ -117,6 +117,12 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int deviceCanAccessPeer(int[] answer, int device, int peer) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.DEVICE_CAN_ACCESS_PEER, out, device, peer), out, answer);
+    }
+
+    @Override
     public int deviceGetPciBusId(String[] id, int device) {
         MemorySegment out = CallState.current().scratch();
         int result = calls.call(CudaFunction.DEVICE_GET_PCI_BUS_ID, out, (int) TEXT_BYTES, device);
@@ -170,6 +176,11 @@ public final class FfmCuda implements Cuda {
         }
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.CTX_GET_ID, context, out), out, id);
+    }
+
+    @Override
+    public int ctxEnablePeerAccess(long peer) {
+        return calls.call(CudaFunction.CTX_ENABLE_PEER_ACCESS, peer, 0);
     }
 
     @Override
@@ -304,8 +315,14 @@ public final class FfmCuda implements Cuda {
 
     @Override
     public int memcpyRowsHtoDAsync(long device, long host, long width, long rows, long stream) {
+        return memcpy2DHtoDAsync(device, width, host, width, width, rows, stream);
+    }
+
+    @Override
+    public int memcpy2DHtoDAsync(
+            long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream) {
         MemorySegment copy = CallState.current().scratch();
-        Memcpy2D.writeRowsToDevice(copy, device, host, width, rows);
+        Memcpy2D.writeRowsToDevice(copy, device, devicePitch, host, hostPitch, width, rows);
         return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
     }
 

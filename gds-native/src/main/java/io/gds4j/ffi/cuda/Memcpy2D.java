@@ -48,15 +48,16 @@ final class Memcpy2D {
         return LAYOUT.varHandle(PathElement.groupElement(name));
     }
 
-    /** Overwrites {@code buffer} with a copy of rows that are adjacent in both memories. */
-    static void writeRowsToDevice(MemorySegment buffer, long device, long host, long width, long rows) {
+    /** Overwrites {@code buffer} with a copy of rows from the host to a device. */
+    static void writeRowsToDevice(
+            MemorySegment buffer, long device, long devicePitch, long host, long hostPitch, long width, long rows) {
         buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
         FROM_TYPE.set(buffer, 0L, HOST);
         FROM_HOST.set(buffer, 0L, host);
-        FROM_PITCH.set(buffer, 0L, width);
+        FROM_PITCH.set(buffer, 0L, hostPitch);
         TO_TYPE.set(buffer, 0L, DEVICE);
         TO_DEVICE.set(buffer, 0L, device);
-        TO_PITCH.set(buffer, 0L, width);
+        TO_PITCH.set(buffer, 0L, devicePitch);
         WIDTH.set(buffer, 0L, width);
         HEIGHT.set(buffer, 0L, rows);
     }

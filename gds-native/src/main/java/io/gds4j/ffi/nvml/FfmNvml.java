@@ -19,6 +19,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /** NVML through FFM. Calls are rare, so that each takes an arena of its own. */
 final class FfmNvml implements Nvml {
@@ -31,6 +32,8 @@ final class FfmNvml implements Nvml {
     /** Longest text of NVML: {@code NVML_DEVICE_NAME_V2_BUFFER_SIZE}. */
     private static final int TEXT_BYTES = 96;
     private static final long LONGEST_MESSAGE = 1024;
+    /** More than NVML_NVLINK_MAX_LINKS, the number of links that NVML knows. */
+    private static final int MOST_NV_LINKS = 64;
 
     /** {@code nvmlBAR1Memory_t}: bytes. */
     static final StructLayout BAR1 = MemoryLayout.structLayout(
@@ -41,6 +44,8 @@ final class FfmNvml implements Nvml {
     private static final FunctionDescriptor FIND = FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS);
     private static final FunctionDescriptor DEVICE_TEXT = FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT);
     private static final FunctionDescriptor DEVICE_OUT = FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS);
+    private static final FunctionDescriptor DEVICE_NUMBER_OUT =
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS);
     private static final FunctionDescriptor MESSAGE = FunctionDescriptor.of(JAVA_LONG, JAVA_INT);
 
     private final SymbolLookup library;
@@ -53,6 +58,7 @@ final class FfmNvml implements Nvml {
     private final MethodHandle deviceGetName;
     private final MethodHandle deviceGetUuid;
     private final MethodHandle deviceGetBar1MemoryInfo;
+    private final Optional<MethodHandle> deviceGetNvLinkState;
 
     /** Links the symbols of a library that stays loaded. Check {@link #missing} before the first call. */
     FfmNvml(SymbolLookup library) {
@@ -65,6 +71,8 @@ final class FfmNvml implements Nvml {
         deviceGetName = link("nvmlDeviceGetName", DEVICE_TEXT);
         deviceGetUuid = link("nvmlDeviceGetUUID", DEVICE_TEXT);
         deviceGetBar1MemoryInfo = link("nvmlDeviceGetBAR1MemoryInfo", DEVICE_OUT);
+        deviceGetNvLinkState = library.find("nvmlDeviceGetNvLinkState")
+                .map(symbol -> Linker.nativeLinker().downcallHandle(symbol, DEVICE_NUMBER_OUT));
     }
 
     private MethodHandle link(String name, FunctionDescriptor type) {
@@ -140,15 +148,36 @@ final class FfmNvml implements Nvml {
         String uuid = text(text);
         MemorySegment bar1 = arena.allocate(BAR1);
         int result = (int) deviceGetBar1MemoryInfo.invokeExact(device, bar1);
+        OptionalInt links = activeNvLinks(arena, device);
         if (result == ERROR_NOT_SUPPORTED) {
-            return new NvmlGpu(product, uuid, Optional.empty());
+            return new NvmlGpu(product, uuid, Optional.empty(), links);
         }
         check("nvmlDeviceGetBAR1MemoryInfo", result, name);
         return new NvmlGpu(
                 product,
                 uuid,
                 Optional.of(new Bar1(
-                        bar1.getAtIndex(JAVA_LONG, 0), bar1.getAtIndex(JAVA_LONG, 1), bar1.getAtIndex(JAVA_LONG, 2))));
+                        bar1.getAtIndex(JAVA_LONG, 0), bar1.getAtIndex(JAVA_LONG, 1), bar1.getAtIndex(JAVA_LONG, 2))),
+                links);
+    }
+
+    /** Counts the links that are active; NVML refuses the number of a link that the GPU does not have. */
+    private OptionalInt activeNvLinks(Arena arena, long device) throws Throwable {
+        if (deviceGetNvLinkState.isEmpty()) {
+            return OptionalInt.empty();
+        }
+        MethodHandle state = deviceGetNvLinkState.get();
+        MemorySegment out = arena.allocate(JAVA_INT);
+        int active = 0;
+        for (int link = 0; link < MOST_NV_LINKS; link++) {
+            int result = (int) state.invokeExact(device, link, out);
+            if (result != SUCCESS) {
+                boolean none = result == ERROR_NOT_SUPPORTED || result == ERROR_INVALID_ARGUMENT || link > 0;
+                return none ? OptionalInt.of(active) : OptionalInt.empty();
+            }
+            active += out.get(JAVA_INT, 0) == 1 ? 1 : 0;
+        }
+        return OptionalInt.of(active);
     }
 
     private static String text(MemorySegment bytes) {

@@ -1,6 +1,7 @@
 package io.gds4j.ffi.nvml;
 
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /**
  * What NVML tells of one GPU.
@@ -8,6 +9,7 @@ import java.util.Optional;
  * @param name product name
  * @param uuid as nvidia-smi writes it
  * @param bar1 its BAR1 aperture; empty for a GPU without one, such as a virtual GPU
+ * @param nvLinks number of its NVLinks that are active; empty if the GPU or the driver does not tell
  */
-public record NvmlGpu(String name, String uuid, Optional<Bar1> bar1) {
+public record NvmlGpu(String name, String uuid, Optional<Bar1> bar1, OptionalInt nvLinks) {
 }

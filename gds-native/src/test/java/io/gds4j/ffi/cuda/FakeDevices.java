@@ -62,6 +62,11 @@ abstract class FakeDevices extends FakeDriver {
     }
 
     @Override
+    public int deviceCanAccessPeer(int[] answer, int device, int peer) {
+        return onDevice(CudaFunction.DEVICE_CAN_ACCESS_PEER, device, () -> answer[0] = device == peer ? 0 : 1);
+    }
+
+    @Override
     public int deviceGetPciBusId(String[] id, int device) {
         return onDevice(
                 CudaFunction.DEVICE_GET_PCI_BUS_ID, device, () -> id[0] = "0000:%02x:00.0".formatted(device + 1));
@@ -155,6 +160,14 @@ abstract class FakeDevices extends FakeDriver {
                 pushes++;
             }
             return SUCCESS;
+        });
+    }
+
+    @Override
+    public int ctxEnablePeerAccess(long peer) {
+        return plain(CudaFunction.CTX_ENABLE_PEER_ACCESS, () -> {
+            FakeContext target = contexts.get(peer);
+            return target == null || target.destroyed ? ERROR_INVALID_CONTEXT : SUCCESS;
         });
     }
 

@@ -1,10 +1,12 @@
 package io.gds4j.ffi.cuda;
 
+import static io.gds4j.ffi.cuda.CudaFunction.CTX_ENABLE_PEER_ACCESS;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_GET_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_GET_ID;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_POP_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_PUSH_CURRENT;
 import static io.gds4j.ffi.cuda.CudaFunction.CTX_SET_CURRENT;
+import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_CAN_ACCESS_PEER;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.DEVICE_GET_COUNT;
@@ -244,6 +246,9 @@ class FfmCudaTest {
                         intOut((cuda, out) -> cuda.deviceGetAttribute(out, 115, 3)), I),
                 of(DEVICE_GET_PCI_BUS_ID, List.of(writesText("0000:18:00.0"), 256, 3),
                         textOut((cuda, out) -> cuda.deviceGetPciBusId(out, 3)), "0000:18:00.0"),
+                of(DEVICE_CAN_ACCESS_PEER, List.of(writesInt(I), 3, 4),
+                        intOut((cuda, out) -> cuda.deviceCanAccessPeer(out, 3, 4)), I),
+                of(CTX_ENABLE_PEER_ACCESS, List.of(A, 0), plain(cuda -> cuda.ctxEnablePeerAccess(A))),
                 of(DEVICE_PRIMARY_CTX_RETAIN, List.of(writesLong(A), 3),
                         longOut((cuda, out) -> cuda.devicePrimaryCtxRetain(out, 3)), A),
                 of(DEVICE_PRIMARY_CTX_RELEASE, List.of(3), plain(cuda -> cuda.devicePrimaryCtxRelease(3))),

@@ -40,6 +40,7 @@ public final class FakeNvml implements SymbolLookup {
         offer("nvmlDeviceGetHandleByUUID", "byUuid", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
         offer("nvmlDeviceGetName", "name", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
         offer("nvmlDeviceGetUUID", "uuid", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
+        offer("nvmlDeviceGetNvLinkState", "nvLink", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
         offer("nvmlDeviceGetBAR1MemoryInfo", "bar1", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
@@ -112,6 +113,15 @@ public final class FakeNvml implements SymbolLookup {
 
     int uuid(long device, MemorySegment out, int length) {
         return device == DEVICE ? write(out, length, UUID) : 2;
+    }
+
+    /** Four links, of which one is down. */
+    int nvLink(long device, int link, MemorySegment out) {
+        if (device != DEVICE || link > 3) {
+            return 2;
+        }
+        out.reinterpret(Integer.BYTES).set(JAVA_INT, 0, link == 2 ? 0 : 1);
+        return 0;
     }
 
     int bar1(long device, MemorySegment out) {

@@ -25,6 +25,7 @@ class NvmlTest {
         assertThat(gpu.uuid()).isEqualTo(FakeNvml.UUID);
         assertThat(gpu.bar1()).hasValue(
                 new Bar1(FakeNvml.BAR1_TOTAL, FakeNvml.BAR1_TOTAL - FakeNvml.BAR1_USED, FakeNvml.BAR1_USED));
+        assertThat(gpu.nvLinks()).hasValue(3);
         assertThat(nvml.driverVersion()).isEqualTo("580.126.09");
     }
 
@@ -34,6 +35,12 @@ class NvmlTest {
         Nvml nvml = new FakeNvml().detect().nvml().orElseThrow();
         Failures.expect(CuFileError.DEVICE_NOT_FOUND, () -> nvml.byPciBusId(name));
         Failures.expect(CuFileError.DEVICE_NOT_FOUND, () -> nvml.byUuid(name));
+    }
+
+    @Test
+    void oldLibraryDoesNotTellOfNvLinks() {
+        Nvml nvml = new FakeNvml().without("nvmlDeviceGetNvLinkState").detect().nvml().orElseThrow();
+        assertThat(nvml.byUuid(FakeNvml.UUID).nvLinks()).isEmpty();
     }
 
     @Test

@@ -101,6 +101,8 @@ final class CheckJson {
         fields.put("computeCapability", gpu.computeCapability());
         fields.put("numaNode", gpu.numaNode().isPresent() ? (Integer) gpu.numaNode().getAsInt() : null);
         fields.put("dmaBuf", gpu.dmaBuf().orElse(null));
+        fields.put("nvLinks", gpu.nvLinks().isPresent() ? (Integer) gpu.nvLinks().getAsInt() : null);
+        fields.put("peers", PeerAccess.of(cuda, gpu.index()));
         fields.putAll(DeviceAccess.json(cuda, gpu.index()));
         return fields;
     }

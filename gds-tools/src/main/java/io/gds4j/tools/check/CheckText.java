@@ -91,6 +91,7 @@ final class CheckText {
                                     gpu.numaNode().isPresent() ? gpu.numaNode().getAsInt() : "unknown",
                                     gpu.dmaBuf().map(has -> has ? "supported" : "not supported").orElse("unknown")));
                     row("", DeviceAccess.text(cuda, gpu.index()));
+                    row("", PeerAccess.text(cuda, gpu));
                 }
                 row("CUDA driver", CheckReport.version(cuda.driverVersion()));
             }

@@ -2,6 +2,7 @@ package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -10,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  * Arguments of {@code gds load}.
  *
  * @param path path of the checkpoint
- * @param target destination of the tensors; null for gpu:0 if there is a GPU, else the host
+ * @param targets destinations of the tensors; none for gpu:0 if there is a GPU, else the host
+ * @param parallel how the targets share the tensors; null if not requested
  * @param backend auto, compat or libcufile
  * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
@@ -20,11 +22,20 @@ import org.jspecify.annotations.Nullable;
  */
 public record LoadArguments(
         Path path,
-        @Nullable Target target,
+        List<Target> targets,
+        @Nullable ParallelMode parallel,
         String backend,
         Optional<DirectStorage> directStorage,
         @Nullable Pattern tensor,
         boolean verify,
         boolean digest,
         boolean list) {
+    public LoadArguments {
+        targets = List.copyOf(targets);
+    }
+
+    /** Returns whether targets share the tensors. */
+    boolean isParallel() {
+        return targets.size() > 1 || parallel != null;
+    }
 }

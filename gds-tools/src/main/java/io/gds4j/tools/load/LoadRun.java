@@ -3,10 +3,15 @@ package io.gds4j.tools.load;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.ParallelLoadPlan;
+import io.gds4j.loader.ParallelTensors;
+import io.gds4j.loader.ProgressListener;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -43,16 +48,16 @@ public final class LoadRun {
     public static ExitStatus run(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema)
             throws IOException {
         LoadRun run = new LoadRun(arguments, terminal, mode, schema);
-        return arguments.list() ? run.list() : run.load();
+        if (arguments.list()) {
+            return run.list();
+        }
+        return arguments.isParallel() ? run.loadParallel() : run.load();
     }
 
     private ExitStatus load() throws IOException {
-        Targets target = Targets.resolve(arguments.target());
-        LoadPlan plan = plan().to(target.target().kind(), target.device())
-                .directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
-        try (OpenedDriver opened = OpenedDriver.open(
-                arguments.backend(), terminal.environment(), mode,
-                settings -> arguments.directStorage().ifPresent(settings::directStorage))) {
+        Targets target = Targets.resolve(arguments.targets().isEmpty() ? null : arguments.targets().getFirst());
+        LoadPlan plan = plan().to(target.target().kind(), target.device());
+        try (OpenedDriver opened = open()) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), terminal, mode)) {
@@ -67,6 +72,84 @@ public final class LoadRun {
             }
             print(result, opened.driver());
             return status(result, terminal);
+        }
+    }
+
+    private ExitStatus loadParallel() throws IOException {
+        List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
+        if (asked.isEmpty()) {
+            asked.add(null);
+        }
+        List<Targets> targets = asked.stream().map(Targets::resolve).toList();
+        ParallelMode shared = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
+        LoadPlan base = plan();
+        ParallelLoadPlan plan = base.across(
+                targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device())).toList(),
+                shared.rules(arguments.path()));
+        try (OpenedDriver opened = open()) {
+            checkRoom(targets, plan, opened.driver().allocator());
+            ParallelResult result;
+            try (ParallelTensors tensors = load(plan, opened.driver())) {
+                ParallelInspection inspection = ParallelInspection.of(
+                        tensors, arguments.verify(), arguments.digest(), terminal, mode);
+                LoadResult load = new LoadResult(
+                        arguments.path().toString(),
+                        base.checkpoint().format().id(),
+                        tensors.report().load(),
+                        opened.seconds(),
+                        new Targets(targets.getFirst().target(), descriptions(targets)),
+                        opened.driver().backendName(),
+                        new Inspection(List.of(), inspection.verification(), Map.of()));
+                result = new ParallelResult(load, targets, shared, tensors.report(), inspection);
+            }
+            print(result, opened.driver());
+            return status(result.load(), terminal);
+        }
+    }
+
+    private static String descriptions(List<Targets> targets) {
+        return targets.stream().map(Targets::description).distinct().collect(Collectors.joining("; "));
+    }
+
+    /** Refuses a load that does not fit: ranks on the same target need room together. */
+    private static void checkRoom(List<Targets> targets, ParallelLoadPlan plan, MemoryAllocator allocator) {
+        Map<Target, Long> bytes = new LinkedHashMap<>();
+        for (int rank : plan.ranks()) {
+            bytes.merge(targets.get(rank).target(), plan.destinationBytes(rank), Long::sum);
+        }
+        for (Targets target : targets) {
+            target.checkRoom(allocator, bytes.getOrDefault(target.target(), 0L));
+        }
+    }
+
+    private ParallelTensors load(ParallelLoadPlan plan, CuFileDriver driver) {
+        try (Progress progress = mode.start(terminal, "loading", plan.deliveredBytes())) {
+            return plan.load(driver, new ProgressListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal, Path file) {
+                    progress.advanceTo(bytesDone);
+                }
+            });
+        }
+    }
+
+    private void print(ParallelResult result, CuFileDriver driver) {
+        if (mode.json()) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            object.putAll(result.toJson());
+            RunStatistics.add(object, driver, mode);
+            terminal.out().println(Json.line(object));
+        } else if (mode.table()) {
+            result.rows().forEach(terminal.out()::println);
+            if (arguments.digest()) {
+                terminal.out().println();
+                for (ParallelInspection.Digested slice : result.inspection().slices()) {
+                    terminal.out().println("%s  %d  %s".formatted(
+                            slice.sha256(), slice.rank(), Text.oneLine(slice.slice().name())));
+                }
+            }
+            RunStatistics.lines(driver, mode).forEach(terminal.out()::println);
         }
     }
 
@@ -91,15 +174,22 @@ public final class LoadRun {
         return ExitStatus.DONE;
     }
 
+    private OpenedDriver open() {
+        return OpenedDriver.open(
+                arguments.backend(), terminal.environment(), mode,
+                settings -> arguments.directStorage().ifPresent(settings::directStorage));
+    }
+
     private LoadPlan plan() {
         Checkpoint checkpoint = Checkpoint.open(arguments.path());
         if (!mode.quiet()) {
             checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
         }
+        LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {
-            return checkpoint.plan();
+            return whole;
         }
-        LoadPlan plan = checkpoint.plan().select(tensor -> arguments.tensor().matcher(tensor.name()).find());
+        LoadPlan plan = whole.select(tensor -> arguments.tensor().matcher(tensor.name()).find());
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),

@@ -33,7 +33,7 @@ class StorageTest {
     private static final String PROC = "/proc/driver/nvidia-fs/";
     private static final Gpu GPU = new Gpu(
             0, "NVIDIA H200", "GPU-0", Optional.of("0000:c1:00.0"), OptionalLong.of(150L << 30),
-            OptionalLong.of(256L << 30), "9.0", OptionalInt.of(0), Optional.of(true));
+            OptionalLong.of(256L << 30), "9.0", OptionalInt.of(0), Optional.of(true), OptionalInt.empty());
 
     private static final RdmaAvailability NO_VERBS =
             new RdmaAvailability.Unavailable("no RDMA device: libibverbs.so.1 is missing", "install rdma-core");
@@ -410,7 +410,7 @@ class StorageTest {
     void smallBar1IsAdvised() {
         Gpu small = new Gpu(
                 1, "NVIDIA L4", "GPU-1", Optional.empty(), OptionalLong.of(24L << 30), OptionalLong.of(256L << 20),
-                "8.9", OptionalInt.empty(), Optional.empty());
+                "8.9", OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
 
         assertThat(Doctor.examine(report(CuFileConfig.defaults(), List.of(small)))).extracting(Advice::what)
                 .anyMatch(what -> what.startsWith("BAR1 of gpu:1 is smaller than its memory"));

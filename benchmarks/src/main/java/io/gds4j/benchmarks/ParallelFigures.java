@@ -1,0 +1,159 @@
+package io.gds4j.benchmarks;
+
+import com.sun.management.OperatingSystemMXBean;
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadDestination;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.ParallelLoadPlan;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.parallel.AttentionHeads;
+import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Loads a checkpoint for one and two GPUs, again and again into the same memory, for {@code benchmarks/scripts/parallel.sh}. Prints a
+ * line for each case: name, GB/s delivered to all GPUs (median), CPU milliseconds for each delivered GB.
+ *
+ * <pre>
+ * ParallelFigures create FILE GIB          writes layers in the shape of Llama-3-8B
+ * ParallelFigures FILE PASSES host|gpu     measures
+ * </pre>
+ */
+final class ParallelFigures {
+    private static final double GB = 1e9;
+    private static final int LAYERS_OF_A_GIB = 2;
+
+    private final Checkpoint checkpoint;
+    private final CuFileDriver driver;
+    private final int passes;
+    private final List<LoadDestination> targets;
+    private final OperatingSystemMXBean system =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+
+    private ParallelFigures(Checkpoint checkpoint, CuFileDriver driver, int passes, List<LoadDestination> targets) {
+        this.checkpoint = checkpoint;
+        this.driver = driver;
+        this.passes = passes;
+        this.targets = targets;
+    }
+
+    public static void main(String[] words) {
+        if (words.length == 3 && words[0].equals("create")) {
+            create(Path.of(words[1]), Integer.parseInt(words[2]));
+            return;
+        }
+        if (words.length != 3) {
+            System.err.println("usage: ParallelFigures create FILE GIB | FILE PASSES host|gpu");
+            System.exit(2);
+        }
+        List<LoadDestination> targets = words[2].equals("gpu")
+                ? List.of(LoadDestination.gpu(0), LoadDestination.gpu(1))
+                : List.of(LoadDestination.host(), LoadDestination.host());
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), "compat")) {
+            new ParallelFigures(Checkpoint.open(Path.of(words[0])), driver, Integer.parseInt(words[1]), targets).run();
+        }
+    }
+
+    private static void create(Path file, int gib) {
+        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false);
+        writer.tensor("model.embed_tokens.weight", DType.BF16, 128256, 4096);
+        for (int i = 0; i < gib * LAYERS_OF_A_GIB; i++) {
+            String layer = "model.layers." + i + ".";
+            writer.tensor(layer + "self_attn.q_proj.weight", DType.BF16, 4096, 4096)
+                    .tensor(layer + "self_attn.k_proj.weight", DType.BF16, 1024, 4096)
+                    .tensor(layer + "self_attn.v_proj.weight", DType.BF16, 1024, 4096)
+                    .tensor(layer + "self_attn.o_proj.weight", DType.BF16, 4096, 4096)
+                    .tensor(layer + "mlp.gate_proj.weight", DType.BF16, 14336, 4096)
+                    .tensor(layer + "mlp.up_proj.weight", DType.BF16, 14336, 4096)
+                    .tensor(layer + "mlp.down_proj.weight", DType.BF16, 4096, 14336)
+                    .tensor(layer + "input_layernorm.weight", DType.BF16, 4096)
+                    .tensor(layer + "post_attention_layernorm.weight", DType.BF16, 4096);
+        }
+        writer.write(new TensorPattern(1));
+    }
+
+    private void run() {
+        ParallelPlan all = ParallelPlan.replicate();
+        before();
+        shared("one", targets.subList(0, 1), all);
+        separate();
+        shared("replicated", targets, all);
+        shared("sharded", targets, ParallelPlan.llama(new AttentionHeads(32, 8)));
+    }
+
+    /** Loads to one GPU without ranks. */
+    private void before() {
+        LoadPlan plan = checkpoint.plan();
+        try (MemoryAllocation memory = allocate(targets.getFirst(), plan.destinationBytes())) {
+            LoadPlan into = plan.into(memory.range());
+            measure("before", checkpoint.bytes(), () -> into.load(driver).close());
+        }
+    }
+
+    /** Loads everything to each GPU by itself, at the same time. */
+    private void separate() {
+        List<MemoryAllocation> memories = new ArrayList<>();
+        try {
+            List<LoadPlan> plans = new ArrayList<>();
+            for (LoadDestination target : targets) {
+                memories.add(allocate(target, checkpoint.plan().destinationBytes()));
+                plans.add(checkpoint.plan().into(memories.getLast().range()));
+            }
+            measure("separate", 2 * checkpoint.bytes(), () -> CompletableFuture.allOf(
+                    plans.stream().map(plan -> plan.loadAsync(driver)).toArray(CompletableFuture[]::new)).join());
+        } finally {
+            memories.forEach(MemoryAllocation::close);
+        }
+    }
+
+    private void shared(String name, List<LoadDestination> destinations, ParallelPlan rules) {
+        ParallelLoadPlan sizes = checkpoint.plan().across(destinations, rules);
+        List<MemoryAllocation> memories = new ArrayList<>();
+        try {
+            List<LoadDestination> into = new ArrayList<>();
+            for (int rank : sizes.ranks()) {
+                memories.add(allocate(sizes.destination(rank), sizes.destinationBytes(rank)));
+                into.add(LoadDestination.into(memories.getLast().range()));
+            }
+            ParallelLoadPlan plan = checkpoint.plan().across(into, rules);
+            measure(name, plan.deliveredBytes(), () -> plan.load(driver).close());
+        } finally {
+            memories.forEach(MemoryAllocation::close);
+        }
+    }
+
+    private MemoryAllocation allocate(LoadDestination target, long bytes) {
+        int device = target.kind() == MemoryKind.HOST ? MemoryRange.NO_DEVICE : target.device();
+        return driver.allocator().allocate(target.kind(), bytes, device);
+    }
+
+    private void measure(String name, long delivered, Runnable load) {
+        load.run();
+        load.run();
+        double[] seconds = new double[passes];
+        long used = system.getProcessCpuTime();
+        for (int i = 0; i < passes; i++) {
+            long begun = System.nanoTime();
+            load.run();
+            seconds[i] = (System.nanoTime() - begun) / GB;
+        }
+        used = system.getProcessCpuTime() - used;
+        Arrays.sort(seconds);
+        System.out.printf(
+                Locale.ROOT, "%s %.1f %.0f%n", name, delivered / GB / seconds[passes / 2],
+                used / 1e6 / passes / (delivered / GB));
+    }
+}

@@ -1,0 +1,53 @@
+package io.gds4j.engine.staging;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
+import java.util.Iterator;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The choice between copies from the host and from another GPU. */
+class PeerLinksTest {
+    private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
+    private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
+    private final BouncePool pool =
+            new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
+
+    @AfterEach
+    void nothingIsLeft() {
+        assertThat(pool.bytesInUse()).isZero();
+        pool.close();
+        assertThat(cuda.violations()).isEmpty();
+    }
+
+    private GpuContext context(int device) {
+        long handle = contexts.primary(device);
+        return new GpuContext(handle, contexts.idOf(handle));
+    }
+
+    private boolean isFaster(Long... times) {
+        Iterator<Long> clock = List.of(times).iterator();
+        PeerLinks links = new PeerLinks(contexts, pool, clock::next);
+        boolean answer = links.isFaster(context(0), 0, context(1), 1);
+        assertThat(links.isFaster(context(0), 0, context(1), 1)).as("asked once").isEqualTo(answer);
+        return answer;
+    }
+
+    @Test
+    void fasterWayIsChosen() {
+        assertThat(isFaster(0L, 100L, 150L)).isTrue();
+        assertThat(isFaster(0L, 100L, 250L)).isFalse();
+    }
+
+    @Test
+    void hostServesGpusThatCannotReachEachOther() {
+        cuda.failAlways(CudaFunction.CTX_ENABLE_PEER_ACCESS, FakeCuda.ERROR_NOT_SUPPORTED);
+        assertThat(isFaster()).isFalse();
+    }
+}

@@ -1,0 +1,281 @@
+package io.gds4j.loader;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.parallel.TensorSlice;
+import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Describes a load whose tensors several ranks share. Each byte of a file is read at most once, whatever the number of ranks.
+ *
+ * <pre>{@code
+ * ParallelPlan rules = ParallelPlan.llama(AttentionHeads.of(path));
+ * ParallelLoadPlan plan = checkpoint.plan().across(List.of(LoadDestination.gpu(0), LoadDestination.gpu(1)), rules);
+ * try (ParallelTensors tensors = plan.load(driver)) {
+ *     tensors.rank(1).address("model.layers.0.mlp.up_proj.weight");
+ * }
+ * }</pre>
+ *
+ * <p>
+ * {@link LoadPlan#across} and {@link LoadPlan#rank} create plans, and check everything that needs no I/O. Immutable and
+ * thread-safe.
+ *
+ * @since 0.1
+ */
+public final class ParallelLoadPlan {
+    private static final String FUNCTION = "LoadPlan";
+    private static final long KIB = 1024;
+    /** Bytes that a backend without its own way to scatter stages for each request. */
+    private static final long STAGED_BYTES = 4L << 20;
+
+    private static final ProgressListener NO_LISTENER = new ProgressListener() {
+    };
+
+    private final ParallelSource source;
+    private final int world;
+    private final SortedMap<Integer, LoadDestination> destinations;
+    private final ParallelLayout layout;
+    private final int tensors;
+    private final long bytes;
+
+    private ParallelLoadPlan(
+            ParallelSource source, int world, SortedMap<Integer, LoadDestination> destinations, ParallelPlan rules) {
+        this.source = source;
+        this.world = world;
+        this.destinations = destinations;
+        Set<TensorInfo> chosen = new LinkedHashSet<>();
+        for (TensorInfo tensor : source.tensors()) {
+            if (source.options().filter().test(tensor)) {
+                chosen.add(tensor);
+            }
+        }
+        List<TensorSlice> slices = rules.slice(
+                source.path(), source.tensors(), chosen::contains, world);
+        this.layout = ParallelLayoutPlanner.plan(source.files(), slices, destinations, source.options());
+        Set<TensorInfo> loaded = new LinkedHashSet<>();
+        for (ParallelLayout.Placed placed : layout.slices()) {
+            loaded.add(placed.slice().tensor());
+        }
+        this.tensors = loaded.size();
+        this.bytes = loaded.stream().mapToLong(TensorInfo::length).sum();
+    }
+
+    static ParallelLoadPlan across(ParallelSource source, List<LoadDestination> destinations, ParallelPlan rules) {
+        if (destinations.isEmpty()) {
+            throw invalid("there are no destinations; allowed are 1 to %d".formatted(ParallelPlan.MAX_WORLD));
+        }
+        TreeMap<Integer, LoadDestination> byRank = new TreeMap<>();
+        for (LoadDestination destination : destinations) {
+            byRank.put(byRank.size(), destination);
+        }
+        checkDisjoint(destinations);
+        return new ParallelLoadPlan(source, destinations.size(), byRank, rules);
+    }
+
+    static ParallelLoadPlan rank(ParallelSource source, int rank, int world, ParallelPlan rules) {
+        ParallelPlan.checkWorld(world);
+        if (rank < 0 || rank >= world) {
+            throw invalid("the rank is %d; %d ranks are 0 to %d".formatted(rank, world, world - 1));
+        }
+        LoadOptions options = source.options();
+        LoadDestination destination = options.into() == null
+                ? LoadDestination.of(options.kind(), options.device())
+                : LoadDestination.into(options.into());
+        return new ParallelLoadPlan(source, world, new TreeMap<>(Map.of(rank, destination)), rules);
+    }
+
+    private static void checkDisjoint(List<LoadDestination> destinations) {
+        for (int i = 0; i < destinations.size(); i++) {
+            for (int j = 0; j < i; j++) {
+                MemoryRange one = destinations.get(j).memory().orElse(null);
+                MemoryRange other = destinations.get(i).memory().orElse(null);
+                if (one != null
+                        && other != null
+                        && one.address() < other.address() + other.length()
+                        && other.address() < one.address() + one.length()) {
+                    throw invalid("the destinations of ranks %d and %d overlap".formatted(j, i));
+                }
+            }
+        }
+    }
+
+    private static CuFileException invalid(String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
+    }
+
+    ParallelSource source() {
+        return source;
+    }
+
+    /** Returns the alignment of tensor addresses in bytes. */
+    public long alignment() {
+        return source.options().alignment();
+    }
+
+    /** Returns the number of ranks that share the checkpoint. */
+    public int world() {
+        return world;
+    }
+
+    /** Returns the ranks that this plan loads, in ascending order. */
+    public List<Integer> ranks() {
+        return List.copyOf(destinations.keySet());
+    }
+
+    /**
+     * Returns the destination of a rank.
+     *
+     * @throws CuFileException INVALID_VALUE for a rank that this plan does not load
+     */
+    public LoadDestination destination(int rank) {
+        checkRank(rank);
+        return Objects.requireNonNull(destinations.get(rank));
+    }
+
+    /**
+     * Returns the slices of a rank, file by file in the order of their data.
+     *
+     * @throws CuFileException INVALID_VALUE for a rank that this plan does not load
+     */
+    public List<TensorSlice> slices(int rank) {
+        checkRank(rank);
+        List<TensorSlice> slices = new ArrayList<>();
+        for (ParallelLayout.Placed placed : layout.slices()) {
+            if (placed.slice().rank() == rank) {
+                slices.add(placed.slice());
+            }
+        }
+        return slices;
+    }
+
+    /** Returns the number of tensors of which a loaded rank keeps a slice. */
+    public int tensors() {
+        return tensors;
+    }
+
+    /** Returns the bytes of these tensors in the checkpoint. */
+    public long bytes() {
+        return bytes;
+    }
+
+    /**
+     * Returns the bytes of a rank's slices.
+     *
+     * @throws CuFileException INVALID_VALUE for a rank that this plan does not load
+     */
+    public long bytes(int rank) {
+        checkRank(rank);
+        return layout.bytes(rank);
+    }
+
+    /** Returns the bytes that all ranks together receive. */
+    public long deliveredBytes() {
+        long sum = 0;
+        for (int rank : destinations.keySet()) {
+            sum += layout.bytes(rank);
+        }
+        return sum;
+    }
+
+    /**
+     * Returns the bytes of memory that the load takes at a rank's destination: the slices, and gaps for alignment.
+     *
+     * @throws CuFileException INVALID_VALUE for a rank that this plan does not load
+     */
+    public long destinationBytes(int rank) {
+        checkRank(rank);
+        return layout.destinationBytes(rank);
+    }
+
+    /**
+     * Returns the largest number of bytes of host memory that a load uses in addition to its destinations: the bounce buffers of
+     * the driver, or 4 MiB for each request in flight where libcufile reads. The loader itself stages nothing.
+     *
+     * @param config configuration with which the driver was opened
+     */
+    public long stagingBytes(CuFileConfig config) {
+        List<Long> sizes = config.get(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB);
+        List<Long> counts = config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT);
+        long pool = 0;
+        for (int i = 0; i < sizes.size(); i++) {
+            pool += Math.max(4, sizes.get(i)) * KIB * counts.get(i);
+        }
+        return pool + STAGED_BYTES * source.options().requestsInFlight();
+    }
+
+    /** Returns the bytes that the load requests from the files. */
+    public long storageBytes() {
+        return layout.storageBytes();
+    }
+
+    /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
+    public List<LoadRequest> requests() {
+        return layout.requests().stream()
+                .map(request -> new LoadRequest(
+                        layout.files().get(request.file()).path(), request.fileOffset(), request.length(), false))
+                .toList();
+    }
+
+    /** Loads without a listener; see {@link #load(CuFileDriver, ProgressListener)}. */
+    public ParallelTensors load(CuFileDriver driver) {
+        return load(driver, NO_LISTENER);
+    }
+
+    /**
+     * Loads the slices of all ranks, or throws and leaves nothing allocated at any destination. Interrupts as of
+     * {@link LoadPlan#load(CuFileDriver, LoadListener)}.
+     *
+     * @param listener receives progress, in bytes that all ranks together received; {@code tensorPlaced} is called when
+     *        all slices of a tensor are in place
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the size of a file changed after its header was read
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
+     *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#readScattered}
+     */
+    public ParallelTensors load(CuFileDriver driver, ProgressListener listener) {
+        Objects.requireNonNull(driver, "driver");
+        Objects.requireNonNull(listener, "listener");
+        return new ParallelJob(this, layout, driver, listener).run();
+    }
+
+    /** Starts a load without a listener; see {@link #loadAsync(CuFileDriver, ProgressListener)}. */
+    public CompletableFuture<ParallelTensors> loadAsync(CuFileDriver driver) {
+        return loadAsync(driver, NO_LISTENER);
+    }
+
+    /**
+     * Starts a load and returns its future, which cancels as that of {@link LoadPlan#loadAsync(CuFileDriver, LoadListener)}.
+     */
+    public CompletableFuture<ParallelTensors> loadAsync(CuFileDriver driver, ProgressListener listener) {
+        Objects.requireNonNull(driver, "driver");
+        Objects.requireNonNull(listener, "listener");
+        return LoadFuture.start(new ParallelJob(this, layout, driver, listener));
+    }
+
+    private void checkRank(int rank) {
+        if (!destinations.containsKey(rank)) {
+            throw invalid("rank %d is not loaded; the loaded ranks are %d to %d"
+                    .formatted(rank, destinations.firstKey(), destinations.lastKey()));
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "ParallelLoadPlan[%d tensors to ranks %s of %d, %d bytes from storage, %d requests]"
+                .formatted(tensors, destinations.keySet(), world, storageBytes(), layout.requests().size());
+    }
+}

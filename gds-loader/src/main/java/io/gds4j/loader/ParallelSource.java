@@ -1,0 +1,19 @@
+package io.gds4j.loader;
+
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * What ranks share: a checkpoint and the options of the plan that chose from it.
+ *
+ * @param path path of the checkpoint
+ * @param files its files
+ * @param tensors all of its tensors
+ * @param options options of the plan
+ * @param headerNanos time to read the headers in nanoseconds
+ */
+record ParallelSource(
+        Path path, List<CheckpointFile> files, List<TensorInfo> tensors, LoadOptions options, long headerNanos) {
+}

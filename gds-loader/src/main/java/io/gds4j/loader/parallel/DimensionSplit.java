@@ -1,0 +1,78 @@
+package io.gds4j.loader.parallel;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Divides the indices of one dimension among ranks. */
+final class DimensionSplit {
+    /** Indices that a rank keeps. */
+    record Range(long start, long length) {
+        long end() {
+            return start + length;
+        }
+    }
+
+    /** The dimension cannot be divided; the message says why. */
+    static final class Uneven extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        Uneven(String message) {
+            super(message, null, false, false);
+        }
+    }
+
+    private DimensionSplit() {
+    }
+
+    /** Returns the indices of a rank, one range for each part; a range may be empty after rounding up. */
+    static List<Range> ranges(long size, List<Split.Part> parts, boolean roundUp, int world, int rank) throws Uneven {
+        long shares = 0;
+        for (Split.Part part : parts) {
+            try {
+                shares = Math.addExact(shares, part.share());
+            } catch (ArithmeticException e) {
+                throw new Uneven("has parts whose shares exceed 2^63-1");
+            }
+        }
+        if (size % shares != 0) {
+            throw new Uneven("has %d elements there, which parts with %d shares do not divide".formatted(size, shares));
+        }
+        long perShare = size / shares;
+        List<Range> ranges = new ArrayList<>(parts.size());
+        long start = 0;
+        for (Split.Part part : parts) {
+            long length = perShare * part.share();
+            ranges.add(range(start, length, part.heads(), roundUp, world, rank));
+            start += length;
+        }
+        return ranges;
+    }
+
+    private static Range range(long start, long length, long heads, boolean roundUp, int world, int rank)
+            throws Uneven {
+        long units = heads == 0 ? length : heads;
+        if (units != 0 && length % units != 0) {
+            throw new Uneven("has %d elements there, which %d heads do not divide".formatted(length, heads));
+        }
+        long unit = units == 0 ? 0 : length / units;
+        long first;
+        long count;
+        if (heads > 0 && heads < world) {
+            if (world % heads != 0) {
+                throw new Uneven("has %d heads, which %d ranks can share only if their number is a multiple"
+                        .formatted(heads, world));
+            }
+            first = rank / (world / heads);
+            count = 1;
+        } else {
+            if (units % world != 0 && !roundUp) {
+                throw new Uneven("has %d %s there, which %d ranks do not divide; a rule may round up"
+                        .formatted(units, heads > 0 ? "heads" : "elements", world));
+            }
+            long most = Math.ceilDiv(units, (long) world);
+            first = most * rank > units || most * rank < 0 ? units : most * rank;
+            count = Math.min(most, units - first);
+        }
+        return new Range(start + first * unit, count * unit);
+    }
+}

@@ -1,0 +1,26 @@
+package io.gds4j.loader.parallel;
+
+import io.gds4j.loader.format.TensorInfo;
+import java.util.List;
+
+/**
+ * The part of a tensor that one rank keeps.
+ *
+ * @param tensor the whole tensor
+ * @param rank the rank, 0 or more
+ * @param shape dimensions of the slice, slowest first
+ * @param bytes length of the slice in bytes; the copies fill it without a gap
+ * @param copies the bytes of the file and their places, in the order of the slice; empty for a slice without elements
+ * @since 0.1
+ */
+public record TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {
+    public TensorSlice {
+        shape = List.copyOf(shape);
+        copies = List.copyOf(copies);
+    }
+
+    /** Returns whether the slice is the whole tensor. */
+    public boolean isWhole() {
+        return bytes == tensor.length() && shape.equals(tensor.shape());
+    }
+}

@@ -1,0 +1,8 @@
+/**
+ * Divides the tensors of a checkpoint among ranks. A {@link io.gds4j.loader.parallel.ParallelPlan} maps tensor names to splits and
+ * computes which bytes of the file each rank keeps. The package is pure arithmetic: it knows no memory, devices or threads.
+ */
+@NullMarked
+package io.gds4j.loader.parallel;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,264 @@
+package io.gds4j.loader.parallel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.Split.Part;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Compares slices with an oracle that picks elements of whole tensors one by one. */
+class TensorSliceTest {
+    private static final Path FILE = Path.of("m.safetensors");
+    private static final DType Q4_0 = new DType("Q4_0", 32, 18);
+    private static final List<DType> TYPES = List.of(
+            DType.F4, DType.F6_E2M3, DType.U8, DType.BF16, DType.F32, DType.F64, DType.C128, Q4_0,
+            DType.opaque("ODD", 5));
+    private static final long[] SIZES = {1, 2, 3, 4, 5, 7, 8, 12, 24, 32, 64, 96};
+
+    private static final class Refused extends Exception {
+        private static final long serialVersionUID = 1L;
+    }
+
+    @Test
+    void everySliceHoldsTheElementsOfTheOracle() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        long end = System.nanoTime() + Math.min(2, Long.getLong("gds4j.property.seconds", 1)) * 1_000_000_000;
+        int cut = 0;
+        for (int round = 0; round < 2000 || System.nanoTime() < end; round++) {
+            DType type = TYPES.get(random.nextInt(TYPES.size()));
+            List<Long> shape = LongStream.range(0, random.nextInt(4))
+                    .map(i -> SIZES[random.nextInt(SIZES.length)])
+                    .boxed()
+                    .toList();
+            OptionalLong bytes = type.bytes(shape);
+            if (bytes.isEmpty() || bytes.getAsLong() > 1 << 20) {
+                continue;
+            }
+            TensorInfo tensor = new TensorInfo("a.w", type, shape, FILE, 512, bytes.getAsLong());
+            Split split = split(random);
+            int world = 1 + random.nextInt(8);
+            String what = "-Dgds4j.property.seed=%d, round %d: %s %s, %d ranks"
+                    .formatted(seed, round, tensor, split, world);
+            cut += compare(tensor, split, world, random, what) ? 1 : 0;
+        }
+        assertThat(cut).isGreaterThan(100);
+    }
+
+    private static Split split(SplittableRandom random) {
+        boolean roundUp = random.nextBoolean();
+        List<Part> parts = new ArrayList<>();
+        for (int i = random.nextInt(3); i >= 0; i--) {
+            parts.add(new Part(1 + random.nextInt(2), random.nextInt(3) == 0 ? 1 + random.nextInt(4) : 0));
+        }
+        return switch (random.nextInt(6)) {
+            case 0 -> Split.replicate();
+            case 1 -> new Split.Owner(0);
+            case 2 -> new Split.Expert(0, roundUp);
+            case 3 -> new Split.Row(parts, roundUp);
+            default -> new Split.Column(parts, roundUp);
+        };
+    }
+
+    /** Returns whether the tensor could be divided. */
+    private static boolean compare(
+            TensorInfo tensor, Split split, int world, SplittableRandom random, String what) {
+        ParallelPlan plan = ParallelPlan.of("test", List.of(new ParallelRule("*", split)));
+        byte[] file = new byte[(int) tensor.fileEnd()];
+        random.nextBytes(file);
+        List<@Nullable List<int[]>> expected = new ArrayList<>();
+        try {
+            for (int rank = 0; rank < world; rank++) {
+                expected.add(oracle(tensor, split, world, rank));
+            }
+        } catch (Refused e) {
+            assertThatThrownBy(
+                    () -> plan.slice(FILE, List.of(tensor), world), what)
+                    .isInstanceOf(CheckpointException.class)
+                    .hasMessageNotContaining("\n");
+            return false;
+        }
+        List<TensorSlice> slices;
+        try {
+            slices = plan.slice(FILE, List.of(tensor), world);
+        } catch (CheckpointException e) {
+            throw new AssertionError(what, e);
+        }
+        for (int rank = 0; rank < world; rank++) {
+            int number = rank;
+            List<TensorSlice> ofRank = slices.stream().filter(slice -> slice.rank() == number).toList();
+            List<int[]> runs = expected.get(rank);
+            assertThat(ofRank).as(what).hasSize(runs == null ? 0 : 1);
+            if (runs != null) {
+                byte[] bytes = assembled(file, ofRank.getFirst(), what);
+                assertThat(bytes).as(what + ", rank " + rank).isEqualTo(picked(file, tensor, runs));
+            }
+        }
+        return true;
+    }
+
+    private static byte[] assembled(byte[] file, TensorSlice slice, String what) {
+        byte[] bytes = new byte[(int) slice.bytes()];
+        boolean[] written = new boolean[bytes.length];
+        for (StridedCopy copy : slice.copies()) {
+            for (long row = 0; row < copy.rows(); row++) {
+                int from = (int) (copy.fileOffset() + row * copy.filePitch());
+                int to = (int) (copy.sliceOffset() + row * copy.slicePitch());
+                for (int i = 0; i < copy.width(); i++) {
+                    assertThat(written[to + i]).as(what).isFalse();
+                    written[to + i] = true;
+                    bytes[to + i] = file[from + i];
+                }
+            }
+        }
+        assertThat(written).as(what).doesNotContain(false);
+        long elements = slice.shape().stream().mapToLong(Long::longValue).reduce(1, (a, b) -> a * b);
+        assertThat(slice.tensor().dtype().bytes(elements)).as(what).hasValue(slice.bytes());
+        return bytes;
+    }
+
+    private static byte[] picked(byte[] file, TensorInfo tensor, List<int[]> blocks) {
+        int size = tensor.dtype().blockBytes();
+        byte[] bytes = new byte[blocks.size() * size];
+        for (int i = 0; i < blocks.size(); i++) {
+            int from = (int) tensor.fileOffset() + blocks.get(i)[0] * size;
+            System.arraycopy(file, from, bytes, i * size, size);
+        }
+        return bytes;
+    }
+
+    /** Returns the blocks that a rank keeps, in order; null if it keeps nothing. */
+    private static @Nullable List<int[]> oracle(TensorInfo tensor, Split split, int world, int rank) throws Refused {
+        List<Long> shape = tensor.shape();
+        int dimensions = shape.size();
+        List<Part> parts = List.of(new Part(1, 0));
+        boolean roundUp = false;
+        int dimension = -1;
+        switch (split) {
+            case Split.Replicate all -> {
+            }
+            case Split.Owner owner -> {
+                if (owner.rank() != rank) {
+                    return null;
+                }
+            }
+            case Split.Expert expert -> {
+                if (dimensions == 0) {
+                    throw new Refused();
+                }
+                dimension = 0;
+                roundUp = expert.roundUp();
+            }
+            case Split.Column column -> {
+                dimension = dimensions == 0 ? -1 : Math.max(0, dimensions - 2);
+                parts = column.parts();
+                roundUp = column.roundUp();
+            }
+            case Split.Row row -> {
+                dimension = dimensions < 2 ? -1 : dimensions - 1;
+                parts = row.parts();
+                roundUp = row.roundUp();
+            }
+        }
+        boolean single = shape.stream().allMatch(size -> size == 1);
+        long total = shape.stream().reduce(1L, (a, b) -> a * b);
+        boolean[] kept = new boolean[dimension < 0 ? 0 : shape.get(dimension).intValue()];
+        boolean whole = dimension < 0 || single || world == 1;
+        if (!whole) {
+            keep(kept, parts, roundUp, world, rank);
+        }
+        List<Long> elements = new ArrayList<>();
+        for (long i = 0; i < total; i++) {
+            if (whole || kept[(int) index(i, shape, dimension)]) {
+                elements.add(i);
+            }
+        }
+        int block = tensor.dtype().blockElements();
+        if (elements.size() % block != 0) {
+            throw new Refused();
+        }
+        List<int[]> blocks = new ArrayList<>();
+        for (int j = 0; j < elements.size(); j++) {
+            long i = elements.get(j);
+            if (i % block != j % block) {
+                throw new Refused();
+            }
+            if (j % block == 0) {
+                blocks.add(new int[]{(int) (i / block)});
+            } else if (i / block != blocks.getLast()[0]) {
+                throw new Refused();
+            }
+        }
+        return blocks;
+    }
+
+    private static long index(long linear, List<Long> shape, int dimension) {
+        long rest = linear;
+        for (int i = shape.size() - 1; i > dimension; i--) {
+            rest /= shape.get(i);
+        }
+        return rest % shape.get(dimension);
+    }
+
+    private static void keep(boolean[] kept, List<Part> parts, boolean roundUp, int world, int rank) throws Refused {
+        long shares = parts.stream().mapToLong(Part::share).sum();
+        if (kept.length % shares != 0) {
+            throw new Refused();
+        }
+        int start = 0;
+        for (Part part : parts) {
+            int length = (int) (kept.length / shares * part.share());
+            int units = part.heads() == 0 ? length : (int) part.heads();
+            if (length % units != 0) {
+                throw new Refused();
+            }
+            for (int unit = 0; unit < units; unit++) {
+                boolean mine;
+                if (part.heads() > 0 && units < world) {
+                    if (world % units != 0) {
+                        throw new Refused();
+                    }
+                    mine = rank * units / world == unit;
+                } else {
+                    if (units % world != 0 && !roundUp) {
+                        throw new Refused();
+                    }
+                    mine = unit / ((units + world - 1) / world) == rank;
+                }
+                if (mine) {
+                    int width = length / units;
+                    Arrays.fill(kept, start + unit * width, start + (unit + 1) * width, true);
+                }
+            }
+            start += length;
+        }
+    }
+
+    @Test
+    void ranksTogetherKeepEveryByteOnce() {
+        TensorInfo tensor = new TensorInfo("a.w", DType.F32, List.of(6L, 12L), FILE, 0, 288);
+        for (Split split : List.of(Split.column(), Split.row(), Split.expert())) {
+            int[] kept = new int[288];
+            ParallelPlan.of("test", List.of(new ParallelRule("a", split)))
+                    .slice(FILE, List.of(tensor), 3)
+                    .stream()
+                    .flatMap(slice -> slice.copies().stream())
+                    .forEach(copy -> IntStream.range(0, (int) copy.rows())
+                            .forEach(row -> IntStream.range(0, (int) copy.width())
+                                    .forEach(i -> kept[(int) (copy.fileOffset() + row * copy.filePitch()) + i]++)));
+            assertThat(kept).containsOnly(1);
+        }
+    }
+}
