@@ -35,15 +35,12 @@ class GpuBranchTest {
     static MemoryAllocation load(CuFileDriver driver, Path path, int device) {
         try (CuFileHandle file = driver.openFile(path)) {
             MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, file.size(), device);
-            boolean loaded = false;
             try {
                 file.readFully(memory, 0);
-                loaded = true;
                 return memory;
-            } finally {
-                if (!loaded) {
-                    memory.close();
-                }
+            } catch (RuntimeException e) {
+                memory.close();
+                throw e;
             }
         }
     }

@@ -10,10 +10,10 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.format.DType;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -29,6 +29,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,50 +44,26 @@ class GpuPipelineTest {
     @TempDir
     private Path folder;
 
-    /** What the program needs of CUDA. In production, a class over JCuda implements it. */
-    interface Kernels {
-        long stream();
-
-        void addOne(MemoryRange memory);
-
-        void synchronize();
-    }
-
-    /** The same on the fake GPU. */
-    record FakeKernels(FakeGpu gpu, FakeStream queue) implements Kernels {
-        @Override
-        public long stream() {
-            return queue.address();
-        }
-
-        @Override
-        public void addOne(MemoryRange memory) {
-            queue.enqueue(() -> {
-                MemorySegment bytes = gpu.segment(memory);
-                for (long i = 0; i < bytes.byteSize(); i++) {
-                    bytes.set(JAVA_BYTE, i, (byte) (bytes.get(JAVA_BYTE, i) + 1));
-                }
-            });
-        }
-
-        @Override
-        public void synchronize() {
-            queue.synchronize();
-        }
-    }
-
-    /** The program under test. */
-    static byte[] process(CuFileDriver driver, Path path, Kernels kernels) {
+    /** The program under test. In production, a class over JCuda starts the kernel and synchronises the stream. */
+    static byte[] process(
+            CuFileDriver driver, Path path, long cuStream, Consumer<MemoryRange> kernel, Runnable synchronize) {
         try (CuFileHandle file = driver.openFile(path);
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, file.size());
-                CuFileStream stream = driver.stream(kernels.stream(), Set.of())) {
+                CuFileStream stream = driver.stream(cuStream, Set.of())) {
             Cells cells = Cells.of(file.size(), 0, 0);
             stream.read(file, memory, cells);
-            kernels.addOne(memory.range());
-            kernels.synchronize(); // without this line the test fails, every time
+            kernel.accept(memory.range());
+            synchronize.run(); // without this line the test fails, every time
             byte[] result = new byte[Math.toIntExact(cells.result())];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(result));
             return result;
+        }
+    }
+
+    /** Stands for a kernel. */
+    static void addOne(MemorySegment bytes) {
+        for (long i = 0; i < bytes.byteSize(); i++) {
+            bytes.set(JAVA_BYTE, i, (byte) (bytes.get(JAVA_BYTE, i) + 1));
         }
     }
 
@@ -98,7 +75,8 @@ class GpuPipelineTest {
     void kernelWorksOnWhatWasRead() throws IOException {
         Path path = digits();
         try (FakeStream queue = gpu.newStream()) {
-            byte[] result = process(gds.driver(), path, new FakeKernels(gpu, queue));
+            byte[] result = process(gds.driver(), path, queue.address(),
+                    memory -> queue.enqueue(() -> addOne(gpu.segment(memory))), queue::synchronize);
             assertThat(result).asString().isEqualTo("12345678");
         }
     }
@@ -109,24 +87,10 @@ class GpuPipelineTest {
         FakeGpu own = FakeGpu.create();
         try (CuFileDriver driver = own.openDriver();
                 FakeStream queue = own.newStream()) {
-            FakeKernels kernels = new FakeKernels(own, queue);
-            Kernels impatient = new Kernels() {
-                @Override
-                public long stream() {
-                    return kernels.stream();
-                }
-
-                @Override
-                public void addOne(MemoryRange memory) {
-                    kernels.addOne(memory);
-                }
-
-                @Override
-                public void synchronize() {
-                    // forgotten
-                }
-            };
-            assertThat(process(driver, path, impatient)).isEmpty();
+            byte[] result = process(driver, path, queue.address(),
+                    memory -> queue.enqueue(() -> addOne(own.segment(memory))), () -> {
+                    });
+            assertThat(result).isEmpty();
         }
         assertThat(own.misuse()).anyMatch(problem -> problem.contains("use after free")); // by the kernel
     }

@@ -43,7 +43,7 @@ class GuidesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "datasets.md", "interop.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md",
-            "testing.md", "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
+            "testing.md", "notes/tests.md", "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);
         List<String> targets = LINK.matcher(text(guide)).results().map(link -> link.group(1)).toList();

@@ -20,6 +20,7 @@ import io.gds4j.HostStream;
 import io.gds4j.PrefetchedReads;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.config.DirectStorage;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -45,7 +46,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the code of docs/io.md, whose snippets stand here word for word. */
+/** Runs the code of docs/io.md and docs/configuration.md, whose snippets stand here word for word. */
 @ExtendWith(QuietOutput.class)
 class IoGuideTest {
     private static final int SIZE = 1 << 20;
@@ -233,6 +234,22 @@ class IoGuideTest {
                 return "disk full after " + e.bytesTransferred() + " bytes";
             }
             return e.error() == CuFileError.PERMISSION_DENIED ? "not allowed" : e.getMessage();
+        }
+    }
+
+    @Test
+    void configurationServesOrFailsAtOnce() {
+        try {
+            CuFileConfig config = CuFileConfig.builder()
+                    .set(CuFileKeys.IO_BATCHSIZE, 64L)
+                    .directStorage(DirectStorage.REQUIRE)
+                    .build();
+            try (CuFileDriver driver = CuFileDriver.open(config)) {
+                System.out.println(driver.diagnose());
+            }
+        } catch (CuFileException e) { // this machine has no GPUDirect Storage
+            assertThat(e.error()).isEqualTo(CuFileError.DRIVER_NOT_INITIALIZED);
+            assertThat(e).hasMessageContaining("GPUDirect Storage is required");
         }
     }
 }

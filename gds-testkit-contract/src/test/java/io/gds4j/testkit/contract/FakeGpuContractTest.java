@@ -13,6 +13,32 @@ import java.util.Set;
 
 /** The contract on the testkit's fake GPU, with GPU memory and streams that are as late as possible. */
 class FakeGpuContractTest extends BackendContractSuite {
+    /** Functions of the real library only: parameters, statistics and facts about its machine. */
+    static final Set<String> UNBUILT = Set.of(
+            "cuFileGetParameterSizeT",
+            "cuFileGetParameterBool",
+            "cuFileGetParameterString",
+            "cuFileSetParameterSizeT",
+            "cuFileSetParameterBool",
+            "cuFileSetParameterString",
+            "cuFileGetParameterMinMaxValue",
+            "cuFileSetStatsLevel",
+            "cuFileGetStatsLevel",
+            "cuFileStatsStart",
+            "cuFileStatsStop",
+            "cuFileStatsReset",
+            "cuFileGetStatsL1",
+            "cuFileGetStatsL2",
+            "cuFileGetStatsL3",
+            "cuFileGetBARSizeInKB",
+            "cuFileSetParameterPosixPoolSlabArray",
+            "cuFileGetParameterPosixPoolSlabArray",
+            "cuFileDriverSetP2PFlags",
+            "cuFileDriverGetP2PFlags",
+            "cuFileExportPCIeTopology",
+            "cuFileSetParameterGpuBounceBufferSlabArray",
+            "cuFileGetParameterGpuBounceBufferSlabArray");
+
     private static final RawDescriptors DESCRIPTORS = new ChannelDescriptors();
 
     private final FakeGpu gpu = FakeGpu.builder().bytesPerDevice(1L << 30).build();
@@ -75,29 +101,6 @@ class FakeGpuContractTest extends BackendContractSuite {
 
     @Override
     public Set<String> unbuiltFunctions() {
-        return Set.of(
-                "cuFileGetParameterSizeT",
-                "cuFileGetParameterBool",
-                "cuFileGetParameterString",
-                "cuFileSetParameterSizeT",
-                "cuFileSetParameterBool",
-                "cuFileSetParameterString",
-                "cuFileGetParameterMinMaxValue",
-                "cuFileSetStatsLevel",
-                "cuFileGetStatsLevel",
-                "cuFileStatsStart",
-                "cuFileStatsStop",
-                "cuFileStatsReset",
-                "cuFileGetStatsL1",
-                "cuFileGetStatsL2",
-                "cuFileGetStatsL3",
-                "cuFileGetBARSizeInKB",
-                "cuFileSetParameterPosixPoolSlabArray",
-                "cuFileGetParameterPosixPoolSlabArray",
-                "cuFileDriverSetP2PFlags",
-                "cuFileDriverGetP2PFlags",
-                "cuFileExportPCIeTopology",
-                "cuFileSetParameterGpuBounceBufferSlabArray",
-                "cuFileGetParameterGpuBounceBufferSlabArray");
+        return UNBUILT;
     }
 }
