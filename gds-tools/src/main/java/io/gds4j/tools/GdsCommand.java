@@ -178,7 +178,8 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "records", "sample", "stats",
+                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "records", "sample",
+                        "stats",
                         "completion",
                         "help")::contains)
                 .map(Schemas::of)

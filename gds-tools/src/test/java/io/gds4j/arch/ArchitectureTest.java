@@ -74,7 +74,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP, Rooms.JCUDA_INTEROP,
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP,
+                                Rooms.JCUDA_INTEROP,
                                 Rooms.JCUDA, Rooms.VERBS, Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",

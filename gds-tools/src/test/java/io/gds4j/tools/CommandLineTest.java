@@ -89,7 +89,8 @@ class CommandLineTest {
 
     @Test
     void helpTextsFitEightyColumns() {
-        for (String command : new String[]{"demo", "load", "convert", "check", "records", "sample", "patterns", "completion",
+        for (String command : new String[]{"demo", "load", "convert", "check", "records", "sample", "patterns",
+                "completion",
                 "help"}) {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));

@@ -31,7 +31,8 @@ class GuidesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"loading.md", "parallel.md", "io.md", "datasets.md", "interop.md", "operations.md", "troubleshooting.md", "comparison.md",
+            strings = {"loading.md", "parallel.md", "io.md", "datasets.md", "interop.md", "operations.md",
+                    "troubleshooting.md", "comparison.md",
                     "support.md"})
     void guideIsShort(String guide) throws IOException {
         List<String> lines = text(guide).lines().toList();
@@ -42,7 +43,8 @@ class GuidesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "datasets.md", "interop.md", "operations.md", "troubleshooting.md", "comparison.md", "support.md",
+    @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "datasets.md", "interop.md", "operations.md",
+            "troubleshooting.md", "comparison.md", "support.md",
             "testing.md", "notes/tests.md", "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);
