@@ -16,6 +16,7 @@ final class Rooms {
             "io.gds4j.config",
             "io.gds4j.statistics",
             "io.gds4j.diagnosis",
+            "io.gds4j.source",
             "io.gds4j.spi",
             "io.gds4j.internal.registration",
             "io.gds4j.internal.routing",

@@ -47,6 +47,7 @@ public final class Samples {
                     DataLoader::run),
             sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
                     CheckpointToArrays::run),
+            sample("sources", "an encrypted file and memory of the program as files", Sources.class, Sources::run),
             sample("rdma-registration", "file reads into memory of an RDMA device", RdmaRegistration.class,
                     RdmaRegistration::run));
 
