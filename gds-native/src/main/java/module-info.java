@@ -4,6 +4,7 @@ module io.gds4j.ffi {
 
     exports io.gds4j.ffi to
             io.gds4j.engine,
+            io.gds4j.compat,
             io.gds4j.libcufile;
     exports io.gds4j.ffi.posix to
             io.gds4j.engine,

@@ -5,6 +5,7 @@ module io.gds4j.tools {
     requires io.gds4j.ffi;
     requires io.gds4j.libcufile;
     requires io.gds4j.loader;
+    requires io.gds4j.remote;
     requires io.gds4j.samples;
     requires info.picocli;
     requires java.management.rmi;

@@ -62,6 +62,10 @@ class ArchitectureTest {
                         new String[]{Rooms.LOADER},
                         Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER)),
                 Arguments.of(
+                        "gds-remote",
+                        new String[]{Rooms.REMOTE},
+                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", Rooms.JSPECIFY, Rooms.REMOTE)),
+                Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.JCUDA_INTEROP, Rooms.JCUDA,
@@ -196,6 +200,6 @@ class ArchitectureTest {
                 .contains(Rooms.API)
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
-                .contains("io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
+                .contains("io.gds4j.remote", "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
     }
 }

@@ -64,6 +64,7 @@ final class Rooms {
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
     static final String LOADER = "io.gds4j.loader..";
+    static final String REMOTE = "io.gds4j.remote..";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";

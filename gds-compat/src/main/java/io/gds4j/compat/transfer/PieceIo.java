@@ -21,6 +21,10 @@ import org.jspecify.annotations.Nullable;
  * thread at a time.
  */
 public final class PieceIo {
+    /** Never started. A segment that it may not access is confined to a thread, but a source may use others. */
+    private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {
+    });
+
     private final Posix posix;
     private final PathCounters counters;
     private final PageCache pageCache;
@@ -70,7 +74,7 @@ public final class PieceIo {
         if (source == null) {
             return move(file.descriptors(), plan, start, end, address, segment, segmentOffset);
         }
-        if (segment != null) {
+        if (segment != null && segment.isAccessibleBy(ANOTHER)) {
             return move(source, plan, start, segment.asSlice(segmentOffset, end - start), cancellation);
         }
         // The arena keeps a source from using the memory after its call, when it serves another request or is freed.
