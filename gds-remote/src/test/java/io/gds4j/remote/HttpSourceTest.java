@@ -324,13 +324,11 @@ class HttpSourceTest {
     }
 
     @Test
-    void cancelledReadEndsAndWritesNothingMore() {
+    void cancelledReadEnds() {
         HttpSource source = HttpSource.open(uri, OPTIONS);
         byte[] into = new byte[100_000];
         assertThatThrownBy(() -> source.read(100_000, MemorySegment.ofArray(into), () -> true))
                 .isInstanceOf(InterruptedException.class);
-        byte[] then = into.clone();
-        assertThat(into).isEqualTo(then);
     }
 
     @Test
