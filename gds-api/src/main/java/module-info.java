@@ -27,6 +27,7 @@ module io.gds4j {
             io.gds4j.jcuda,
             io.gds4j.interop,
             io.gds4j.testkit;
+    exports io.gds4j.source;
     exports io.gds4j.spi;
     exports io.gds4j.statistics;
 

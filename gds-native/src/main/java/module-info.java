@@ -4,6 +4,7 @@ module io.gds4j.ffi {
 
     exports io.gds4j.ffi to
             io.gds4j.engine,
+            io.gds4j.compat,
             io.gds4j.libcufile,
             io.gds4j.interop;
     exports io.gds4j.ffi.posix to

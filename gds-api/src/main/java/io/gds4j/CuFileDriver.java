@@ -15,6 +15,8 @@ import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.RangeSource;
+import io.gds4j.source.SourcePath;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.spi.DriverLimits;
@@ -222,7 +224,8 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Opens a file, for reading by default, and registers it ({@code cuFileHandleRegister}).
+     * Opens a file, for reading by default, and registers it ({@code cuFileHandleRegister}). Opens a {@link SourcePath} as
+     * {@link #openSource} does.
      *
      * @param path the file
      * @param options READ, WRITE, CREATE, CREATE_NEW, TRUNCATE_EXISTING, SYNC, DSYNC, SPARSE, {@link CuFileOpenOption}
@@ -234,7 +237,26 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileHandle openFile(Path path, OpenOption... options) {
         Objects.requireNonNull(path, "path");
-        return register(OpenOptions.toSource(path, options));
+        use.checkOpen("cuFileHandleRegister");
+        return register(
+                path instanceof SourcePath remote
+                        ? OpenOptions.toRanges(remote, options)
+                        : OpenOptions.toSource(path, options));
+    }
+
+    /**
+     * Makes a handle of a source: reads, vectored reads, batches, streams, futures and the loader work on it. The bytes count as
+     * {@link IoPath#USER_SOURCE}. The backend {@code compat} serves it, also where libcufile serves files.
+     *
+     * @param source reads the bytes, and writes them if it can; stays the caller's after the handle is closed
+     * @return the registered source
+     * @throws CuFileException IO_NOT_SUPPORTED if the backend has no sources, such as {@code libcufile} opened by name, or if
+     *         {@link DirectStorage#REQUIRE} applies; IO_ERROR if the source fails; DRIVER_NOT_INITIALIZED after close
+     */
+    @Experimental
+    public CuFileHandle openSource(RangeSource source) {
+        Objects.requireNonNull(source, "source");
+        return register(new FileSource.Ranges(source, Optional.empty()));
     }
 
     /**

@@ -2,7 +2,10 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.source.SourcePath;
 import io.gds4j.spi.FileSource;
+import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -10,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /** Converts Java's open options into a {@link FileSource}. */
@@ -17,6 +21,27 @@ final class OpenOptions {
     private static final String FUNCTION = "cuFileHandleRegister";
 
     private OpenOptions() {
+    }
+
+    /** Opens a path of a file system of sources; they can only be read. */
+    static FileSource.Ranges toRanges(SourcePath path, OpenOption... options) {
+        for (OpenOption option : options) {
+            if (option != StandardOpenOption.READ && !(option instanceof CuFileOpenOption)) {
+                throw refuse(
+                        CuFileError.INVALID_FILE_OPEN_FLAG, path, option + " is not supported; a source is only read");
+            }
+        }
+        try {
+            return new FileSource.Ranges(path.openSource(), Optional.of(path));
+        } catch (IOException e) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.EIO)
+                    .path(path)
+                    .detail(String.valueOf(e.getMessage()))
+                    .cause(e)
+                    .build();
+        }
     }
 
     static FileSource.Named toSource(Path path, OpenOption... options) {

@@ -98,6 +98,7 @@ public class RecordingBackend implements CuFileBackend {
         String name = switch (source) {
             case FileSource.Named named -> named.path().toString();
             case FileSource.Descriptor descriptor -> "fd " + descriptor.fd();
+            case FileSource.Ranges ranges -> ranges.source().identity();
         };
         record("handleRegister", name);
         return new RecordingFile(name, source instanceof FileSource.Named);

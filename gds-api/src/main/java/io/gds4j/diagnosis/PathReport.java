@@ -67,7 +67,7 @@ public record PathReport(
     public Optional<String> backend() {
         return buffered.map(served -> switch (served.path()) {
             case NVFS, P2PDMA, LIBCUFILE_POSIX -> "libcufile";
-            case COMPAT_DIRECT, COMPAT_BUFFERED, COMPAT_CACHED -> "compat";
+            case COMPAT_DIRECT, COMPAT_BUFFERED, COMPAT_CACHED, USER_SOURCE -> "compat";
         });
     }
 }

@@ -2,10 +2,14 @@ package io.gds4j.spi;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.RangeSource;
 import java.nio.file.Path;
+import java.util.Objects;
+import java.util.Optional;
 
 /**
- * A file to register ({@code CUfileDescr_t}): a descriptor that the caller has opened, or a path that the backend opens.
+ * A file to register ({@code CUfileDescr_t}): a descriptor that the caller has opened, a path that the backend opens, or ranges
+ * that a source reads.
  *
  * @since 0.1
  */
@@ -22,6 +26,34 @@ public sealed interface FileSource {
                 throw CuFileException.of(
                         CuFileError.INVALID_VALUE, "cuFileHandleRegister", "file descriptor is negative: " + fd);
             }
+        }
+    }
+
+    /**
+     * A source of ranges. Backends without sources refuse it with IO_NOT_SUPPORTED.
+     *
+     * @param source reads the bytes
+     * @param path the file's name, if it has one
+     */
+    record Ranges(RangeSource source, Optional<Path> path) implements FileSource {
+        /** Refuses null. */
+        public Ranges {
+            Objects.requireNonNull(source, "source");
+            Objects.requireNonNull(path, "path");
+        }
+
+        /**
+         * Returns the refusal of a backend that has no sources.
+         *
+         * @param backend name of the backend
+         * @return IO_NOT_SUPPORTED
+         */
+        public CuFileException refusal(String backend) {
+            return CuFileException.builder("cuFileHandleRegister")
+                    .error(CuFileError.IO_NOT_SUPPORTED)
+                    .path(path)
+                    .detail(backend + " serves files only, not sources")
+                    .build();
         }
     }
 

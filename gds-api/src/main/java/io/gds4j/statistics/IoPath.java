@@ -17,7 +17,9 @@ public enum IoPath {
     /** gds4j, through the page cache. */
     COMPAT_BUFFERED,
     /** gds4j, from pages that the page cache already held. */
-    COMPAT_CACHED;
+    COMPAT_CACHED,
+    /** gds4j, from or to a source of the program or of gds-remote: an HTTP or S3 object, for example. */
+    USER_SOURCE;
 
     /**
      * Returns whether this path is GPUDirect Storage: the device moves bytes to or from GPU memory without host memory.

@@ -207,6 +207,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         Optional<Path> path = switch (source) {
             case FileSource.Named named -> Optional.of(named.path());
             case FileSource.Descriptor ignored -> Optional.empty();
+            case FileSource.Ranges ranges -> ranges.path();
         };
         plan.pass(Call.OPEN, Call.OPEN.function(), path, -1, -1);
         return new FaultyFile(super.handleRegister(source), plan);

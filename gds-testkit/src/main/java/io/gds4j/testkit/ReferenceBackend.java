@@ -82,6 +82,7 @@ public final class ReferenceBackend implements CuFileBackend {
         ReferenceFile file = switch (source) {
             case FileSource.Named named -> ReferenceFile.open(named);
             case FileSource.Descriptor descriptor -> ReferenceFile.open(descriptor);
+            case FileSource.Ranges ranges -> throw ranges.refusal("the reference backend");
         };
         if (file.descriptor().isPresent()
                 && files.stream().anyMatch(open -> open.descriptor().equals(file.descriptor()))) {

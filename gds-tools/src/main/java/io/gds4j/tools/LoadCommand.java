@@ -30,6 +30,7 @@ import picocli.CommandLine.Parameters;
                 "  gds load Llama-3-8B/ --target gpu:1         index and shards, to gpu:1",
                 "  gds load Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
                 "  gds load Llama-3-8B/ --list                 reads only the headers",
+                "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
@@ -48,10 +49,11 @@ final class LoadCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "PATH",
-            converter = PathConverter.class,
+            converter = CheckpointPathConverter.class,
             description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
                     + " (JSON), an index of shards (model.safetensors.index.json), the first part of a split GGUF set,"
-                    + " or a folder that contains one of these. Content decides, not the name.")
+                    + " or a folder that contains one of these. Content decides, not the name."
+                    + " An http or https URL of such a file or index is read by ranges.")
     @SuppressWarnings("NullAway.Init")
     private Path path;
 

@@ -72,6 +72,10 @@ class ArchitectureTest {
                         Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
                                 Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
                 Arguments.of(
+                        "gds-remote",
+                        new String[]{Rooms.REMOTE},
+                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", Rooms.JSPECIFY, Rooms.REMOTE)),
+                Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP,
@@ -210,6 +214,6 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains("io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
+                .contains("io.gds4j.remote", "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
     }
 }

@@ -16,6 +16,7 @@ final class Rooms {
             "io.gds4j.config",
             "io.gds4j.statistics",
             "io.gds4j.diagnosis",
+            "io.gds4j.source",
             "io.gds4j.spi",
             "io.gds4j.internal.registration",
             "io.gds4j.internal.routing",
@@ -69,6 +70,7 @@ final class Rooms {
     static final String LOADER = "io.gds4j.loader..";
     static final String DATASET = "io.gds4j.dataset..";
     static final String INTEROP = "io.gds4j.interop..";
+    static final String REMOTE = "io.gds4j.remote..";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";

@@ -51,6 +51,7 @@ public final class Samples {
                     ResumedTraining::run),
             sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
                     CheckpointToArrays::run),
+            sample("sources", "an encrypted file and memory of the program as files", Sources.class, Sources::run),
             sample("rdma-registration", "file reads into memory of an RDMA device", RdmaRegistration.class,
                     RdmaRegistration::run),
             sample("python-tensors", "tensors shared with PyTorch or NumPy", PythonTensors.class,

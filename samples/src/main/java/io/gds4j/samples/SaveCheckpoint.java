@@ -7,6 +7,7 @@ import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
+import io.gds4j.loader.save.SharedSave;
 import io.gds4j.loader.save.SnapshotMemory;
 import io.gds4j.memory.MemoryAllocation;
 import java.nio.file.Path;
@@ -24,6 +25,7 @@ public final class SaveCheckpoint {
                 MemoryAllocation weights = driver.allocator().allocate(driver.allocator().best(), 4096 * 1024 * 2)) {
             saveOnce(driver, weights, folder);
             saveInTheBackground(driver, weights, folder);
+            saveTogether(driver, weights, folder, 0, 1);
         }
     }
 
@@ -51,6 +53,19 @@ public final class SaveCheckpoint {
                 // training goes on here: the call returned when the copy was complete
                 System.out.printf("blocked for %.3f s%n", saved.join().blockedSeconds());
             }
+        }
+    }
+
+    /** Saves as one of several processes, each with tensors of its own. */
+    private static void saveTogether(
+            CuFileDriver driver, MemoryAllocation weights, Path folder, int rank, int world) {
+        SavePlan plan = SavePlan.builder()
+                .tensor("model.embed.weight", DType.BF16, weights, 4096, 1024)
+                .toFolder(folder.resolve("together"));
+        SharedSave save = SharedSave.of(plan, "step-1000", rank, world);
+        save.write(driver);
+        if (rank == 0) {
+            save.commit(driver); // after all writers have returned from write
         }
     }
 }

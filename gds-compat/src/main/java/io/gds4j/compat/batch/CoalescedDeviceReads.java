@@ -13,6 +13,7 @@ import io.gds4j.engine.staging.Slab;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -207,7 +208,7 @@ public final class CoalescedDeviceReads {
         long start = stretch.start();
         long size = stretch.size();
         plan(file, stretch);
-        long read = thread.io().move(file.descriptors(), plan, start, start + size, stretch.host());
+        long read = thread.io().move(file, plan, start, start + size, stretch.host(), Cancellation.NEVER);
         copy(pipeline, stretch, read, thread.io().errno() != 0, results);
     }
 

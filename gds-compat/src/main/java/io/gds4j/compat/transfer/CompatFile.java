@@ -17,11 +17,12 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A registered file: its private descriptors and how the caller opened it. */
+/** A registered file: its private descriptors or its source, and how the caller opened it. */
 public final class CompatFile implements BackendFile {
     private final DescriptorTable table;
     private final Posix posix;
-    private final FileDescriptors descriptors;
+    private final @Nullable FileDescriptors descriptors;
+    private final @Nullable SourceIo source;
     private final Optional<Path> path;
     private final boolean direct;
     private final boolean drop;
@@ -46,10 +47,28 @@ public final class CompatFile implements BackendFile {
         this.table = table;
         this.posix = posix;
         this.descriptors = descriptors;
+        this.source = null;
         this.path = path;
         this.direct = direct;
         this.drop = drop;
         this.callerDescriptor = callerDescriptor;
+    }
+
+    /**
+     * A file without descriptors.
+     *
+     * @param table descriptors of the driver session
+     * @param source moves the bytes
+     */
+    CompatFile(DescriptorTable table, Posix posix, SourceIo source, Optional<Path> path) {
+        this.table = table;
+        this.posix = posix;
+        this.descriptors = null;
+        this.source = source;
+        this.path = path;
+        this.direct = false;
+        this.drop = false;
+        this.callerDescriptor = null;
     }
 
     /**
@@ -110,8 +129,19 @@ public final class CompatFile implements BackendFile {
         });
     }
 
+    /** Returns the descriptors. Called only if there is no {@link #source}. */
     public FileDescriptors descriptors() {
-        return descriptors;
+        FileDescriptors known = descriptors;
+        if (known == null) {
+            throw new IllegalStateException("a source has no descriptors");
+        }
+        return known;
+    }
+
+    /** Returns the source that stands in place of the descriptors; null if there is none. */
+    @Nullable
+    SourceIo source() {
+        return source;
     }
 
     /** Returns whether requests bypass the page cache where they can. */
@@ -140,24 +170,31 @@ public final class CompatFile implements BackendFile {
 
     @Override
     public boolean isReadable() {
-        return descriptors.key().accessMode() != PosixConstants.O_WRONLY;
+        return source != null || descriptors().key().accessMode() != PosixConstants.O_WRONLY;
     }
 
     @Override
     public boolean isWritable() {
-        return descriptors.key().accessMode() != PosixConstants.O_RDONLY;
+        return source != null ? source.isWritable()
+                : descriptors().key().accessMode() != PosixConstants.O_RDONLY;
     }
 
     @Override
     public long size() {
         checkRegistered("fstat");
-        return PosixErrors.check("fstat", "statx", descriptors.size(), path);
+        if (source != null) {
+            return source.size();
+        }
+        return PosixErrors.check("fstat", "statx", descriptors().size(), path);
     }
 
     @Override
     public IoPathReport ioPath() {
         checkRegistered("ioPath");
-        FileTraits traits = descriptors.traits();
+        if (source != null) {
+            return new IoPathReport(IoPath.USER_SOURCE, "a source reads it: " + source.identity());
+        }
+        FileTraits traits = descriptors().traits();
         if (traits.inMemory()) {
             return new IoPathReport(IoPath.COMPAT_CACHED, "the file system keeps its files in memory");
         }
@@ -167,7 +204,7 @@ public final class CompatFile implements BackendFile {
         if (!traits.allowsDirect()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system says that it has no direct I/O");
         }
-        if (!descriptors.directWorks()) {
+        if (!descriptors().directWorks()) {
             return new IoPathReport(IoPath.COMPAT_BUFFERED, "the file system refused direct I/O");
         }
         return new IoPathReport(
@@ -180,14 +217,25 @@ public final class CompatFile implements BackendFile {
     public void force(boolean metadata) {
         String function = metadata ? "fsync" : "fdatasync";
         checkRegistered(function);
-        int fd = descriptors.bufferedDescriptor();
+        if (source != null) {
+            source.force();
+            return;
+        }
+        int fd = descriptors().bufferedDescriptor();
         PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
     }
 
     @Override
     public void truncate(long size) {
         checkRegistered("ftruncate");
-        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), size), path);
+        if (source != null) {
+            throw CuFileException.builder("ftruncate")
+                    .error(CuFileError.IO_NOT_SUPPORTED)
+                    .path(path)
+                    .detail("the size of a source cannot be set: " + source.identity())
+                    .build();
+        }
+        PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors().bufferedDescriptor(), size), path);
     }
 
     @Override

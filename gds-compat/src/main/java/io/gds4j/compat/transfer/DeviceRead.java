@@ -26,7 +26,7 @@ final class DeviceRead extends DeviceTransfer {
         long end = plan().pieceEnd(piece);
         CopyPipeline.Slot slot = pipeline.next(bytes);
         long host = hostAddress(slot, start);
-        long read = thread.io().move(descriptors(), plan(), start, end, host);
+        long read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
         if (read > 0) {
             pipeline.copyIn(slot, host, deviceAddress(start), read, piece);
         }

@@ -50,7 +50,8 @@ final class DeviceWrite extends DeviceTransfer {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         try {
-            long written = thread.io().move(descriptors(), plan(), start, end, hostAddress(slot, start));
+            long written = thread.io().move(
+                    request().file(), plan(), start, end, hostAddress(slot, start), cancellation(piece));
             if (written < end - start) {
                 stop(piece, written, thread.io().errno(), null);
             }

@@ -64,7 +64,8 @@ final class HostTransfer extends Transfer {
             long at = start - plan().offset();
             try {
                 long moved = thread.io().move(
-                        descriptors(), plan(), start, end, address + at, segment, request().bufferOffset() + at);
+                        request().file(), plan(), start, end, address + at, segment, request().bufferOffset() + at,
+                        cancellation(piece));
                 if (moved < end - start) {
                     stop(piece, moved, thread.io().errno(), null);
                 } else if (arrived != null && piece < Long.SIZE) {

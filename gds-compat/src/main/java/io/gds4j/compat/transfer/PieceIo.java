@@ -6,17 +6,25 @@ import io.gds4j.compat.transfer.TransferPlan.CacheTrace;
 import io.gds4j.compat.transfer.TransferPlan.CacheUse;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.source.Cancellation;
 import io.gds4j.statistics.IoPath;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Moves a piece of a request between a file and host memory: the direct part through the direct descriptor, the rest through the
- * buffered one. Repeats until all bytes are moved, the file ends or the kernel refuses. Used by one thread at a time.
+ * buffered one, or all of it by a source. Repeats until all bytes are moved, the file ends or the kernel refuses. Used by one
+ * thread at a time.
  */
 public final class PieceIo {
+    /** Never started. A segment that it may not access is confined to a thread, but a source may use others. */
+    private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {
+    });
+
     private final Posix posix;
     private final PathCounters counters;
     private final PageCache pageCache;
@@ -33,9 +41,14 @@ public final class PieceIo {
         return errno;
     }
 
-    /** Moves {@code [start, end)} between the file and a slab. */
-    public long move(FileDescriptors descriptors, TransferPlan plan, long start, long end, long address) {
-        return move(descriptors, plan, start, end, address, null, 0);
+    /**
+     * Moves {@code [start, end)} between the file and a slab.
+     *
+     * @param cancellation tells a source when the piece is no longer needed
+     */
+    public long move(
+            CompatFile file, TransferPlan plan, long start, long end, long address, Cancellation cancellation) {
+        return move(file, plan, start, end, address, null, 0, cancellation);
     }
 
     /**
@@ -44,9 +57,48 @@ public final class PieceIo {
      * @param address address of {@code start} in host memory
      * @param segment the segment to use in place of the address, or null
      * @param segmentOffset offset of {@code start} in the segment
+     * @param cancellation tells a source when the piece is no longer needed
      * @return bytes moved; fewer at the end of the file, or because of {@link #errno}
      */
     public long move(
+            CompatFile file,
+            TransferPlan plan,
+            long start,
+            long end,
+            long address,
+            @Nullable MemorySegment segment,
+            long segmentOffset,
+            Cancellation cancellation) {
+        errno = 0;
+        SourceIo source = file.source();
+        if (source == null) {
+            return move(file.descriptors(), plan, start, end, address, segment, segmentOffset);
+        }
+        if (segment != null && segment.isAccessibleBy(ANOTHER)) {
+            return move(source, plan, start, segment.asSlice(segmentOffset, end - start), cancellation);
+        }
+        // The arena keeps a source from using the memory after its call, when it serves another request or is freed.
+        try (Arena lifetime = Arena.ofShared()) {
+            return move(source, plan, start, NativeSegments.of(address, end - start, lifetime), cancellation);
+        }
+    }
+
+    private long move(
+            SourceIo source, TransferPlan plan, long start, MemorySegment memory, Cancellation cancellation) {
+        long done = 0;
+        while (done < memory.byteSize()) {
+            MemorySegment rest = done == 0 ? memory : memory.asSlice(done);
+            long moved = source.move(plan.isWrite(), start + done, rest, cancellation);
+            if (moved == 0) {
+                break;
+            }
+            counters.add(IoPath.USER_SOURCE, moved);
+            done += moved;
+        }
+        return done;
+    }
+
+    private long move(
             FileDescriptors descriptors,
             TransferPlan plan,
             long start,
@@ -54,7 +106,6 @@ public final class PieceIo {
             long address,
             @Nullable MemorySegment segment,
             long segmentOffset) {
-        errno = 0;
         boolean write = plan.isWrite();
         boolean asks = plan.cacheUse() == CacheUse.ASKED;
         boolean tryDirect = plan.hasDirect();

@@ -43,6 +43,10 @@ public final class RegisteredFiles {
             return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(named.path()),
                     policy.isDirect(named.direct()), named.drop(), null));
         }
+        if (source instanceof FileSource.Ranges ranges) {
+            SourceIo io = new SourceIo(ranges.source(), ranges.path());
+            return add(new CompatFile(descriptorTable, posix, io, ranges.path()));
+        }
         return register((FileSource.Descriptor) source);
     }
 
@@ -124,7 +128,7 @@ public final class RegisteredFiles {
                 callerDescriptors.remove(file.callerDescriptor());
             }
         }
-        if (known && file.endRegistration()) {
+        if (known && file.endRegistration() && file.source() == null) {
             descriptorTable.release(file.descriptors());
         }
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);

@@ -227,7 +227,7 @@ public final class RequestExecutor {
     private long move(RequestContext context, Operation operation) {
         TransferRequest request = context.request();
         CompatFile file = request.file();
-        FileDescriptors descriptors = file.descriptors();
+        FileDescriptors descriptors = file.source() == null ? file.descriptors() : null;
         MemoryRange memory = request.memory();
         Transfer transfer = transfer(context, operation);
         TransferPlan plan = transfer.plan();
@@ -237,7 +237,7 @@ public final class RequestExecutor {
             int threads = planner.plan(plan, request);
             transfer.begin();
             RangeLocks.Hold hold = null;
-            if (plan.isWrite()) {
+            if (plan.isWrite() && descriptors != null) {
                 hold = descriptors.locks().acquire(
                         plan.offset(), plan.end(), plan.directFrom(), plan.directTo(),
                         context.thread().heedsInterrupts());
@@ -254,11 +254,13 @@ public final class RequestExecutor {
                     engine.execute(context, transfer, memory, threads);
                 }
             } finally {
-                if (hold != null) {
+                if (hold != null && descriptors != null) {
                     descriptors.locks().release(hold);
                 }
             }
-            planner.tidy(plan, descriptors);
+            if (descriptors != null) {
+                planner.tidy(plan, descriptors);
+            }
             return transfer.result(operation.function(), file.path());
         } catch (CuFileException e) {
             log.failed(e);

@@ -139,7 +139,7 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
         long end = plan().pieceEnd(piece);
         ScatterPipeline.Slot slot = pipeline.next(bytes);
         long host = slot.slab().address() + CopyPipeline.skew(start);
-        long read = thread.io().move(descriptors(), plan(), start, end, host);
+        long read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
         if (read > 0) {
             long from = start - plan().offset();
             for (int gpu = 0; gpu < gpus.size(); gpu++) {

@@ -1,9 +1,10 @@
 package io.gds4j.compat.transfer;
 
-import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.source.Cancellation;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -68,8 +69,9 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         return request;
     }
 
-    final FileDescriptors descriptors() {
-        return request.file().descriptors();
+    /** Returns what tells a source that a piece is no longer needed. A file needs none, and then this allocates nothing. */
+    final Cancellation cancellation(long piece) {
+        return request.file().source() == null ? Cancellation.NEVER : () -> piece >= limit || endPiece < piece;
     }
 
     final TransferPlan plan() {
@@ -169,6 +171,14 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
                     .buildInterrupted();
         }
         long moved = pieceOffset(endPiece) + endBytes;
+        if (endCause instanceof CuFileInterruptedException known) {
+            throw failure(function, path, moved)
+                    .error(known.error())
+                    .errno(known.errno().orElse(0))
+                    .detail(known.detail())
+                    .cause(known)
+                    .buildInterrupted();
+        }
         if (endCause instanceof CuFileException known) {
             throw failure(function, path, moved)
                     .error(known.error())

@@ -89,6 +89,10 @@ public final class TransferPlanner {
      */
     public int plan(TransferPlan plan, TransferRequest request) {
         CompatFile file = request.file();
+        SourceIo source = file.source();
+        if (source != null) {
+            return plan(plan, request, source);
+        }
         FileDescriptors descriptors = file.descriptors();
         boolean write = request.isWrite();
         long size = request.size();
@@ -148,6 +152,16 @@ public final class TransferPlanner {
         return threads;
     }
 
+    /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
+    private int plan(TransferPlan plan, TransferRequest request, SourceIo source) {
+        long pieceSize = source.pieceSize(largestPiece());
+        plan.buffered(request.fileOffset(), request.size(), pieceSize);
+        if (request.isWrite()) {
+            plan.write();
+        }
+        return request.size() > pieceSize ? source.threads(parallelism.perRequest()) : 1;
+    }
+
     /** Returns how many threads a request may have. The load limits requests from memory, because they keep processors busy. */
     private int threads(TransferRequest request, long largest, boolean fromMemory) {
         if (!parallelism.mayShare(request.size(), largest) || isSmall(request)) {
@@ -175,6 +189,9 @@ public final class TransferPlanner {
 
     /** Returns whether a request is likely to sleep until a disk answers, so that other threads should work meanwhile. */
     boolean waitsForDisk(CompatFile file, long fileOffset, long size, boolean write) {
+        if (file.source() != null) {
+            return true;
+        }
         FileDescriptors descriptors = file.descriptors();
         if (descriptors.traits().inMemory()) {
             return false;

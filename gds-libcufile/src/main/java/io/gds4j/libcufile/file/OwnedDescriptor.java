@@ -48,6 +48,7 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
         return switch (source) {
             case FileSource.Named named -> open(posix, named);
             case FileSource.Descriptor descriptor -> duplicate(posix, descriptor.fd());
+            case FileSource.Ranges ranges -> throw ranges.refusal("libcufile");
         };
     }
 

@@ -25,6 +25,7 @@ final class CudaCalls {
     private static final MethodHandle P = link("P");
     private static final MethodHandle II = link("II");
     private static final MethodHandle IP = link("IP");
+    private static final MethodHandle LI = link("LI");
     private static final MethodHandle LL = link("LL");
     private static final MethodHandle LP = link("LP");
     private static final MethodHandle PI = link("PI");
@@ -126,6 +127,14 @@ final class CudaCalls {
     int call(CudaFunction function, long a, MemorySegment b) {
         try {
             return (int) LP.invokeExact(entry(function, "LP"), a, b);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    int call(CudaFunction function, long a, int b) {
+        try {
+            return (int) LI.invokeExact(entry(function, "LI"), a, b);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

@@ -1,0 +1,39 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.source.SourcePath;
+import java.net.URI;
+import java.util.Objects;
+
+/**
+ * Objects of HTTP servers as paths, for what takes paths: the loader and {@code CuFileDriver.openFile}.
+ *
+ * <pre>{@code
+ * Checkpoint checkpoint = Checkpoint.open(HttpFiles.path(URI.create("https://example.com/model.safetensors"), HttpOptions.DEFAULTS));
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class HttpFiles {
+    private HttpFiles() {
+    }
+
+    /**
+     * Returns the path of an object. Sends nothing yet. The path and those resolved from it share connections, and open each
+     * object once: its size and version are those of the first use.
+     *
+     * @param uri an http or https URL
+     * @param options settings
+     * @return the path; its text is the URL without user, password and query. It is read-only, and has no folders to list
+     * @throws CuFileException INVALID_VALUE for another URL
+     */
+    public static SourcePath path(URI uri, HttpOptions options) {
+        Objects.requireNonNull(uri, "uri");
+        if (!ObjectName.isHttp(uri)) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "HttpFiles.path", "not an http or https URL: " + ObjectName.shown(uri));
+        }
+        return new HttpFileSystem(uri, HttpConnections.of(Objects.requireNonNull(options, "options"))).path(uri);
+    }
+}

@@ -1,0 +1,177 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.net.ProxySelector;
+import java.time.Duration;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.TreeMap;
+import javax.net.ssl.SSLContext;
+
+/**
+ * Settings of HTTP sources. Immutable; each {@code with} method returns a copy.
+ *
+ * @param headers headers that every request sends, such as {@code Authorization}; never in messages, and not sent to another host
+ *        after a redirect
+ * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
+ * @param connections requests at the same time, 1 to 1024; as many connections
+ * @param connectTimeout time to connect, more than 0
+ * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0
+ * @param attempts attempts of a range without real progress, 1 to 100
+ * @param backoff pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times
+ * @param redirects redirects to follow, 0 to 20
+ * @param schemeChange whether a redirect may change the scheme, from https to http, for example
+ * @param linkLocal whether a redirect may lead to a link-local address, such as a cloud's metadata service
+ * @param sequential whether an object of a server without ranges is read once from its beginning, into a temporary file; false
+ *        refuses such servers
+ * @param proxy chooses a proxy; empty for that of the JVM
+ * @param tls certificates and keys; empty for those of the JVM, which checks servers
+ * @since 0.1
+ */
+public record HttpOptions(
+        Map<String, String> headers,
+        int partBytes,
+        int connections,
+        Duration connectTimeout,
+        Duration stallTimeout,
+        int attempts,
+        Duration backoff,
+        int redirects,
+        boolean schemeChange,
+        boolean linkLocal,
+        boolean sequential,
+        Optional<ProxySelector> proxy,
+        Optional<SSLContext> tls) {
+
+    /** Parts of 4 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
+    public static final HttpOptions DEFAULTS = new HttpOptions(
+            Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
+            false, false, Optional.empty(), Optional.empty());
+
+    /** Checks the ranges. */
+    public HttpOptions {
+        Map<String, String> sorted = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        sorted.putAll(headers);
+        headers = Collections.unmodifiableMap(sorted);
+        check("partBytes", partBytes, 64 << 10, 1 << 30);
+        check("connections", connections, 1, 1024);
+        check("attempts", attempts, 1, 100);
+        check("redirects", redirects, 0, 20);
+        check("connectTimeout in milliseconds", connectTimeout.toMillis(), 1, Integer.MAX_VALUE);
+        check("stallTimeout in milliseconds", stallTimeout.toMillis(), 1, Integer.MAX_VALUE);
+        check("backoff in milliseconds", backoff.toMillis(), 0, Integer.MAX_VALUE);
+        Objects.requireNonNull(proxy, "proxy");
+        Objects.requireNonNull(tls, "tls");
+    }
+
+    private static void check(String name, long value, long least, long most) {
+        if (value < least || value > most) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "HttpOptions",
+                    "%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+        }
+    }
+
+    /**
+     * Returns a copy with a header.
+     *
+     * @param name name of the header
+     * @param value its value
+     * @return the copy
+     */
+    public HttpOptions withHeader(String name, String value) {
+        Map<String, String> more = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        more.putAll(headers);
+        more.put(name, value);
+        return new HttpOptions(
+                more, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
+                linkLocal, sequential, proxy, tls);
+    }
+
+    /**
+     * Returns a copy with another size and number of requests.
+     *
+     * @param bytes as {@link #partBytes}
+     * @param inFlight as {@link #connections}
+     * @return the copy
+     */
+    public HttpOptions withRequests(int bytes, int inFlight) {
+        return new HttpOptions(
+                headers, bytes, inFlight, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
+                linkLocal, sequential, proxy, tls);
+    }
+
+    /**
+     * Returns a copy with other limits of patience.
+     *
+     * @param stall as {@link #stallTimeout}
+     * @param most as {@link #attempts}
+     * @param pause as {@link #backoff}
+     * @return the copy
+     */
+    public HttpOptions withPatience(Duration stall, int most, Duration pause) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stall, most, pause, redirects, schemeChange,
+                linkLocal, sequential, proxy, tls);
+    }
+
+    /**
+     * Returns a copy with other rules for redirects.
+     *
+     * @param most as {@link #redirects}
+     * @param toOtherScheme as {@link #schemeChange}
+     * @param toLinkLocal as {@link #linkLocal}
+     * @return the copy
+     */
+    public HttpOptions withRedirects(int most, boolean toOtherScheme, boolean toLinkLocal) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, most, toOtherScheme,
+                toLinkLocal, sequential, proxy, tls);
+    }
+
+    /**
+     * Returns a copy that reads objects of servers without ranges, or refuses them.
+     *
+     * @param allowed as {@link #sequential}
+     * @return the copy
+     */
+    public HttpOptions withSequential(boolean allowed) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                schemeChange, linkLocal, allowed, proxy, tls);
+    }
+
+    /**
+     * Returns a copy with a proxy.
+     *
+     * @param selector chooses the proxy of a URL
+     * @return the copy
+     */
+    public HttpOptions withProxy(ProxySelector selector) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                schemeChange, linkLocal, sequential, Optional.of(selector), tls);
+    }
+
+    /**
+     * Returns a copy with other certificates.
+     *
+     * @param context certificates to trust, and keys of the client
+     * @return the copy
+     */
+    public HttpOptions withTls(SSLContext context) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                schemeChange, linkLocal, sequential, proxy, Optional.of(context));
+    }
+
+    /** Returns a text without the values of headers, which may be credentials. */
+    @Override
+    public String toString() {
+        return "HttpOptions[headers=%s, partBytes=%d, connections=%d, stallTimeout=%s, attempts=%d]"
+                .formatted(headers.keySet(), partBytes, connections, stallTimeout, attempts);
+    }
+}

@@ -1,0 +1,186 @@
+package io.gds4j.remote;
+
+import io.gds4j.source.RangeSource;
+import io.gds4j.source.SourcePath;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.ProviderMismatchException;
+import java.nio.file.WatchEvent;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** The path of an object: names below the root of a server. Immutable. */
+final class HttpPath implements SourcePath {
+    private final HttpFileSystem system;
+    private final boolean absolute;
+    private final List<String> names;
+    private final @Nullable URI exact;
+
+    /** @param exact the URL as the program gave it, with its query; null for a path that was resolved */
+    HttpPath(HttpFileSystem system, boolean absolute, List<String> names, @Nullable URI exact) {
+        this.system = system;
+        this.absolute = absolute;
+        this.names = List.copyOf(names);
+        this.exact = exact;
+    }
+
+    private static HttpPath own(Path path) {
+        if (path instanceof HttpPath own) {
+            return own;
+        }
+        throw new ProviderMismatchException("not the path of an HTTP object: " + path);
+    }
+
+    HttpSource source() throws IOException {
+        return system.source(this);
+    }
+
+    @Override
+    public RangeSource openSource() throws IOException {
+        return source();
+    }
+
+    @Override
+    public HttpFileSystem getFileSystem() {
+        return system;
+    }
+
+    @Override
+    public boolean isAbsolute() {
+        return absolute;
+    }
+
+    @Override
+    public @Nullable Path getRoot() {
+        return absolute ? new HttpPath(system, true, List.of(), null) : null;
+    }
+
+    @Override
+    public @Nullable Path getFileName() {
+        return names.isEmpty() ? null : new HttpPath(system, false, List.of(names.getLast()), null);
+    }
+
+    @Override
+    public @Nullable Path getParent() {
+        if (names.size() > 1 || absolute && !names.isEmpty()) {
+            return new HttpPath(system, absolute, names.subList(0, names.size() - 1), null);
+        }
+        return null;
+    }
+
+    @Override
+    public int getNameCount() {
+        return names.size();
+    }
+
+    @Override
+    public Path getName(int index) {
+        return subpath(index, index + 1);
+    }
+
+    @Override
+    public Path subpath(int begin, int end) {
+        if (begin < 0 || end > names.size() || begin >= end) {
+            throw new IllegalArgumentException("names %d to %d of %d".formatted(begin, end, names.size()));
+        }
+        return new HttpPath(system, false, names.subList(begin, end), null);
+    }
+
+    @Override
+    public boolean startsWith(Path other) {
+        return other instanceof HttpPath path && path.system == system && path.absolute == absolute
+                && path.names.size() <= names.size() && names.subList(0, path.names.size()).equals(path.names);
+    }
+
+    @Override
+    public boolean endsWith(Path other) {
+        if (!(other instanceof HttpPath path) || path.system != system || path.absolute) {
+            return equals(other);
+        }
+        int from = names.size() - path.names.size();
+        return from >= 0 && names.subList(from, names.size()).equals(path.names);
+    }
+
+    @Override
+    public Path normalize() {
+        List<String> kept = new ArrayList<>();
+        for (String name : names) {
+            if (name.equals("..") && !kept.isEmpty()) {
+                kept.removeLast();
+            } else if (!name.equals(".") && !(name.equals("..") && absolute)) {
+                kept.add(name);
+            }
+        }
+        return kept.equals(names) ? this : new HttpPath(system, absolute, kept, null);
+    }
+
+    @Override
+    public Path resolve(Path other) {
+        HttpPath path = own(other);
+        if (path.absolute) {
+            return path;
+        }
+        List<String> all = new ArrayList<>(names);
+        all.addAll(path.names);
+        return new HttpPath(system, absolute, all, null);
+    }
+
+    @Override
+    public Path relativize(Path other) {
+        HttpPath path = own(other);
+        if (!path.startsWith(this)) {
+            throw new IllegalArgumentException("%s is not below %s".formatted(other, this));
+        }
+        return new HttpPath(system, false, path.names.subList(names.size(), path.names.size()), null);
+    }
+
+    @Override
+    public URI toUri() {
+        URI known = exact;
+        return known != null ? known : system.uri(names);
+    }
+
+    @Override
+    public Path toAbsolutePath() {
+        return absolute ? this : new HttpPath(system, true, names, null);
+    }
+
+    @Override
+    public Path toRealPath(LinkOption... options) throws IOException {
+        source();
+        return toAbsolutePath();
+    }
+
+    @Override
+    public WatchKey register(WatchService watcher, WatchEvent.Kind<?>[] events, WatchEvent.Modifier... modifiers) {
+        throw new UnsupportedOperationException("objects cannot be watched");
+    }
+
+    @Override
+    public int compareTo(Path other) {
+        return toString().compareTo(own(other).toString());
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof HttpPath path && path.system == system && path.absolute == absolute
+                && path.names.equals(names) && Objects.equals(path.exact, exact);
+    }
+
+    @Override
+    public int hashCode() {
+        return names.hashCode();
+    }
+
+    /** Returns the URL without user, password and query; the names of a relative path. */
+    @Override
+    public String toString() {
+        return absolute ? ObjectName.shown(toUri()) : String.join("/", names);
+    }
+}

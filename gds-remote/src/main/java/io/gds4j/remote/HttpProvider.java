@@ -1,0 +1,205 @@
+package io.gds4j.remote;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.channels.FileChannel;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.file.AccessMode;
+import java.nio.file.CopyOption;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileStore;
+import java.nio.file.FileSystem;
+import java.nio.file.LinkOption;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.ProviderMismatchException;
+import java.nio.file.ReadOnlyFileSystemException;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.FileAttributeView;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.spi.FileSystemProvider;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What java.nio.file asks of objects: their size and their bytes. Everything that writes is refused. */
+final class HttpProvider extends FileSystemProvider {
+    private final HttpFileSystem system;
+
+    HttpProvider(HttpFileSystem system) {
+        this.system = system;
+    }
+
+    /**
+     * Attributes of an object.
+     *
+     * @param size bytes
+     */
+    private record Attributes(long size) implements BasicFileAttributes {
+        private static final FileTime UNKNOWN = FileTime.fromMillis(0);
+
+        @Override
+        public FileTime lastModifiedTime() {
+            return UNKNOWN;
+        }
+
+        @Override
+        public FileTime lastAccessTime() {
+            return UNKNOWN;
+        }
+
+        @Override
+        public FileTime creationTime() {
+            return UNKNOWN;
+        }
+
+        @Override
+        public boolean isRegularFile() {
+            return true;
+        }
+
+        @Override
+        public boolean isDirectory() {
+            return false;
+        }
+
+        @Override
+        public boolean isSymbolicLink() {
+            return false;
+        }
+
+        @Override
+        public boolean isOther() {
+            return false;
+        }
+
+        @Override
+        public @Nullable Object fileKey() {
+            return null;
+        }
+    }
+
+    private static HttpSource source(Path path) throws IOException {
+        if (path instanceof HttpPath own) {
+            return own.source();
+        }
+        throw new ProviderMismatchException("not the path of an HTTP object: " + path);
+    }
+
+    @Override
+    public String getScheme() {
+        return "http";
+    }
+
+    @Override
+    public FileSystem newFileSystem(URI uri, Map<String, ?> environment) {
+        throw new UnsupportedOperationException("HttpFiles.path makes paths");
+    }
+
+    @Override
+    public FileSystem getFileSystem(URI uri) {
+        return system;
+    }
+
+    @Override
+    public Path getPath(URI uri) {
+        return system.path(uri);
+    }
+
+    @Override
+    public FileChannel newFileChannel(
+            Path path, Set<? extends OpenOption> options, FileAttribute<?>... attributes) throws IOException {
+        for (OpenOption option : options) {
+            if (option != StandardOpenOption.READ) {
+                throw new ReadOnlyFileSystemException();
+            }
+        }
+        return new SourceChannel(source(path));
+    }
+
+    @Override
+    public SeekableByteChannel newByteChannel(
+            Path path, Set<? extends OpenOption> options, FileAttribute<?>... attributes) throws IOException {
+        return newFileChannel(path, options, attributes);
+    }
+
+    @Override
+    public DirectoryStream<Path> newDirectoryStream(Path folder, DirectoryStream.Filter<? super Path> filter)
+            throws IOException {
+        throw new NotDirectoryException(folder.toString());
+    }
+
+    @Override
+    public void checkAccess(Path path, AccessMode... modes) throws IOException {
+        for (AccessMode mode : modes) {
+            if (mode != AccessMode.READ) {
+                throw new ReadOnlyFileSystemException();
+            }
+        }
+        source(path);
+    }
+
+    @Override
+    public <A extends BasicFileAttributes> A readAttributes(Path path, Class<A> type, LinkOption... options)
+            throws IOException {
+        if (type != BasicFileAttributes.class) {
+            throw new UnsupportedOperationException("only basic attributes");
+        }
+        return type.cast(new Attributes(source(path).size()));
+    }
+
+    @Override
+    public Map<String, Object> readAttributes(Path path, String attributes, LinkOption... options)
+            throws IOException {
+        return Map.of("size", source(path).size(), "isRegularFile", true, "isDirectory", false);
+    }
+
+    @Override
+    public <V extends FileAttributeView> @Nullable V getFileAttributeView(
+            Path path, Class<V> type, LinkOption... options) {
+        return null;
+    }
+
+    @Override
+    public boolean isSameFile(Path path, Path other) {
+        return path.equals(other);
+    }
+
+    @Override
+    public boolean isHidden(Path path) {
+        return false;
+    }
+
+    @Override
+    public FileStore getFileStore(Path path) {
+        throw new UnsupportedOperationException("objects have no file store");
+    }
+
+    @Override
+    public void createDirectory(Path folder, FileAttribute<?>... attributes) {
+        throw new ReadOnlyFileSystemException();
+    }
+
+    @Override
+    public void delete(Path path) {
+        throw new ReadOnlyFileSystemException();
+    }
+
+    @Override
+    public void copy(Path from, Path to, CopyOption... options) {
+        throw new ReadOnlyFileSystemException();
+    }
+
+    @Override
+    public void move(Path from, Path to, CopyOption... options) {
+        throw new ReadOnlyFileSystemException();
+    }
+
+    @Override
+    public void setAttribute(Path path, String attribute, Object value, LinkOption... options) {
+        throw new ReadOnlyFileSystemException();
+    }
+}

@@ -1,0 +1,251 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
+import java.lang.foreign.MemorySegment;
+import java.net.URI;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+
+/**
+ * An object of an HTTP server, read by ranges over several connections. Body bytes go straight into the memory of the reader.
+ *
+ * <pre>{@code
+ * HttpSource source = HttpSource.open(URI.create("https://example.com/model.bin"), HttpOptions.DEFAULTS);
+ * try (CuFileHandle file = driver.openSource(source)) {
+ *     file.read(memory.range(), 0);
+ * }
+ * }</pre>
+ *
+ * <p>
+ * The object must stay the same: its size and ETag are those of the first answer, and later requests demand them by
+ * {@code If-Match}. Failures that may pass, such as status 503 or a broken connection, are repeated from the byte that is
+ * missing. Messages name URL and range, without user, password and query. Immutable and thread-safe; needs no close.
+ *
+ * @since 0.1
+ */
+public final class HttpSource implements RangeSource {
+    private static final long POLL_MILLIS = 50;
+
+    private final HttpConnections connections;
+    private final URI uri;
+    private final String basic;
+    private final ObjectVersion version;
+
+    /** The first bytes of the object. */
+    private final MemorySegment head;
+
+    /** Where the object is now; a server may redirect later, too. */
+    private volatile URI place;
+
+    HttpSource(HttpConnections connections, URI uri, String basic, URI place, ObjectVersion version,
+            MemorySegment head) {
+        this.connections = connections;
+        this.uri = uri;
+        this.basic = basic;
+        this.place = place;
+        this.version = version;
+        this.head = head;
+    }
+
+    /**
+     * Opens an object: asks for its first bytes, and so for its size and version.
+     *
+     * @param uri an http or https URL; user and password, if it has them, are sent as Basic authentication
+     * @param options settings
+     * @return the source
+     * @throws CuFileException INVALID_VALUE for another URL; IO_ERROR if the object cannot be read: ENOENT if there is none,
+     *         EACCES without access, ETIMEDOUT without progress, EIO otherwise
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static HttpSource open(URI uri, HttpOptions options) {
+        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options")));
+    }
+
+    static HttpSource open(URI uri, HttpConnections connections) {
+        if (!ObjectName.isHttp(uri)) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "HttpSource.open", "not an http or https URL: " + ObjectName.shown(uri));
+        }
+        String user = uri.getUserInfo();
+        String basic = user == null ? ""
+                : "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8));
+        try {
+            return new FirstRequest(connections, uri, basic).run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CuFileException.builder("HttpSource.open")
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.EINTR)
+                    .detail("interrupted while %s was opened".formatted(ObjectName.shown(uri)))
+                    .cause(e)
+                    .buildInterrupted();
+        }
+    }
+
+    @Override
+    public long size() {
+        return version.size();
+    }
+
+    @Override
+    public String identity() {
+        return ObjectName.shown(uri);
+    }
+
+    @Override
+    public long preferredRequestBytes() {
+        return (long) options().partBytes() * options().connections();
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @throws CuFileException IO_ERROR with URL and range if the range cannot be read, or if the object changed
+     */
+    @Override
+    public long read(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
+        long count = Math.clamp(version.size() - offset, 0, target.byteSize());
+        long known = Math.clamp(head.byteSize() - offset, 0, count);
+        if (known > 0) {
+            MemorySegment.copy(head, offset, target, 0, known);
+        }
+        if (known < count) {
+            readParts(offset + known, target.asSlice(known, count - known), cancellation);
+        }
+        return count;
+    }
+
+    private void readParts(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
+        Semaphore wake = new Semaphore(0);
+        List<RangePart> parts = new ArrayList<>();
+        long size = options().partBytes();
+        for (long at = 0; at < target.byteSize(); at += size) {
+            MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
+            parts.add(new RangePart(this, offset + at, into, wake::release));
+        }
+        try {
+            boolean done = false;
+            while (!done) {
+                done = true;
+                for (RangePart part : parts) {
+                    if (!part.isDone()) {
+                        part.step();
+                        done &= part.isDone();
+                    }
+                }
+                if (!done) {
+                    if (cancellation.isCancelled()) {
+                        throw new InterruptedException("the request has ended");
+                    }
+                    wake.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS);
+                    wake.drainPermits();
+                }
+            }
+        } finally {
+            parts.forEach(RangePart::abandon);
+        }
+    }
+
+    HttpOptions options() {
+        return connections.options();
+    }
+
+    ObjectVersion version() {
+        return version;
+    }
+
+    URI uri() {
+        return uri;
+    }
+
+    /** Takes one of the connections; false if all are in use. */
+    boolean tryBegin() {
+        return connections.free().tryAcquire();
+    }
+
+    void end() {
+        connections.free().release();
+    }
+
+    CompletableFuture<HttpResponse<Void>> send(
+            long first, long size, HttpResponse.BodyHandler<Void> handler) {
+        HttpRequest.Builder request = request(options(), uri, place, basic)
+                .header("Range", "bytes=%d-%d".formatted(first, first + size - 1));
+        if (version.canBeDemanded()) {
+            request.header("If-Match", version.etag());
+        }
+        return connections.client().sendAsync(request.build(), handler);
+    }
+
+    /** Returns a request. Credentials go to the origin that the program named only. */
+    static HttpRequest.Builder request(HttpOptions options, URI uri, URI place, String basic) {
+        HttpRequest.Builder request = HttpRequest.newBuilder(withoutUser(place))
+                .GET()
+                .header("Accept-Encoding", "identity");
+        if (ObjectName.isSameOrigin(uri, place)) {
+            options.headers().forEach(request::setHeader);
+            if (!basic.isEmpty()) {
+                request.setHeader("Authorization", basic);
+            }
+        }
+        return request;
+    }
+
+    private static URI withoutUser(URI uri) {
+        String user = uri.getRawUserInfo();
+        return user == null ? uri : URI.create(uri.toString().replaceFirst(
+                Pattern.quote(user + "@"), ""));
+    }
+
+    /**
+     * Follows a redirect.
+     *
+     * @return the new place; empty if the answer is no redirect
+     * @throws CuFileException if the redirect is not allowed
+     */
+    Optional<URI> redirected(int status, HttpHeaders headers, long offset, long size) {
+        Optional<URI> to = redirect(uri, place, status, headers, options(), offset, size);
+        to.ifPresent(next -> place = next);
+        return to;
+    }
+
+    static Optional<URI> redirect(
+            URI uri, URI place, int status, HttpHeaders headers, HttpOptions options, long offset, long size) {
+        if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
+            return Optional.empty();
+        }
+        String location = headers.firstValue("Location").orElse("");
+        URI to;
+        try {
+            to = place.resolve(location);
+        } catch (IllegalArgumentException e) {
+            throw RemoteFailure.of(uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), e);
+        }
+        String refusal = location.isEmpty() ? "status %d without Location".formatted(status)
+                : ObjectName.refusal(place, to, options);
+        if (!refusal.isEmpty()) {
+            throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);
+        }
+        return Optional.of(to);
+    }
+
+    @Override
+    public String toString() {
+        return "HttpSource[%s, %d bytes]".formatted(identity(), size());
+    }
+}

@@ -1,0 +1,69 @@
+package io.gds4j.remote;
+
+import java.net.InetAddress;
+import java.net.URI;
+import java.net.UnknownHostException;
+import java.util.Locale;
+
+/** URLs: how messages show them, and which redirects are followed. */
+final class ObjectName {
+    private ObjectName() {
+    }
+
+    /** Returns a URL without user, password and query, which may be credentials. */
+    static String shown(URI uri) {
+        String port = uri.getPort() < 0 ? "" : ":" + uri.getPort();
+        String path = uri.getRawPath() == null ? "" : uri.getRawPath();
+        String host = uri.getHost() == null ? "" : uri.getHost();
+        return uri.getScheme() + "://" + host + port + path + (uri.getRawQuery() == null ? "" : "?...");
+    }
+
+    static boolean isHttp(URI uri) {
+        String scheme = uri.getScheme();
+        return uri.getHost() != null && scheme != null
+                && (scheme.equalsIgnoreCase("http") || scheme.equalsIgnoreCase("https"));
+    }
+
+    static boolean isSameOrigin(URI one, URI other) {
+        return one.getScheme().equalsIgnoreCase(other.getScheme())
+                && one.getHost().equalsIgnoreCase(other.getHost())
+                && port(one) == port(other);
+    }
+
+    private static int port(URI uri) {
+        if (uri.getPort() >= 0) {
+            return uri.getPort();
+        }
+        return uri.getScheme().toLowerCase(Locale.ROOT).equals("https") ? 443 : 80;
+    }
+
+    /** Returns why a redirect is not followed; empty if it is. */
+    static String refusal(URI from, URI to, HttpOptions options) {
+        if (!isHttp(to)) {
+            return "it redirects to something that is not http or https";
+        }
+        if (!options.schemeChange() && !from.getScheme().equalsIgnoreCase(to.getScheme())) {
+            return "it redirects from %s to %s; HttpOptions.withRedirects can allow that"
+                    .formatted(from.getScheme(), shown(to));
+        }
+        if (!options.linkLocal() && isLinkLocal(to.getHost())) {
+            return "it redirects to a link-local address, %s; HttpOptions.withRedirects can allow that"
+                    .formatted(shown(to));
+        }
+        return "";
+    }
+
+    private static boolean isLinkLocal(String host) {
+        try {
+            for (InetAddress address : InetAddress.getAllByName(host)) {
+                if (address.isLinkLocalAddress()) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (UnknownHostException e) {
+            // A proxy may know the host; without one the request fails and names it.
+            return false;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+/** Objects of HTTP servers as sources and as paths. */
+@NullMarked
+package io.gds4j.remote;
+
+import org.jspecify.annotations.NullMarked;

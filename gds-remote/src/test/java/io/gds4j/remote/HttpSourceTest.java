@@ -1,0 +1,340 @@
+package io.gds4j.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import com.sun.net.httpserver.HttpExchange;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.source.Cancellation;
+import io.gds4j.statistics.IoPath;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.net.ProxySelector;
+import java.net.URI;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** HTTP objects as sources, over a server that misbehaves. */
+class HttpSourceTest {
+    private static final int SIZE = 700_001;
+    private static final byte[] BYTES = RangeServer.random(SIZE);
+
+    /** Small parts, no pauses, little patience. */
+    private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS.withRequests(64 << 10, 8)
+            .withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
+
+    private final RangeServer server = new RangeServer();
+    private final URI uri = server.put("/object.bin", BYTES);
+
+    @AfterEach
+    void stop() {
+        server.close();
+    }
+
+    private static byte[] read(HttpSource source, long offset, int size) throws InterruptedException {
+        byte[] into = new byte[size];
+        long count = source.read(offset, MemorySegment.ofArray(into), Cancellation.NEVER);
+        return Arrays.copyOf(into, (int) count);
+    }
+
+    private byte[] readAll() throws InterruptedException {
+        return read(HttpSource.open(uri, OPTIONS), 0, SIZE);
+    }
+
+    /** Opens the object well, then reads it while the fault answers. */
+    private CuFileException failure(HttpOptions options, RangeServer.Fault fault) {
+        HttpSource source = HttpSource.open(uri, options);
+        server.on(fault);
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> read(source, 100_000, 300_000));
+        assertThat(e.error()).isEqualTo(CuFileError.IO_ERROR);
+        assertThat(e.getMessage()).contains(uri.toString(), "bytes ", " to ").doesNotContain("\n");
+        return e;
+    }
+
+    private static boolean status(HttpExchange exchange, int status) throws IOException {
+        exchange.sendResponseHeaders(status, -1);
+        return true;
+    }
+
+    @Test
+    void rangesArriveInTheMemoryOfTheReader() throws Exception {
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        assertThat(source.size()).isEqualTo(SIZE);
+        assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+        assertThat(read(source, 123_456, 400_000)).isEqualTo(Arrays.copyOfRange(BYTES, 123_456, 523_456));
+        assertThat(read(source, SIZE - 10, 100)).isEqualTo(Arrays.copyOfRange(BYTES, SIZE - 10, SIZE));
+        assertThat(read(source, SIZE, 100)).isEmpty();
+        assertThat(server.exchanges.getLast().getRequestHeaders().getFirst("If-Match")).isEqualTo("\"v1\"");
+    }
+
+    @Test
+    void handleReadsItThroughTheEngine() {
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.builder().withoutEnvironment().build(), "compat");
+                CuFileHandle file = driver.openFile(HttpFiles.path(uri, OPTIONS));
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+            assertThat(file.read(memory.range(), 0)).isEqualTo(SIZE);
+            assertThat(memory.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(BYTES);
+            assertThat(driver.bytesByPath()).containsOnlyKeys(IoPath.USER_SOURCE);
+            assertThat(file.path().orElseThrow()).hasToString(uri.toString());
+        }
+    }
+
+    @Test
+    void emptyObjectHasNoBytes() throws Exception {
+        assertThat(read(HttpSource.open(server.put("/empty", new byte[0]), OPTIONS), 0, 10)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {408, 429, 500, 502, 503, 504})
+    void failuresThatPassAreRepeated(int status) throws Exception {
+        Set<String> failed = ConcurrentHashMap.newKeySet();
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("Retry-After", "0");
+            return failed.add(exchange.getRequestHeaders().getFirst("Range")) && status(exchange, status);
+        });
+        assertThat(readAll()).isEqualTo(BYTES);
+    }
+
+    @Test
+    void brokenBodyContinuesAtTheMissingByte() throws Exception {
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        server.on((exchange, request) -> {
+            int[] range = RangeServer.range(exchange, SIZE);
+            int whole = range[1] - range[0] + 1;
+            boolean breaks = whole == 64 << 10;
+            if (breaks) {
+                server.send(exchange, BYTES, range[0], range[1], 1000);
+            }
+            return breaks;
+        });
+        assertThat(read(source, 64 << 10, 256 << 10)).isEqualTo(Arrays.copyOfRange(BYTES, 64 << 10, 320 << 10));
+        assertThat(server.exchanges).anyMatch(
+                exchange -> exchange.getRequestHeaders().getFirst("Range").startsWith("bytes=%d-".formatted(66_536)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"403, 13, refuses", "404, 2, no such object", "412, 116, changed", "416, 5, no such range",
+            "418, 5, status 418"})
+    void otherStatusFailsAtOnce(int status, int errno, String text) {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> status(exchange, status));
+        assertThat(e.errno()).hasValue(errno);
+        assertThat(e.getMessage()).contains(text);
+        assertThat(server.requests()).isLessThanOrEqualTo(1 + 5);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {429, 500, 503})
+    void failureThatStaysEndsAfterTheAttempts(int status) {
+        assertThat(failure(OPTIONS, (exchange, request) -> status(exchange, status)).getMessage())
+                .contains(String.valueOf(status), "3 attempts");
+    }
+
+    @Test
+    void longRetryAfterCountsAsNoProgress() {
+        HttpOptions hasty = OPTIONS.withPatience(Duration.ofMillis(200), 3, Duration.ofMillis(1));
+        CuFileException e = failure(hasty, (exchange, request) -> {
+            exchange.getResponseHeaders().set("Retry-After", "3600");
+            return status(exchange, 503);
+        });
+        assertThat(e.errno()).hasValue(Errno.ETIMEDOUT);
+        assertThat(e.getMessage()).contains("no progress", "status 503");
+    }
+
+    @Test
+    void slowServerFailsForWantOfProgress() {
+        HttpOptions hasty = OPTIONS.withPatience(Duration.ofMillis(300), 3, Duration.ofMillis(1));
+        CountDownLatch end = new CountDownLatch(1);
+        try {
+            CuFileException e = failure(hasty, (exchange, request) -> {
+                int[] range = RangeServer.range(exchange, SIZE);
+                server.send(exchange, BYTES, range[0], range[1], 10);
+                try {
+                    end.await();
+                } catch (InterruptedException stopped) {
+                    Thread.currentThread().interrupt();
+                }
+                return true;
+            });
+            assertThat(e.errno()).hasValue(Errno.ETIMEDOUT);
+            assertThat(e.getMessage()).contains("no progress");
+        } finally {
+            end.countDown();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "bytes 0-9/700001", "bytes 100000-165535/9", "items 1-2/3", "bytes 5-1/700001",
+            "bytes 99999999999999999999-1/2", "bytes 100000-165535/*"})
+    void wrongContentRangeIsRefused(String header) {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> {
+            if (!header.isEmpty()) {
+                exchange.getResponseHeaders().set("Content-Range", header);
+            }
+            exchange.getResponseHeaders().set("ETag", "\"v1\"");
+            exchange.sendResponseHeaders(206, 10);
+            exchange.getResponseBody().write(new byte[10]);
+            return true;
+        });
+        assertThat(e.getMessage()).containsAnyOf("Content-Range", "the object changed");
+    }
+
+    @Test
+    void bodyLongerThanItsRangeIsRefused() {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> {
+            int[] range = RangeServer.range(exchange, SIZE);
+            exchange.getResponseHeaders().set("ETag", "\"v1\"");
+            exchange.getResponseHeaders()
+                    .set("Content-Range", "bytes %d-%d/%d".formatted(range[0], range[1], SIZE));
+            exchange.sendResponseHeaders(206, 0);
+            exchange.getResponseBody().write(BYTES, range[0], 200_000);
+            return true;
+        });
+        assertThat(e.getMessage()).contains("longer than the range");
+    }
+
+    @Test
+    void wholeObjectInPlaceOfARangeIsRefused() {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> {
+            exchange.sendResponseHeaders(200, SIZE);
+            exchange.getResponseBody().write(BYTES);
+            return true;
+        });
+        assertThat(e.getMessage()).contains("status 200", "whole object");
+    }
+
+    @Test
+    void objectThatChangesIsAnError() {
+        CuFileException byServer = failure(OPTIONS, (exchange, request) -> {
+            server.etag = "\"v2\"";
+            return false;
+        });
+        assertThat(byServer.errno()).hasValue(Errno.ESTALE);
+        server.etag = "\"v1\"";
+        server.on(null);
+        CuFileException bySource = failure(OPTIONS, (exchange, request) -> {
+            server.etag = "\"v3\"";
+            int[] range = RangeServer.range(exchange, SIZE);
+            server.send(exchange, BYTES, range[0], range[1], range[1] - range[0] + 1);
+            return true;
+        });
+        assertThat(bySource.getMessage()).contains("changed", "v3");
+    }
+
+    @Test
+    void endlessHeaderIsAnError() {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> {
+            exchange.getResponseHeaders().set("X-Endless", "x".repeat(1 << 20));
+            return status(exchange, 206);
+        });
+        assertThat(e.getMessage()).contains("3 attempts");
+    }
+
+    @Test
+    void serverWithoutRangesIsRefusedOrReadFromTheBeginning() throws Exception {
+        server.on((exchange, request) -> {
+            exchange.sendResponseHeaders(200, SIZE);
+            exchange.getResponseBody().write(BYTES);
+            return true;
+        });
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).hasMessageContaining("no ranges");
+        HttpSource source = HttpSource.open(uri, OPTIONS.withSequential(true));
+        int before = server.requests();
+        assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+        assertThat(read(source, 500_000, SIZE)).isEqualTo(Arrays.copyOfRange(BYTES, 500_000, SIZE));
+        assertThat(server.requests()).isEqualTo(before);
+    }
+
+    @Test
+    void redirectsAreFollowedButNotForever() throws Exception {
+        server.on((exchange, request) -> {
+            boolean first = exchange.getRequestURI().getPath().equals("/there");
+            if (first) {
+                exchange.getResponseHeaders().set("Location", "/object.bin");
+                status(exchange, 302);
+            }
+            return first;
+        });
+        assertThat(read(HttpSource.open(server.uri("/there"), OPTIONS), 0, SIZE)).isEqualTo(BYTES);
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("Location", "/object.bin");
+            return status(exchange, 307);
+        });
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).hasMessageContaining("more than 5 redirects");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"https://127.0.0.1/x, from http to https", "http://169.254.169.254/latest, link-local",
+            "file:///etc/passwd, not http", "'http://[fe80::1]/x', link-local"})
+    void redirectThatMayLeakIsNotFollowed(String location, String text) {
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("Location", location);
+            return status(exchange, 302);
+        });
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS))
+                .isInstanceOf(CuFileException.class).hasMessageContaining(text);
+    }
+
+    @Test
+    void credentialsStayWithTheirServerAndOutOfTexts() throws Exception {
+        try (RangeServer other = new RangeServer()) {
+            URI target = other.put("/object.bin", BYTES);
+            server.on((exchange, request) -> {
+                exchange.getResponseHeaders().set("Location", target.toString());
+                return status(exchange, 302);
+            });
+            URI secret = URI.create(uri.toString().replace("http://", "http://me:hush@") + "?key=hush");
+            HttpOptions options = OPTIONS.withHeader("X-Token", "hush");
+            HttpSource source = HttpSource.open(secret, options);
+            read(source, 100_000, 1000);
+            assertThat(source + " " + options + " " + HttpFiles.path(secret, options)).doesNotContain("hush");
+            assertThat(server.exchanges.getFirst().getRequestHeaders())
+                    .containsKeys("Authorization", "X-token");
+            assertThat(other.exchanges).isNotEmpty().allSatisfy(
+                    exchange -> assertThat(exchange.getRequestHeaders())
+                            .doesNotContainKeys("Authorization", "X-token"));
+            other.on((exchange, request) -> status(exchange, 403));
+            assertThatThrownBy(() -> read(source, 200_000, 1000)).hasMessageNotContaining("hush");
+        }
+    }
+
+    @Test
+    void requestsGoThroughTheProxy() throws Exception {
+        InetSocketAddress address = new InetSocketAddress("127.0.0.1", uri.getPort());
+        HttpOptions options = OPTIONS.withProxy(ProxySelector.of(address));
+        HttpSource source = HttpSource.open(URI.create("http://storage.invalid/object.bin"), options);
+        assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+    }
+
+    @Test
+    void cancelledReadEnds() {
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        byte[] into = new byte[100_000];
+        assertThatThrownBy(() -> source.read(100_000, MemorySegment.ofArray(into), () -> true))
+                .isInstanceOf(InterruptedException.class);
+    }
+
+    @Test
+    void refusedConnectionNamesTheUrl() {
+        server.close();
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining(uri.toString()).hasMessageContaining("3 attempts");
+    }
+}

@@ -1,0 +1,123 @@
+package io.gds4j.remote;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A server of ranges on loopback. A fault answers a request in place of the server. */
+final class RangeServer implements AutoCloseable {
+    /** Answers a request in another way. */
+    @FunctionalInterface
+    interface Fault {
+        /** Returns true if it has answered. */
+        boolean answer(HttpExchange exchange, int request) throws IOException;
+    }
+
+    private final HttpServer server;
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private final Map<String, byte[]> objects = new ConcurrentHashMap<>();
+    final List<HttpExchange> exchanges = new CopyOnWriteArrayList<>();
+    private final AtomicInteger requests = new AtomicInteger();
+    private volatile @Nullable Fault fault;
+    volatile String etag = "\"v1\"";
+
+    RangeServer() {
+        try {
+            server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        server.setExecutor(threads);
+        server.createContext("/", this::handle);
+        server.start();
+    }
+
+    URI uri(String path) {
+        return URI.create("http://127.0.0.1:%d%s".formatted(server.getAddress().getPort(), path));
+    }
+
+    URI put(String path, byte[] bytes) {
+        objects.put(path, bytes);
+        return uri(path);
+    }
+
+    static byte[] random(int size) {
+        byte[] bytes = new byte[size];
+        new Random(size).nextBytes(bytes);
+        return bytes;
+    }
+
+    RangeServer on(Fault answers) {
+        fault = answers;
+        return this;
+    }
+
+    int requests() {
+        return requests.get();
+    }
+
+    private void handle(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            exchanges.add(exchange);
+            int number = requests.incrementAndGet();
+            Fault planned = fault;
+            if (planned == null || !planned.answer(exchange, number)) {
+                serve(exchange);
+            }
+        }
+    }
+
+    void serve(HttpExchange exchange) throws IOException {
+        byte[] bytes = objects.get(exchange.getRequestURI().getPath());
+        if (bytes == null) {
+            exchange.sendResponseHeaders(404, -1);
+            return;
+        }
+        String match = exchange.getRequestHeaders().getFirst("If-Match");
+        if (match != null && !match.equals(etag)) {
+            exchange.sendResponseHeaders(412, -1);
+            return;
+        }
+        int[] range = range(exchange, bytes.length);
+        if (range.length == 0) {
+            exchange.getResponseHeaders().set("Content-Range", "bytes */" + bytes.length);
+            exchange.sendResponseHeaders(416, -1);
+            return;
+        }
+        send(exchange, bytes, range[0], range[1], range[1] - range[0] + 1);
+    }
+
+    /** Sends a range with headers that say so, but only the first {@code sent} bytes of it. */
+    void send(HttpExchange exchange, byte[] bytes, int first, int last, int sent) throws IOException {
+        exchange.getResponseHeaders().set("ETag", etag);
+        exchange.getResponseHeaders().set("Content-Range", "bytes %d-%d/%d".formatted(first, last, bytes.length));
+        exchange.sendResponseHeaders(206, last - first + 1);
+        exchange.getResponseBody().write(bytes, first, sent);
+        exchange.getResponseBody().flush();
+    }
+
+    static int[] range(HttpExchange exchange, int size) {
+        String[] ends = exchange.getRequestHeaders().getFirst("Range").substring("bytes=".length()).split("-");
+        int first = Integer.parseInt(ends[0]);
+        return first >= size ? new int[0] : new int[]{first, Math.min(size - 1, Integer.parseInt(ends[1]))};
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}
