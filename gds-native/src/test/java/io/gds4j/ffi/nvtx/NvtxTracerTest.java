@@ -39,6 +39,7 @@ class NvtxTracerTest {
                 category gds4j 4 compat direct
                 category gds4j 5 compat buffered
                 category gds4j 6 compat cached
+                category gds4j 7 user source
                 push gds4j|read|category 4|payload 4096 of type 2|message 3|version 3 size 48
                 pop gds4j
                 push gds4j|checkpoint load /data/a?b|category 0|payload 1099511627776 of type 2|message 1|version 3 size 48
