@@ -25,11 +25,11 @@ import picocli.CommandLine.Parameters;
         optionListHeading = "%nOptions:%n",
         footerHeading = "%nExamples:%n",
         footer = {
-                "  gds convert model.safetensors aligned/           tensors at page boundaries",
-                "  gds convert Llama-3-8B/ shards/ --max-shard 5G   files of up to 5 GiB, and an index",
-                "  gds convert Llama-3-8B/ out/ --align 8           the layout of the reference writer",
+                "  gds convert model.safetensors aligned/       tensors at page boundaries",
+                "  gds convert Llama/ shards/ --max-shard 5G    files of 5 GiB, and an index",
+                "  gds convert Llama/ out/ --align 8            the reference writer's layout",
                 "",
-                "Whatever happens, the folder holds a complete checkpoint, the old or the new one."})
+                "Whatever happens, the folder holds a complete checkpoint, old or new."})
 final class ConvertCommand implements Callable<Integer> {
     private final Terminal terminal;
 
