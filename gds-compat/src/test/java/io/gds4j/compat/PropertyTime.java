@@ -5,7 +5,7 @@ import java.time.Duration;
 /** The length of the random operations; the file systems that they run on share it. */
 final class PropertyTime {
     private static final String SECONDS = "gds4j.property.seconds";
-    private static final int DEFAULT_SECONDS = 5;
+    private static final int DEFAULT_SECONDS = 2;
     private static final int FILE_SYSTEMS = 5;
 
     private PropertyTime() {
