@@ -2,7 +2,6 @@ package io.gds4j.loader;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
-import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -13,9 +12,7 @@ import io.gds4j.loader.Layout.Extent;
 import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Placed;
 import io.gds4j.loader.Layout.Work;
-import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -115,18 +112,7 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
     private void openFiles() {
         for (CheckpointFile file : layout.files()) {
             checkStopped();
-            CuFileHandle handle = plan.options().direct()
-                    ? driver.openFile(file.path(), CuFileOpenOption.DIRECT)
-                    : driver.openFile(file.path());
-            handles.add(handle);
-            DirectStorageDemand.check(plan.options().directStorage(), file.path(), handle);
-            long size = handle.size();
-            if (size != file.size()) {
-                throw CheckpointException.of(
-                        CheckpointRule.FILE_CHANGED,
-                        file.path(),
-                        "the file had %d bytes when its header was read, now it has %d".formatted(file.size(), size));
-            }
+            DataFile.open(driver, file, plan.options(), handles);
         }
     }
 
@@ -166,15 +152,7 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         requests.incrementAndGet();
         CuFileHandle handle = handles.get(file);
         long count = handle.read(memory, length, fileOffset, bufferOffset);
-        if (count < length) {
-            CheckpointFile expected = layout.files().get(file);
-            long end = Math.min(handle.size(), fileOffset + count);
-            throw CheckpointException.of(
-                    CheckpointRule.FILE_CHANGED,
-                    expected.path(),
-                    end,
-                    "the file ends here now; it had %d bytes when its header was read".formatted(expected.size()));
-        }
+        DataFile.checkCount(layout.files().get(file), handle, fileOffset, count, length);
     }
 
     private void checkStopped() {

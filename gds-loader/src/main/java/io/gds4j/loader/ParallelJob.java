@@ -2,7 +2,6 @@ package io.gds4j.loader;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
-import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -11,9 +10,7 @@ import io.gds4j.loader.ParallelLayout.Block;
 import io.gds4j.loader.ParallelLayout.Piece;
 import io.gds4j.loader.ParallelLayout.Placed;
 import io.gds4j.loader.ParallelLayout.Request;
-import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.parallel.StridedCopy;
@@ -111,18 +108,7 @@ final class ParallelJob implements LoadFuture.Job<ParallelTensors> {
     private void openFiles() {
         for (CheckpointFile file : layout.files()) {
             checkStopped();
-            CuFileHandle handle = options.direct()
-                    ? driver.openFile(file.path(), CuFileOpenOption.DIRECT)
-                    : driver.openFile(file.path());
-            handles.add(handle);
-            DirectStorageDemand.check(options.directStorage(), file.path(), handle);
-            long size = handle.size();
-            if (size != file.size()) {
-                throw CheckpointException.of(
-                        CheckpointRule.FILE_CHANGED,
-                        file.path(),
-                        "the file had %d bytes when its header was read, now it has %d".formatted(file.size(), size));
-            }
+            DataFile.open(driver, file, options, handles);
         }
     }
 
@@ -162,13 +148,7 @@ final class ParallelJob implements LoadFuture.Job<ParallelTensors> {
         CheckpointFile file = layout.files().get(request.file());
         CuFileHandle handle = handles.get(request.file());
         long count = read(handle, request, copies(request));
-        if (count < request.length()) {
-            throw CheckpointException.of(
-                    CheckpointRule.FILE_CHANGED,
-                    file.path(),
-                    Math.min(handle.size(), request.fileOffset() + count),
-                    "the file ends here now; it had %d bytes when its header was read".formatted(file.size()));
-        }
+        DataFile.checkCount(file, handle, request.fileOffset(), count, request.length());
         done(request);
     }
 
