@@ -6,12 +6,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.testkit.FaultInjectingBackend;
+import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.ReferenceBackend;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -146,6 +150,36 @@ class ModelRegistryTest {
             try (Model model = registry.acquire(path, PLAN)) {
                 assertThat(holds(model.tensors(), 1)).isTrue();
             }
+        }
+    }
+
+    @Test
+    void nextTaskLoadsWhatAKilledTaskBegan() throws Exception {
+        String path = file("model.safetensors", 1);
+        FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
+        Gate gate = backend.holdRead(1);
+        try (CuFileDriver slow = CuFileDriver.open(backend);
+                ModelRegistry registry = new ModelRegistry(slow, new ModelBudget(slow, ONE, -1));
+                ExecutorService tasks = Executors.newCachedThreadPool()) {
+            CompletableFuture<Throwable> failure = new CompletableFuture<>();
+            Thread killed = Thread.ofPlatform().start(() -> {
+                try (Model model = registry.acquire(path, PLAN)) {
+                    failure.complete(new AssertionError("loaded " + model));
+                } catch (CuFileException e) {
+                    failure.complete(e);
+                }
+            });
+            gate.awaitArrival();
+            Future<Boolean> other = tasks.submit(() -> {
+                try (Model model = registry.acquire(path, PLAN)) {
+                    return holds(model.tensors(), 1);
+                }
+            });
+            killed.interrupt();
+            gate.open();
+            assertThat(failure.get()).isInstanceOf(CuFileInterruptedException.class);
+            assertThat(other.get()).isTrue();
+            assertThat(registry.loads()).isOne();
         }
     }
 
