@@ -5,13 +5,11 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
@@ -21,7 +19,6 @@ import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.zip.CRC32C;
 
 /**
  * Reads a saved checkpoint back and compares the CRC32C of every tensor with the one in its file
@@ -109,24 +106,14 @@ public final class ChecksumVerifier {
 
     private void expect(CheckpointFile file) {
         List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
-        String digits = file.metadata().get(SaveFile.CHECKSUMS);
-        if (digits == null) {
-            withBytes.forEach(tensor -> unchecked.add(tensor.name()));
-            return;
-        }
-        if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(file.path())
-                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
-                            .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
-                                    OneLine.quote(digits)))
-                    .build();
-        }
-        for (int i = 0; i < withBytes.size(); i++) {
-            TensorInfo tensor = withBytes.get(i);
-            int at = i * SaveFile.CHECKSUM_DIGITS;
-            expected.add(Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
+        Map<String, Integer> recorded = TensorChecksums.recorded(file);
+        for (TensorInfo tensor : withBytes) {
+            Integer crc = recorded.get(tensor.name());
+            if (crc == null) {
+                unchecked.add(tensor.name());
+                continue;
+            }
+            expected.add(crc);
             for (long offset = 0; offset < tensor.length(); offset += Piece.SLAB) {
                 parts.add(new Part(tensors.size(), offset, Math.min(Piece.SLAB, tensor.length() - offset)));
             }
@@ -138,7 +125,7 @@ public final class ChecksumVerifier {
         int[] joined = new int[tensors.size()];
         for (int i = 0; i < crcs.length; i++) {
             Part part = parts.get(i);
-            joined[part.tensor] = Crc32c.combine(joined[part.tensor], crcs[i], part.length);
+            joined[part.tensor] = TensorChecksums.combine(joined[part.tensor], crcs[i], part.length);
         }
         List<String> different = new ArrayList<>();
         for (int i = 0; i < joined.length; i++) {
@@ -153,7 +140,6 @@ public final class ChecksumVerifier {
     private final class Reader implements Workers.Worker {
         private final int[] crcs;
         private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
-        private final CRC32C crc = new CRC32C();
 
         Reader(int... crcs) {
             this.crcs = crcs;
@@ -163,11 +149,8 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            handles.get(tensor.file())
-                    .readFully(memory.range().slice(0, part.length), tensor.fileOffset() + part.offset);
-            crc.reset();
-            crc.update(memory.segment().asSlice(0, part.length).asByteBuffer());
-            crcs[number] = (int) crc.getValue();
+            crcs[number] = TensorChecksums.of(
+                    handles.get(tensor.file()), tensor.fileOffset() + part.offset, part.length, memory);
         }
 
         @Override
