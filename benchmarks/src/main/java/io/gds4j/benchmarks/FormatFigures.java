@@ -28,7 +28,7 @@ import java.util.stream.IntStream;
  * formats.
  *
  * <p>
- * A checkpoint may have options: {@code PATH,align=64,request=33554432}. Each turn begins with another file, so that no file
+ * A checkpoint may have options: {@code PATH,align=4096,request=33554432}. Each turn begins with another file, so that no file
  * always follows the same one; two turns before the first count nothing. The ratio is the median of the turns' ratios.
  */
 final class FormatFigures {
