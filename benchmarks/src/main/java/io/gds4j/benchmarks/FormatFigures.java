@@ -28,7 +28,7 @@ import java.util.stream.IntStream;
  * formats.
  *
  * <p>
- * A checkpoint may have options: {@code PATH,align=4096,request=33554432}. Each turn begins with another file, so that no file
+ * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}. Each turn begins with another file, so that no file
  * always follows the same one; two turns before the first count nothing. The ratio is the median of the turns' ratios.
  */
 final class FormatFigures {
@@ -55,23 +55,23 @@ final class FormatFigures {
     }
 
     /** A checkpoint and the options of its plan; 0 for the default. */
-    private record Case(Path path, long alignment, long request) {
+    private record Case(Path path, int inFlight, long request) {
         static Case of(String argument) {
             String[] words = argument.split(",");
-            long alignment = 0;
+            int inFlight = 0;
             long request = 0;
             for (int i = 1; i < words.length; i++) {
                 long value = Long.parseLong(words[i].substring(words[i].indexOf('=') + 1));
-                alignment = words[i].startsWith("align=") ? value : alignment;
+                inFlight = words[i].startsWith("inflight=") ? (int) value : inFlight;
                 request = words[i].startsWith("request=") ? value : request;
             }
-            return new Case(Path.of(words[0]), alignment, request);
+            return new Case(Path.of(words[0]), inFlight, request);
         }
 
         LoadReport load(CuFileDriver driver, int gpu) {
             LoadPlan plan = Checkpoint.open(path).plan();
             plan = gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
-            plan = alignment == 0 ? plan : plan.alignment(alignment);
+            plan = inFlight == 0 ? plan : plan.requestsInFlight(inFlight);
             plan = request == 0 ? plan : plan.requestSize(request);
             try (LoadedTensors tensors = plan.load(driver)) {
                 return tensors.report();
@@ -80,7 +80,7 @@ final class FormatFigures {
 
         @Override
         public String toString() {
-            return path.getFileName() + (alignment == 0 ? "" : ",align=" + alignment)
+            return path.getFileName() + (inFlight == 0 ? "" : ",inflight=" + inFlight)
                     + (request == 0 ? "" : ",request=" + request);
         }
     }
