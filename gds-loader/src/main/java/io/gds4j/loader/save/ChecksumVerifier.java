@@ -37,6 +37,7 @@ public final class ChecksumVerifier {
     private static final String FUNCTION = "ChecksumVerifier.verify";
     private static final int READS_IN_FLIGHT = 4;
 
+    /** Bytes of a tensor: {@code length} of them, from {@code offset} of its file on. */
     private record Part(int tensor, long offset, long length) {
     }
 
@@ -54,8 +55,9 @@ public final class ChecksumVerifier {
     }
 
     /**
-     * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. On file
-     * systems without direct I/O they may come from the cache.
+     * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. What the page
+     * cache holds is dropped first: the last bytes of a file, and files on file systems without direct I/O, come from the disk, too. The
+     * exceptions are file systems in memory, and such bytes while a process maps them.
      *
      * @param path as of {@link Checkpoint#open}
      * @throws CuFileException as {@link #verify(CuFileDriver, Path)} and {@link CuFileDriver#open(CuFileConfig)}
@@ -68,7 +70,8 @@ public final class ChecksumVerifier {
     }
 
     /**
-     * Reads by a driver of the program, which may read cached bytes from the page cache.
+     * Reads by a driver of the program. What the page cache holds is dropped first; the driver may take bytes from the cache that
+     * other readers bring there meanwhile.
      *
      * @param path as of {@link Checkpoint#open}
      * @throws CuFileException as {@link Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
@@ -86,7 +89,7 @@ public final class ChecksumVerifier {
         int[] crcs = new int[parts.size()];
         try {
             for (TensorInfo tensor : tensors) {
-                handles.computeIfAbsent(tensor.file(), file -> driver.openFile(file, CuFileOpenOption.DIRECT));
+                handles.computeIfAbsent(tensor.file(), this::open);
             }
             Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));
             workers.run(FUNCTION);
@@ -105,6 +108,11 @@ public final class ChecksumVerifier {
         long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
         return new ChecksumReport(
                 tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
+    }
+
+    private CuFileHandle open(Path file) {
+        FileCalls.SYSTEM.dropCached(file);
+        return driver.openFile(file, CuFileOpenOption.DIRECT);
     }
 
     private void expect(CheckpointFile file) {
@@ -127,8 +135,10 @@ public final class ChecksumVerifier {
             TensorInfo tensor = withBytes.get(i);
             int at = i * SaveFile.CHECKSUM_DIGITS;
             expected.add(Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
-            for (long offset = 0; offset < tensor.length(); offset += Piece.SLAB) {
-                parts.add(new Part(tensors.size(), offset, Math.min(Piece.SLAB, tensor.length() - offset)));
+            for (long offset = tensor.fileOffset(); offset < tensor.fileEnd();) {
+                long end = Math.min(tensor.fileEnd(), (offset & -Piece.SLAB) + Piece.SLAB);
+                parts.add(new Part(tensors.size(), offset, end - offset));
+                offset = end;
             }
             tensors.add(tensor);
         }
@@ -149,7 +159,7 @@ public final class ChecksumVerifier {
         return different;
     }
 
-    /** Reads parts on one thread. */
+    /** Reads parts on one thread, with the rest of their pages: only whole pages bypass the page cache. */
     private final class Reader implements Workers.Worker {
         private final int[] crcs;
         private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
@@ -163,10 +173,12 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            handles.get(tensor.file())
-                    .readFully(memory.range().slice(0, part.length), tensor.fileOffset() + part.offset);
+            CuFileHandle file = handles.get(tensor.file());
+            long begin = Piece.down(part.offset);
+            long end = Math.min(file.size(), Piece.up(part.offset + part.length));
+            file.readFully(memory.range().slice(0, end - begin), begin);
             crc.reset();
-            crc.update(memory.segment().asSlice(0, part.length).asByteBuffer());
+            crc.update(memory.segment().asSlice(part.offset - begin, part.length).asByteBuffer());
             crcs[number] = (int) crc.getValue();
         }
 

@@ -35,6 +35,9 @@ interface FileCalls {
     /** Deletes a file; returns if there is none. */
     void delete(Path file);
 
+    /** Drops what the page cache holds of a file, except mapped pages, after it has written changed pages to the disk. */
+    void dropCached(Path file);
+
     /** Makes the names in a folder durable ({@code fsync}). */
     void sync(Path folder);
 }

@@ -141,6 +141,17 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
+    public void dropCached(Path file) {
+        int fd = (int) check(file, "open the file", posix().open(file.toString(), PosixConstants.O_RDONLY, 0));
+        int result = posix().fdatasync(fd);
+        posix().fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+        posix().close(fd);
+        if (!NOTHING_TO_FORCE.contains(-result)) {
+            check(file, "force the file to the disk", result);
+        }
+    }
+
+    @Override
     public void sync(Path folder) {
         int fd = (int) check(folder, "open the folder", posix().open(folder.toString(), PosixConstants.O_RDONLY, 0));
         int result = posix().fsync(fd);

@@ -172,6 +172,12 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
+    public void dropCached(Path file) {
+        begin("dropCached");
+        system.dropCached(file);
+    }
+
+    @Override
     public void sync(Path folder) {
         begin("sync");
         system.sync(folder);
