@@ -135,6 +135,11 @@ record Layout(
         return sum;
     }
 
+    /** Returns the number of reads that go through staging memory. */
+    long gathers() {
+        return works.stream().filter(Gather.class::isInstance).count();
+    }
+
     /** Returns the bytes of all tensors; bytes that tensors share count once for each time they are read. */
     long tensorBytes() {
         long sum = 0;

@@ -52,7 +52,7 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         this.driver = driver;
         this.listener = listener;
         this.progress = new LoadProgress(layout, listener);
-        int inFlight = plan.options().requestsInFlight();
+        int inFlight = plan.options().inFlight(layout);
         this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
 

@@ -8,7 +8,12 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** The options of a {@link LoadPlan}, whose methods document and check the values. */
+/**
+ * The options of a {@link LoadPlan}, whose methods document and check the values.
+ *
+ * @param requestSize bytes, or 0 if the loader chooses
+ * @param requestsInFlight number, or 0 if the loader chooses
+ */
 record LoadOptions(
         Predicate<TensorInfo> filter,
         MemoryKind kind,
@@ -26,8 +31,17 @@ record LoadOptions(
     private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
     private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 
+    /** Bounds of the number of requests in flight that the loader chooses. */
+    private static final int LEAST_IN_FLIGHT = 4;
+    private static final int MOST_IN_FLIGHT = 12;
+    /**
+     * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
+     * requests are slow.
+     */
+    private static final long ENOUGH_IN_FLIGHT = 512L << 20;
+
     static final LoadOptions DEFAULTS = new LoadOptions(
-            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 4, false,
+            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 0, false,
             DirectStorage.AUTO);
 
     LoadOptions withFilter(Predicate<TensorInfo> narrower) {
@@ -145,11 +159,27 @@ record LoadOptions(
         if (requestSize > 0) {
             return requestSize;
         }
-        return Math.clamp(left / (2L * requestsInFlight), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+        return Math.clamp(left / (2L * leastInFlight()), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+    }
+
+    /** Returns the number of requests in flight if these are long. */
+    int leastInFlight() {
+        return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
+    }
+
+    /** Returns the number of requests of a load that are in flight. */
+    int inFlight(Layout layout) {
+        // no more threads may gather than the staging budget allows
+        boolean fixed = requestsInFlight > 0 || layout.gathers() > LEAST_IN_FLIGHT;
+        int most = fixed ? leastInFlight()
+                : Math.clamp(Runtime.getRuntime().availableProcessors(), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
+        long bytes = Math.max(1, layout.tensorBytes());
+        return (int) Math.clamp(
+                Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), bytes), leastInFlight(), most);
     }
 
     /** Returns the bytes of one half of a worker's {@link StagingMemory}. */
     long gatherBytes() {
-        return Math.min(16L << 20, stagingBudget / (2L * requestsInFlight)) & -4096L;
+        return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
     }
 }
