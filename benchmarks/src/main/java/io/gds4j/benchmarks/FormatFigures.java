@@ -99,7 +99,8 @@ final class FormatFigures {
             }
         }
         System.out.printf("target %s, %d turns%n%n", gpu < 0 ? "host" : "gpu:" + gpu, turns);
-        System.out.println("| file | bytes | tensors | requests | GB/s | ratio | best ratio | ms | of it headers | memory |");
+        System.out.println(
+                "| file | bytes | tensors | requests | GB/s | ratio | best ratio | ms | of it headers | memory |");
         System.out.println("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
         for (int i = 0; i < cases.size(); i++) {
             List<LoadReport> ours = reports.get(i);
