@@ -174,8 +174,7 @@ record LoadOptions(
         int most = fixed ? leastInFlight()
                 : Math.clamp(Runtime.getRuntime().availableProcessors(), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
         long bytes = Math.max(1, layout.tensorBytes());
-        return (int) Math.clamp(
-                Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), bytes), leastInFlight(), most);
+        return Math.clamp(Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), bytes), leastInFlight(), most);
     }
 
     /** Returns the bytes of one half of a worker's {@link StagingMemory}. */

@@ -22,9 +22,12 @@ final class PlanSave extends SaveJob {
         for (String name : target.names(plan.files().size())) {
             checkIsNoFolder(target.folder().resolve(name));
         }
-        try (SaveLock lock = SaveLock.take(target.folder(), target.lockName())) {
+        SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+        try {
             awaitStreams();
             writeAndPublish(target);
+        } finally {
+            lock.close();
         }
     }
 

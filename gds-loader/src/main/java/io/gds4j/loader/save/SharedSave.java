@@ -211,7 +211,8 @@ public final class SharedSave {
         private void commit() {
             SaveTarget target = content.target();
             Publication publication = publication();
-            try (SaveLock lock = SaveLock.take(target.folder(), target.lockName())) {
+            SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+            try {
                 List<ShareFile> shares = shares(publication);
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
@@ -226,6 +227,8 @@ public final class SharedSave {
                             .build();
                 }
                 removeShares();
+            } finally {
+                lock.close();
             }
         }
     }
