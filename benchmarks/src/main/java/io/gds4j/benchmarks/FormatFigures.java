@@ -1,10 +1,14 @@
 package io.gds4j.benchmarks;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -28,8 +32,10 @@ import java.util.stream.IntStream;
  * formats.
  *
  * <p>
- * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}. Each turn begins with another file, so that no file
- * always follows the same one; two turns before the first count nothing. The ratio is the median of the turns' ratios.
+ * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}; {@code cold=1} drops the file from the page
+ * cache before each load. Each turn begins with another file, so that no file always follows the same one. Two turns before the
+ * first count nothing, and each file is opened often enough that the JVM has compiled its parser. The ratio is the median of the
+ * turns' ratios.
  */
 final class FormatFigures {
     private static final int F16 = 1;
@@ -38,6 +44,7 @@ final class FormatFigures {
     private static final long TENSOR_BYTES = ROW * ROW * 2;
     private static final int CHUNK = 1 << 24;
     private static final int WARM_UP_TURNS = 2;
+    private static final int WARM_UP_OPENINGS = 300;
 
     private FormatFigures() {
     }
@@ -55,21 +62,34 @@ final class FormatFigures {
     }
 
     /** A checkpoint and the options of its plan; 0 for the default. */
-    private record Case(Path path, int inFlight, long request) {
+    private record Case(Path path, int inFlight, long request, boolean cold) {
         static Case of(String argument) {
             String[] words = argument.split(",");
             int inFlight = 0;
             long request = 0;
+            boolean cold = false;
             for (int i = 1; i < words.length; i++) {
                 long value = Long.parseLong(words[i].substring(words[i].indexOf('=') + 1));
                 inFlight = words[i].startsWith("inflight=") ? (int) value : inFlight;
                 request = words[i].startsWith("request=") ? value : request;
+                cold |= words[i].startsWith("cold=");
             }
-            return new Case(Path.of(words[0]), inFlight, request);
+            return new Case(Path.of(words[0]), inFlight, request, cold);
+        }
+
+        Checkpoint open() {
+            Checkpoint checkpoint = Checkpoint.open(path);
+            Posix posix = FfmPosix.instance();
+            for (CheckpointFile file : cold ? checkpoint.files() : List.<CheckpointFile>of()) {
+                int fd = posix.open(file.path().toString(), PosixConstants.O_RDONLY, 0);
+                posix.fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+                posix.close(fd);
+            }
+            return checkpoint;
         }
 
         LoadReport load(CuFileDriver driver, int gpu) {
-            LoadPlan plan = Checkpoint.open(path).plan();
+            LoadPlan plan = open().plan();
             plan = gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
             plan = inFlight == 0 ? plan : plan.requestsInFlight(inFlight);
             plan = request == 0 ? plan : plan.requestSize(request);
@@ -81,12 +101,17 @@ final class FormatFigures {
         @Override
         public String toString() {
             return path.getFileName() + (inFlight == 0 ? "" : ",inflight=" + inFlight)
-                    + (request == 0 ? "" : ",request=" + request);
+                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "");
         }
     }
 
     private static void compare(int gpu, int turns, List<Case> cases) {
         List<List<LoadReport>> reports = cases.stream().<List<LoadReport>>map(known -> new ArrayList<>()).toList();
+        for (Case known : cases) {
+            for (int i = 0; i < WARM_UP_OPENINGS; i++) {
+                Checkpoint.open(known.path());
+            }
+        }
         try (CuFileDriver driver = CuFileDriver.open()) {
             for (int turn = -WARM_UP_TURNS; turn < turns; turn++) {
                 for (int i = 0; i < cases.size(); i++) {

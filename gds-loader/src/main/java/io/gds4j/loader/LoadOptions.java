@@ -33,7 +33,7 @@ record LoadOptions(
 
     /** Bounds of the number of requests in flight that the loader chooses. */
     private static final int LEAST_IN_FLIGHT = 4;
-    private static final int MOST_IN_FLIGHT = 12;
+    private static final int MOST_IN_FLIGHT = 16;
     /**
      * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
      * requests are slow.
@@ -167,17 +167,23 @@ record LoadOptions(
         return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
     }
 
-    /** Returns the number of requests of a load that are in flight. */
-    int inFlight(Layout layout) {
-        // no more threads may gather than the staging budget allows
-        boolean fixed = requestsInFlight > 0 || layout.gathers() > LEAST_IN_FLIGHT;
-        int most = fixed ? leastInFlight()
-                : Math.clamp(Runtime.getRuntime().availableProcessors(), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
-        long bytes = Math.max(1, layout.tensorBytes());
-        return Math.clamp(Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), bytes), leastInFlight(), most);
+    /**
+     * Returns the number of requests of a load that are in flight.
+     *
+     * @param processors number of processors of the machine
+     */
+    int inFlight(Layout layout, int processors) {
+        if (requestsInFlight > 0) {
+            return requestsInFlight;
+        }
+        // any thread may come to gather, and the budget limits all of them together
+        long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
+        long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
+        long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.tensorBytes()));
+        return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
     }
 
-    /** Returns the bytes of one half of a worker's {@link StagingMemory}. */
+    /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */
     long gatherBytes() {
         return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
     }

@@ -191,7 +191,7 @@ public final class LoadPlan {
     /**
      * Sets the number of simultaneous reads. Each runs on its own thread, so the driver's pipeline stays full between reads.
      *
-     * @param count 1 to 64; by default 4, or up to 12 where 4 reads of this load are shorter than 512 MiB together
+     * @param count 1 to 64; by default 4, or up to 16 where 4 reads of this load are shorter than 512 MiB together
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan requestsInFlight(int count) {
