@@ -197,7 +197,6 @@ class SaveCrashTest {
                 Arguments.of(Errno.EIO, SHARDS),
                 Arguments.of(Errno.EIO, ONE_FILE),
                 Arguments.of(Errno.ENOSPC, ONE_FILE),
-                Arguments.of(Errno.EDQUOT, SHARDS),
                 Arguments.of(Errno.EDQUOT, ONE_FILE));
     }
 
