@@ -1,6 +1,7 @@
 /** Loads model checkpoints into GPU or host memory, and saves them. */
 module io.gds4j.loader {
     requires transitive io.gds4j;
+    requires io.gds4j.ffi;
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;

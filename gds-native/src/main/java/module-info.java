@@ -11,6 +11,7 @@ module io.gds4j.ffi {
             io.gds4j.engine,
             io.gds4j.compat,
             io.gds4j.libcufile,
+            io.gds4j.loader,
             io.gds4j.tools;
     exports io.gds4j.ffi.cuda to
             io.gds4j.engine,

@@ -1,32 +1,41 @@
 package io.gds4j.benchmarks;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.DoubleStream;
+import java.util.stream.IntStream;
 
 /**
- * Loads the same tensors from safetensors and from GGUF, in turns, and prints the speeds and their ratio. The goal is a ratio of
- * 0.97 or more. Arguments: a folder for the files, gigabytes of tensors, {@code host} or a number of a GPU, and the number of
- * turns. Every file is read once before the first turn.
+ * Loads the same tensors from several files in turns, and prints each one's speed beside the first one's. The goal is a ratio of
+ * 0.97 or more. Arguments: {@code compare}, {@code host} or the number of a GPU, turns, and checkpoints. With {@code write}, a
+ * folder and gigabytes it writes {@code same.safetensors} and {@code same.gguf} there; dev/formats_gpu.py writes the other
+ * formats.
  *
  * <p>
- * With {@code compare}, {@code host} or a number, turns, and paths of checkpoints it loads these instead, and prints each
- * one's ratio to the first.
+ * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}; {@code cold=1} drops the file from the page
+ * cache before each load. Each turn begins with another file, so that no file always follows the same one. Two turns before the
+ * first count nothing, and each file is opened often enough that the JVM has compiled its parser. The ratio is the median of the
+ * turns' ratios.
  */
 final class FormatFigures {
     private static final int F16 = 1;
@@ -34,83 +43,115 @@ final class FormatFigures {
     /** 32 MiB, as an F16 matrix of 4096 rows. */
     private static final long TENSOR_BYTES = ROW * ROW * 2;
     private static final int CHUNK = 1 << 24;
+    private static final int WARM_UP_TURNS = 2;
+    private static final int WARM_UP_OPENINGS = 300;
 
     private FormatFigures() {
     }
 
     public static void main(String[] arguments) throws IOException {
-        if (arguments[0].equals("compare")) {
-            compare(arguments);
-            return;
-        }
-        Path folder = Path.of(arguments[0]);
-        int tensors = Math.toIntExact((long) (Double.parseDouble(arguments[1]) * 1e9) / TENSOR_BYTES);
-        boolean host = arguments[2].equals("host");
-        int turns = Integer.parseInt(arguments[3]);
-        List<Path> files = List.of(folder.resolve("figures.safetensors"), folder.resolve("figures.gguf"));
-        try {
-            write(files.get(0), safetensors(tensors), tensors);
-            write(files.get(1), gguf(tensors), tensors);
-            List<List<Double>> speeds = List.of(new ArrayList<>(), new ArrayList<>());
-            try (CuFileDriver driver = CuFileDriver.open()) {
-                for (int turn = -1; turn < turns; turn++) {
-                    for (int i = 0; i < files.size(); i++) {
-                        double speed = load(driver, files.get(i), host ? -1 : Integer.parseInt(arguments[2]));
-                        if (turn >= 0) {
-                            speeds.get(i).add(speed);
-                        }
-                    }
-                }
-            }
-            double safetensors = median(speeds.get(0));
-            double gguf = median(speeds.get(1));
-            System.out.printf(Locale.ROOT,
-                    "target=%s bytes=%d turns=%d safetensors=%.2f gguf=%.2f GB/s ratio=%.3f best-ratio=%.3f%n",
-                    arguments[2], tensors * TENSOR_BYTES, turns, safetensors, gguf, gguf / safetensors,
-                    Collections.max(speeds.get(1)) / Collections.max(speeds.get(0)));
-        } finally {
-            for (Path file : files) {
-                Files.deleteIfExists(file);
-            }
+        if (arguments[0].equals("write")) {
+            int tensors = Math.toIntExact((long) (Double.parseDouble(arguments[2]) * 1e9) / TENSOR_BYTES);
+            Path folder = Path.of(arguments[1]);
+            write(folder.resolve("same.safetensors"), safetensors(tensors), tensors);
+            write(folder.resolve("same.gguf"), gguf(tensors), tensors);
+        } else {
+            int gpu = arguments[1].equals("host") ? -1 : Integer.parseInt(arguments[1]);
+            compare(gpu, Integer.parseInt(arguments[2]), Arrays.stream(arguments).skip(3).map(Case::of).toList());
         }
     }
 
-    private static void compare(String... arguments) {
-        int gpu = arguments[1].equals("host") ? -1 : Integer.parseInt(arguments[1]);
-        int turns = Integer.parseInt(arguments[2]);
-        List<Path> paths = Arrays.stream(arguments).skip(3).map(Path::of).toList();
-        List<List<Double>> speeds = paths.stream().<List<Double>>map(path -> new ArrayList<>()).toList();
+    /** A checkpoint and the options of its plan; 0 for the default. */
+    private record Case(Path path, int inFlight, long request, boolean cold) {
+        static Case of(String argument) {
+            String[] words = argument.split(",");
+            int inFlight = 0;
+            long request = 0;
+            boolean cold = false;
+            for (int i = 1; i < words.length; i++) {
+                long value = Long.parseLong(words[i].substring(words[i].indexOf('=') + 1));
+                inFlight = words[i].startsWith("inflight=") ? (int) value : inFlight;
+                request = words[i].startsWith("request=") ? value : request;
+                cold |= words[i].startsWith("cold=");
+            }
+            return new Case(Path.of(words[0]), inFlight, request, cold);
+        }
+
+        Checkpoint open() {
+            Checkpoint checkpoint = Checkpoint.open(path);
+            Posix posix = FfmPosix.instance();
+            for (CheckpointFile file : cold ? checkpoint.files() : List.<CheckpointFile>of()) {
+                int fd = posix.open(file.path().toString(), PosixConstants.O_RDONLY, 0);
+                posix.fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+                posix.close(fd);
+            }
+            return checkpoint;
+        }
+
+        LoadReport load(CuFileDriver driver, int gpu) {
+            LoadPlan plan = open().plan();
+            plan = gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
+            plan = inFlight == 0 ? plan : plan.requestsInFlight(inFlight);
+            plan = request == 0 ? plan : plan.requestSize(request);
+            try (LoadedTensors tensors = plan.load(driver)) {
+                return tensors.report();
+            }
+        }
+
+        @Override
+        public String toString() {
+            return path.getFileName() + (inFlight == 0 ? "" : ",inflight=" + inFlight)
+                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "");
+        }
+    }
+
+    private static void compare(int gpu, int turns, List<Case> cases) {
+        List<List<LoadReport>> reports = cases.stream().<List<LoadReport>>map(known -> new ArrayList<>()).toList();
+        for (Case known : cases) {
+            for (int i = 0; i < WARM_UP_OPENINGS; i++) {
+                Checkpoint.open(known.path());
+            }
+        }
         try (CuFileDriver driver = CuFileDriver.open()) {
-            for (int turn = -1; turn < turns; turn++) {
-                for (int i = 0; i < paths.size(); i++) {
-                    double speed = load(driver, paths.get(i), gpu);
+            for (int turn = -WARM_UP_TURNS; turn < turns; turn++) {
+                for (int i = 0; i < cases.size(); i++) {
+                    int number = Math.floorMod(i + turn, cases.size());
+                    LoadReport report = cases.get(number).load(driver, gpu);
                     if (turn >= 0) {
-                        speeds.get(i).add(speed);
+                        reports.get(number).add(report);
                     }
                 }
             }
         }
-        for (int i = 0; i < paths.size(); i++) {
-            Checkpoint checkpoint = Checkpoint.open(paths.get(i));
-            System.out.printf(Locale.ROOT,
-                    "%s target=%s bytes=%d tensors=%d turns=%d %.2f GB/s ratio=%.3f best-ratio=%.3f%n",
-                    checkpoint.format().id(), arguments[1], checkpoint.bytes(), checkpoint.tensors().size(), turns,
-                    median(speeds.get(i)), median(speeds.get(i)) / median(speeds.getFirst()),
-                    Collections.max(speeds.get(i)) / Collections.max(speeds.getFirst()));
+        System.out.printf("target %s, %d turns%n%n", gpu < 0 ? "host" : "gpu:" + gpu, turns);
+        System.out.println(
+                "| file | bytes | tensors | requests | GB/s | ratio | best ratio | ms | of it headers | memory |");
+        System.out.println("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        for (int i = 0; i < cases.size(); i++) {
+            List<LoadReport> ours = reports.get(i);
+            List<LoadReport> first = reports.getFirst();
+            double ratio = median(IntStream.range(0, turns)
+                    .mapToDouble(turn -> ours.get(turn).bytesPerSecond() / first.get(turn).bytesPerSecond()));
+            System.out.printf(Locale.ROOT, "| %s | %d | %d | %d | %.2f | %.3f | %.3f | %.1f | %.1f | %.1f |%n",
+                    cases.get(i), ours.getFirst().bytes(), ours.getFirst().tensors(), ours.getFirst().requests(),
+                    median(ours, LoadReport::bytesPerSecond) / 1e9, ratio,
+                    best(ours) / best(first), 1e3 * median(ours, LoadReport::seconds),
+                    1e3 * median(ours, LoadReport::headerSeconds), 1e3 * median(ours, LoadReport::memorySeconds));
         }
+        System.out.println();
     }
 
-    private static double load(CuFileDriver driver, Path file, int gpu) {
-        LoadPlan plan = Checkpoint.open(file).plan();
-        LoadPlan placed = gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
-        try (LoadedTensors tensors = placed.load(driver)) {
-            return tensors.report().bytesPerSecond() / 1e9;
-        }
+    private static double best(List<LoadReport> reports) {
+        return reports.stream().mapToDouble(LoadReport::bytesPerSecond).max().orElse(0);
     }
 
-    private static double median(List<Double> values) {
-        List<Double> sorted = values.stream().sorted().toList();
-        return sorted.get(sorted.size() / 2);
+    private static double median(List<LoadReport> reports, ToDoubleFunction<LoadReport> field) {
+        return median(reports.stream().mapToDouble(field));
+    }
+
+    private static double median(DoubleStream values) {
+        double[] sorted = values.sorted().toArray();
+        return sorted[sorted.length / 2];
     }
 
     private static String name(int tensor) {

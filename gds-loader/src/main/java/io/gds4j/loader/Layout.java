@@ -135,6 +135,18 @@ record Layout(
         return sum;
     }
 
+    /** Returns the bytes of one half of the {@link StagingMemory} that every gather fits; 0 if there is none. */
+    long gatherBytes() {
+        long most = 0;
+        for (Work work : works) {
+            if (work instanceof Gather gather) {
+                Extent last = gather.extents.getLast();
+                most = Math.max(most, Math.max(last.stagingOffset + last.length, gather.imageBytes));
+            }
+        }
+        return most;
+    }
+
     /** Returns the bytes of all tensors; bytes that tensors share count once for each time they are read. */
     long tensorBytes() {
         long sum = 0;

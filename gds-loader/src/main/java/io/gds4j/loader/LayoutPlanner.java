@@ -184,11 +184,11 @@ final class LayoutPlanner {
         for (int i = 0; i < originals.length; i++) {
             originals[i] = base + i;
             TensorInfo tensor = chosen.get(i);
-            if (tensor.length() == 0) {
-                continue;
-            }
-            if (i == 0 || chosen.get(i - 1).fileOffset() != tensor.fileOffset()) {
+            boolean first = i == 0 || chosen.get(i - 1).fileOffset() != tensor.fileOffset();
+            if (first) {
                 sameOffset = null;
+            }
+            if (first || tensor.length() == 0) {
                 continue;
             }
             if (sameOffset == null) {

@@ -40,6 +40,7 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
     private final List<CuFileHandle> handles = new ArrayList<>();
     private final List<DestinationBlock> blocks = new ArrayList<>();
     private final Workers workers;
+    private final long gatherBytes;
     private final AtomicLong stagingBytes = new AtomicLong();
     private final AtomicInteger requests = new AtomicInteger();
     private final LoadProgress progress;
@@ -52,7 +53,8 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         this.driver = driver;
         this.listener = listener;
         this.progress = new LoadProgress(layout, listener);
-        int inFlight = plan.options().requestsInFlight();
+        this.gatherBytes = layout.gatherBytes();
+        int inFlight = plan.options().inFlight(layout, Runtime.getRuntime().availableProcessors());
         this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
 
@@ -231,9 +233,9 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         private StagingMemory staging() {
             StagingMemory known = staging;
             if (known == null) {
-                known = new StagingMemory(driver.allocator(), plan.options().gatherBytes());
+                known = new StagingMemory(driver.allocator(), gatherBytes);
                 staging = known;
-                stagingBytes.addAndGet(2 * plan.options().gatherBytes());
+                stagingBytes.addAndGet(2 * gatherBytes);
             }
             return known;
         }

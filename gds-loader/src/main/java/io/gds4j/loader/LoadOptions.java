@@ -8,7 +8,12 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** The options of a {@link LoadPlan}, whose methods document and check the values. */
+/**
+ * The options of a {@link LoadPlan}, whose methods document and check the values.
+ *
+ * @param requestSize bytes, or 0 if the loader chooses
+ * @param requestsInFlight number, or 0 if the loader chooses
+ */
 record LoadOptions(
         Predicate<TensorInfo> filter,
         MemoryKind kind,
@@ -26,8 +31,17 @@ record LoadOptions(
     private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
     private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 
+    /** Bounds of the number of requests in flight that the loader chooses. */
+    private static final int LEAST_IN_FLIGHT = 4;
+    private static final int MOST_IN_FLIGHT = 16;
+    /**
+     * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
+     * requests are slow.
+     */
+    private static final long ENOUGH_IN_FLIGHT = 512L << 20;
+
     static final LoadOptions DEFAULTS = new LoadOptions(
-            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 4, false,
+            tensor -> true, MemoryKind.HOST, MemoryRange.NO_DEVICE, 256, null, null, 64L << 20, 0, 0, false,
             DirectStorage.AUTO);
 
     LoadOptions withFilter(Predicate<TensorInfo> narrower) {
@@ -145,11 +159,32 @@ record LoadOptions(
         if (requestSize > 0) {
             return requestSize;
         }
-        return Math.clamp(left / (2L * requestsInFlight), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+        return Math.clamp(left / (2L * leastInFlight()), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
     }
 
-    /** Returns the bytes of one half of a worker's {@link StagingMemory}. */
+    /** Returns the number of requests in flight if these are long. */
+    int leastInFlight() {
+        return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
+    }
+
+    /**
+     * Returns the number of requests of a load that are in flight.
+     *
+     * @param processors number of processors of the machine
+     */
+    int inFlight(Layout layout, int processors) {
+        if (requestsInFlight > 0) {
+            return requestsInFlight;
+        }
+        // any thread may come to gather, and the budget limits all of them together
+        long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
+        long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
+        long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.tensorBytes()));
+        return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
+    }
+
+    /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */
     long gatherBytes() {
-        return Math.min(16L << 20, stagingBudget / (2L * requestsInFlight)) & -4096L;
+        return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
     }
 }

@@ -191,7 +191,7 @@ public final class LoadPlan {
     /**
      * Sets the number of simultaneous reads. Each runs on its own thread, so the driver's pipeline stays full between reads.
      *
-     * @param count 1 to 64; 4 by default
+     * @param count 1 to 64; by default 4, or up to 16 where 4 reads of this load are shorter than 512 MiB together
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan requestsInFlight(int count) {
@@ -222,11 +222,13 @@ public final class LoadPlan {
     }
 
     private LoadPlan io(long budget, long requestSize, int inFlight, boolean direct) {
-        if (budget < LEAST_STAGING_PER_REQUEST * inFlight) {
+        LoadOptions changed = options.withIo(budget, requestSize, inFlight, direct);
+        int requests = changed.leastInFlight();
+        if (budget < LEAST_STAGING_PER_REQUEST * requests) {
             throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
-                    .formatted(LEAST_STAGING_PER_REQUEST * inFlight, inFlight, budget));
+                    .formatted(LEAST_STAGING_PER_REQUEST * requests, requests, budget));
         }
-        return with(options.withIo(budget, requestSize, inFlight, direct));
+        return with(changed);
     }
 
     /** Returns the chosen tensors, file by file in the order of their data. */

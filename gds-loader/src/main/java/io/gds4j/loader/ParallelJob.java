@@ -59,7 +59,7 @@ final class ParallelJob implements LoadFuture.Job<ParallelTensors> {
             tensors(request).forEach(tensor -> outstanding.merge(tensor, 1, Integer::sum));
         }
         this.workers = new Workers(
-                "gds-load-", options.requestsInFlight(), layout.requests().size(), () -> this::read);
+                "gds-load-", options.leastInFlight(), layout.requests().size(), () -> this::read);
     }
 
     @Override

@@ -214,7 +214,7 @@ public final class ParallelLoadPlan {
         for (int i = 0; i < sizes.size(); i++) {
             pool += Math.max(4, sizes.get(i)) * KIB * counts.get(i);
         }
-        return pool + STAGED_BYTES * source.options().requestsInFlight();
+        return pool + STAGED_BYTES * source.options().leastInFlight();
     }
 
     /** Returns the bytes that the load requests from the files. */

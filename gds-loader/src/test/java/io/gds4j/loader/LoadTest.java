@@ -188,6 +188,21 @@ class LoadTest {
     }
 
     @Test
+    void tensorsWithoutBytesBetweenOthersShareNothing() {
+        writer("empty.safetensors").sorted(false)
+                .tensor("none0", DType.U8, 0)
+                .tensor("x", DType.U8, 1)
+                .tensor("none1", DType.U8, 0)
+                .tensor("y", DType.U8, 1)
+                .write(PATTERN);
+        Checkpoint checkpoint = Checkpoint.open(folder.resolve("empty.safetensors"));
+        try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.address("x")).isNotEqualTo(tensors.address("y"));
+        }
+    }
+
+    @Test
     void randomCheckpointsAreLoadedCompletely() {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);

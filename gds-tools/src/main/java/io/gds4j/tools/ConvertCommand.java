@@ -28,6 +28,7 @@ import picocli.CommandLine.Parameters;
                 "  gds convert model.safetensors aligned/       tensors at page boundaries",
                 "  gds convert Llama/ shards/ --max-shard 5G    files of 5 GiB, and an index",
                 "  gds convert Llama/ out/ --align 8            the reference writer's layout",
+                "  gds convert Llama/ out/ --checksums          checksums, compared with the disk",
                 "",
                 "Whatever happens, the folder holds a complete checkpoint, old or new."})
 final class ConvertCommand implements Callable<Integer> {
@@ -65,6 +66,11 @@ final class ConvertCommand implements Callable<Integer> {
                     + " 2M. Default: 4096.")
     private long align = SaveOptions.DEFAULTS.align();
 
+    @Option(names = "--checksums",
+            description = "Write the CRC32C of each tensor into the headers, then read the files back past the page cache and"
+                    + " compare.")
+    private boolean checksums;
+
     @Option(names = "--gpu", paramLabel = "N", converter = DeviceConverter.class,
             description = "Copy by way of the memory of this GPU. Default: host memory.")
     private @Nullable Target gpu;
@@ -94,6 +100,7 @@ final class ConvertCommand implements Callable<Integer> {
             return SaveOptions.DEFAULTS
                     .withAlign(align)
                     .withMaxShardBytes(maxShard)
+                    .withChecksums(checksums)
                     .withStagingDevice(gpu == null ? Target.HOST.device() : gpu.device());
         } catch (CuFileException e) {
             throw CommandFailure.usage("%s (gds convert --help shows the usage)".formatted(e.detail()));

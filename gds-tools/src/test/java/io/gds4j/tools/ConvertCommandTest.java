@@ -4,6 +4,7 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.loader.save.ChecksumVerifier;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,6 +73,16 @@ class ConvertCommandTest {
         GdsRun loaded = gds("load", destination.toString(), "-t", "host", "--verify", "--json");
         assertThat(loaded.json().get("tensors").asInt()).isEqualTo(7);
         assertThat(loaded.json().get("verified").asBoolean()).isTrue();
+    }
+
+    @Test
+    void checksumsAreWrittenAndComparedWithTheDisk() {
+        JsonNode json = convert("--checksums");
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(ChecksumVerifier.verify(destination).verified()).isTrue();
+        GdsRun run = gds("convert", source.toString(), destination.toString(), "--checksums", "--max-shard", "100K");
+        assertThat(run.status()).isZero();
+        assertThat(run.out()).contains("read back, checksums equal");
     }
 
     @Test

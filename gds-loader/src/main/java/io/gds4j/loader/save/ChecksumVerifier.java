@@ -34,6 +34,7 @@ public final class ChecksumVerifier {
     private static final String FUNCTION = "ChecksumVerifier.verify";
     private static final int READS_IN_FLIGHT = 4;
 
+    /** Bytes of a tensor: {@code length} of them, from {@code offset} of its file on. */
     private record Part(int tensor, long offset, long length) {
     }
 
@@ -51,8 +52,9 @@ public final class ChecksumVerifier {
     }
 
     /**
-     * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. On file
-     * systems without direct I/O they may come from the cache.
+     * Reads with O_DIRECT by a driver of its own, so that the bytes come from the disk and not from the page cache. What the page
+     * cache holds is dropped first: the last bytes of a file, and files on file systems without direct I/O, come from the disk, too. The
+     * exceptions are file systems in memory, and such bytes while a process maps them.
      *
      * @param path as of {@link Checkpoint#open}
      * @throws CuFileException as {@link #verify(CuFileDriver, Path)} and {@link CuFileDriver#open(CuFileConfig)}
@@ -65,7 +67,8 @@ public final class ChecksumVerifier {
     }
 
     /**
-     * Reads by a driver of the program, which may read cached bytes from the page cache.
+     * Reads by a driver of the program. What the page cache holds is dropped first; the driver may take bytes from the cache that
+     * other readers bring there meanwhile.
      *
      * @param path as of {@link Checkpoint#open}
      * @throws CuFileException as {@link Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
@@ -83,7 +86,7 @@ public final class ChecksumVerifier {
         int[] crcs = new int[parts.size()];
         try {
             for (TensorInfo tensor : tensors) {
-                handles.computeIfAbsent(tensor.file(), file -> driver.openFile(file, CuFileOpenOption.DIRECT));
+                handles.computeIfAbsent(tensor.file(), this::open);
             }
             Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));
             workers.run(FUNCTION);
@@ -104,6 +107,11 @@ public final class ChecksumVerifier {
                 tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
     }
 
+    private CuFileHandle open(Path file) {
+        FileCalls.SYSTEM.dropCached(file);
+        return driver.openFile(file, CuFileOpenOption.DIRECT);
+    }
+
     private void expect(CheckpointFile file) {
         List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
         Map<String, Integer> recorded = TensorChecksums.recorded(file);
@@ -114,8 +122,10 @@ public final class ChecksumVerifier {
                 continue;
             }
             expected.add(crc);
-            for (long offset = 0; offset < tensor.length(); offset += Piece.SLAB) {
-                parts.add(new Part(tensors.size(), offset, Math.min(Piece.SLAB, tensor.length() - offset)));
+            for (long offset = tensor.fileOffset(); offset < tensor.fileEnd();) {
+                long end = Math.min(tensor.fileEnd(), (offset & -Piece.SLAB) + Piece.SLAB);
+                parts.add(new Part(tensors.size(), offset, end - offset));
+                offset = end;
             }
             tensors.add(tensor);
         }
@@ -149,8 +159,7 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            crcs[number] = TensorChecksums.of(
-                    handles.get(tensor.file()), tensor.fileOffset() + part.offset, part.length, memory);
+            crcs[number] = TensorChecksums.of(handles.get(tensor.file()), part.offset, part.length, memory);
         }
 
         @Override

@@ -1,38 +1,43 @@
 package io.gds4j.loader.save;
 
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The calls of a save that are not transfers, one file system call each. Tests count them and make them fail. */
+/**
+ * The calls of a save that are not transfers, one system call each. A call that fails throws CuFileException with its errno. Tests
+ * count calls and make them fail.
+ */
 interface FileCalls {
-    /** The calls of java.nio. */
+    /** The calls of libc. */
     FileCalls SYSTEM = new SystemFileCalls();
 
     /** Creates a folder and its missing parents; returns if it exists. */
-    void createFolder(Path folder) throws IOException;
+    void createFolder(Path folder);
 
     /** Returns the names in a folder. */
-    List<String> list(Path folder) throws IOException;
+    List<String> list(Path folder);
 
-    /** Returns the text of a small file; empty if there is none. */
-    String read(Path file) throws IOException;
+    /** Returns the bytes of a small file; none if there is no such file. */
+    byte[] read(Path file);
 
     /** Creates or replaces a small file, and forces it to the disk. */
-    void write(Path file, byte[] content) throws IOException;
+    void write(Path file, byte[] content);
 
-    /** Gives {@code to} the permissions of {@code from} where the file system has permissions. */
-    void copyPermissions(Path from, Path to) throws IOException;
+    /** Gives {@code to} the permissions of {@code from}, if that exists and the file system has permissions. */
+    void copyPermissions(Path from, Path to);
 
     /** Renames a file over another one ({@code rename}). */
-    void rename(Path from, Path to) throws IOException;
+    void rename(Path from, Path to);
 
     /** Gives a file a second name ({@code link}). */
-    void link(Path existing, Path name) throws IOException;
+    void link(Path existing, Path name);
 
     /** Deletes a file; returns if there is none. */
-    void delete(Path file) throws IOException;
+    void delete(Path file);
+
+    /** Drops what the page cache holds of a file, except mapped pages, after it has written changed pages to the disk. */
+    void dropCached(Path file);
 
     /** Makes the names in a folder durable ({@code fsync}). */
-    void sync(Path folder) throws IOException;
+    void sync(Path folder);
 }

@@ -34,7 +34,7 @@ final class FileWriter implements AutoCloseable {
     private final Map<Path, CuFileHandle> originals = new HashMap<>();
     private final Checksums checksums;
     private final List<int[]> shareChecksums = new ArrayList<>();
-    private final long total;
+    private long total;
     private long written;
 
     FileWriter(SaveContent content, CuFileDriver driver, Snapshot snapshot, SaveControl control,
@@ -69,11 +69,12 @@ final class FileWriter implements AutoCloseable {
     }
 
     /**
-     * Writes the tensors that are here, as one of several writers, and forces them to the disk.
+     * Writes the tensors that are here, as one of several writers.
      *
      * @return the parts of pages that are not written because other writers share them
      */
     List<ShareFile.Fragment> writeShare(Publication publication, List<Run> runs) {
+        total = runs.stream().mapToLong(run -> run.end() - run.begin()).sum();
         openOriginals();
         for (int i = 0; i < content.files().size(); i++) {
             handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
@@ -101,7 +102,6 @@ final class FileWriter implements AutoCloseable {
         for (int i = 0; i < content.files().size(); i++) {
             shareChecksums.add(checksums.calculator().inOrder(i, all));
         }
-        sync();
         return List.of(fragments);
     }
 
@@ -272,6 +272,7 @@ final class FileWriter implements AutoCloseable {
             gather(number, piece, memory);
             byte[] bytes = new byte[(int) piece.length()];
             driver.allocator().copyToHost(memory.slice(0, bytes.length), MemorySegment.ofArray(bytes));
+            progress(bytes.length);
             return new ShareFile.Fragment(piece.file(), piece.begin(), bytes);
         }
 

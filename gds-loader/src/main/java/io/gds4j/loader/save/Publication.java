@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -56,7 +57,9 @@ final class Publication {
     void removeLeftovers() {
         Set<String> left = present(target::isTemporary);
         if (!left.isEmpty()) {
-            String index = read(target.folder().resolve(target.indexName()));
+            // names of temporary files are ASCII; other bytes need no decoding
+            byte[] bytes = calls.read(target.folder().resolve(target.indexName()));
+            String index = new String(bytes, StandardCharsets.ISO_8859_1);
             left.removeIf(name -> index.contains('"' + name + '"'));
             left.forEach(this::delete);
         }
@@ -64,8 +67,7 @@ final class Publication {
 
     /** Gives a temporary file the permissions of the file that it will replace. */
     void copyPermissions(int file) {
-        call(temporary(file), "set the permissions of the file",
-                () -> calls.copyPermissions(place(file), temporary(file)));
+        calls.copyPermissions(place(file), temporary(file));
     }
 
     /**
@@ -115,11 +117,11 @@ final class Publication {
     private boolean replaceIndex(Path index, List<String> named) {
         byte[] text = IndexText.of(files, named);
         Path temporary = target.folder().resolve(temporaryIndex);
-        call(temporary, "write the index", () -> calls.write(temporary, text));
+        calls.write(temporary, text);
         if (rename(temporary, index)) {
             return true;
         }
-        call(index, "write the index", () -> calls.write(index, text));
+        calls.write(index, text);
         delete(temporaryIndex);
         return false;
     }
@@ -129,14 +131,12 @@ final class Publication {
         for (int i = 0; i < names.size(); i++) {
             try {
                 calls.link(temporary(i), place(i));
-            } catch (UnsupportedOperationException e) {
-                return false;
-            } catch (IOException e) {
-                int errno = SaveFailure.errno(e);
+            } catch (CuFileException e) {
+                int errno = e.errno().orElse(0);
                 if (errno == Errno.EPERM || errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
                     return false;
                 }
-                throw SaveFailure.of(place(i), "link the file", e);
+                throw e;
             }
         }
         return true;
@@ -154,13 +154,9 @@ final class Publication {
     }
 
     private Set<String> present(Predicate<String> wanted) {
-        try {
-            Set<String> found = new TreeSet<>(calls.list(target.folder()));
-            found.removeIf(wanted.negate());
-            return found;
-        } catch (IOException e) {
-            throw SaveFailure.of(target.folder(), "list the folder", e);
-        }
+        Set<String> found = new TreeSet<>(calls.list(target.folder()));
+        found.removeIf(wanted.negate());
+        return found;
     }
 
     /** Removes the temporary files, unless they are the checkpoint already. Logs what it cannot remove. */
@@ -173,10 +169,8 @@ final class Publication {
         for (String name : left) {
             try {
                 calls.delete(target.folder().resolve(name));
-            } catch (IOException e) {
-                System.getLogger("io.gds4j.loader")
-                        .log(System.Logger.Level.WARNING, "cannot delete the temporary file {0}: {1}",
-                                target.folder().resolve(name), e.getMessage());
+            } catch (CuFileException e) {
+                System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
             }
         }
     }
@@ -186,20 +180,11 @@ final class Publication {
     }
 
     private void delete(String name) {
-        Path file = target.folder().resolve(name);
-        call(file, "delete the file", () -> calls.delete(file));
+        calls.delete(target.folder().resolve(name));
     }
 
     private void sync() {
-        call(target.folder(), "force the folder to the disk", () -> calls.sync(target.folder()));
-    }
-
-    private String read(Path file) {
-        try {
-            return calls.read(file);
-        } catch (IOException e) {
-            throw SaveFailure.of(file, "read the index", e);
-        }
+        calls.sync(target.folder());
     }
 
     /** Returns false if the file system knows no renames. */
@@ -207,12 +192,12 @@ final class Publication {
         try {
             calls.rename(from, to);
             return true;
-        } catch (IOException e) {
-            int errno = SaveFailure.errno(e);
+        } catch (CuFileException e) {
+            int errno = e.errno().orElse(0);
             if (errno == Errno.ENOSYS || errno == Errno.EOPNOTSUPP || errno == Errno.EPERM && isUserSpace(from)) {
                 return false;
             }
-            throw SaveFailure.of(to, "rename the new file to this name", e);
+            throw e;
         }
     }
 
@@ -221,18 +206,6 @@ final class Publication {
             return Files.getFileStore(file).type().startsWith("fuse");
         } catch (IOException e) {
             return false;
-        }
-    }
-
-    private interface Call {
-        void run() throws IOException;
-    }
-
-    private static void call(Path path, String action, Call call) throws CuFileException {
-        try {
-            call.run();
-        } catch (IOException e) {
-            throw SaveFailure.of(path, action, e);
         }
     }
 }

@@ -8,26 +8,21 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.statistics.IoPath;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.EnumMap;
-import java.util.HexFormat;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
-/** One run of a plan, on a thread of its own: waits for streams, takes the snapshot, writes the files and publishes them. */
-final class SaveJob implements SaveControl {
-    private final SaveContent plan;
-    private final CuFileDriver driver;
-    private final SaveListener listener;
-    private final FileCalls calls;
+/** One run of a plan on a thread of its own, which a program can cancel until it publishes. */
+abstract class SaveJob implements SaveControl {
+    final SaveContent plan;
+    final CuFileDriver driver;
+    final SaveListener listener;
+    final FileCalls calls;
+
     private final Runnable onRelease;
     private final long start = System.nanoTime();
-
-    private long releasedAt;
+    private long releasedAt = start;
     private long syncNanos;
     private boolean stopped;
     private boolean publishing;
@@ -43,48 +38,49 @@ final class SaveJob implements SaveControl {
         this.onRelease = onRelease;
     }
 
-    /** Saves, or removes what was written and throws. */
-    SaveReport run() {
+    /** Does the work, or removes what was written and throws. */
+    abstract void work();
+
+    /** Returns the number of tensors that {@link #work} has written. */
+    int tensors() {
+        return plan.tensors();
+    }
+
+    /** Returns the bytes of these tensors. */
+    long bytes() {
+        return plan.bytes();
+    }
+
+    /** Does the work and reports it. */
+    final SaveReport run() {
         runner = Thread.currentThread();
         Map<IoPath, Long> before = driver.bytesByPath();
-        SaveTarget target = plan.target();
-        try {
-            prepareFolder(target);
-            SaveLock lock = SaveLock.take(target.folder(), target.lockName());
-            try {
-                awaitStreams();
-                writeAndPublish(target);
-            } finally {
-                lock.close();
+        work();
+        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
+        driver.bytesByPath().forEach((path, bytes) -> {
+            long moved = bytes - before.getOrDefault(path, 0L);
+            if (moved > 0) {
+                paths.put(path, moved);
             }
-        } catch (IOException e) {
-            throw SaveFailure.of(target.path(), "write to the folder", e);
-        }
-        return report(before);
+        });
+        return new SaveReport(
+                plan.files().size(),
+                tensors(),
+                bytes(),
+                plan.alignedTensors(),
+                (System.nanoTime() - start) / 1e9,
+                (releasedAt - start) / 1e9,
+                syncNanos / 1e9,
+                paths);
     }
 
-    private void prepareFolder(SaveTarget target) {
-        try {
-            if (target.isFolder()) {
-                calls.createFolder(target.folder());
-            }
-        } catch (IOException e) {
-            throw SaveFailure.of(target.path(), "create the folder", e);
-        }
-        for (String name : target.names(plan.files().size())) {
-            Path place = target.folder().resolve(name);
-            if (Files.isDirectory(place)) {
-                throw CuFileException.builder(SaveFailure.FUNCTION)
-                        .error(CuFileError.INVALID_FILE_TYPE)
-                        .errno(Errno.EISDIR)
-                        .path(place)
-                        .detail("a folder has this name")
-                        .build();
-            }
+    final void createFolder() {
+        if (plan.target().isFolder()) {
+            calls.createFolder(plan.target().folder());
         }
     }
 
-    private void awaitStreams() {
+    final void awaitStreams() {
         for (long stream : plan.streams()) {
             checkStopped();
             Optional<HostStream> host = HostStream.find(stream);
@@ -100,37 +96,30 @@ final class SaveJob implements SaveControl {
         }
     }
 
-    private void writeAndPublish(SaveTarget target) {
-        boolean copies = plan.options().consistency() != Consistency.STOP;
-        String id = HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
-        Publication publication = new Publication(target, calls, plan.files(), id);
-        try (Snapshot snapshot = copies ? Snapshot.prepare(plan, driver) : Snapshot.none(plan)) {
-            if (copies) {
-                run(snapshot.copier(driver.allocator()));
-                release();
-            }
-            publication.removeLeftovers();
-            try (FileWriter writer = new FileWriter(plan, driver, snapshot, this, listener)) {
-                writer.write(publication);
-                if (!copies) {
-                    release();
-                }
-                publish(writer, publication);
-            } finally {
-                publication.abandon();
+    /** Returns where the bytes of the tensors are; after a snapshot the tensors are released. */
+    final Snapshot sources() {
+        if (plan.options().consistency() == Consistency.STOP) {
+            return Snapshot.none(plan);
+        }
+        Snapshot snapshot = Snapshot.prepare(plan, driver);
+        boolean copied = false;
+        try {
+            run(snapshot.copier(driver.allocator()));
+            release();
+            copied = true;
+            return snapshot;
+        } finally {
+            if (!copied) {
+                snapshot.close();
             }
         }
     }
 
-    private void publish(FileWriter writer, Publication publication) {
-        beginPublishing();
-        long begin = System.nanoTime();
-        writer.sync();
-        writer.close();
-        if (!publication.publish()) {
-            writer.writeInPlace(publication);
+    /** Releases the tensors when all bytes are written, unless a snapshot has done so. */
+    final void written() {
+        if (plan.options().consistency() == Consistency.STOP) {
+            release();
         }
-        syncNanos = System.nanoTime() - begin;
     }
 
     private void release() {
@@ -139,9 +128,16 @@ final class SaveJob implements SaveControl {
         onRelease.run();
     }
 
+    /** Forces files to the disk, and names them; its time is in the report. */
+    final void sync(Runnable work) {
+        long begin = System.nanoTime();
+        work.run();
+        syncNanos = System.nanoTime() - begin;
+    }
+
     /** Runs threads that {@link #cancel} stops. */
     @Override
-    public void run(Workers newWorkers) {
+    public final void run(Workers newWorkers) {
         synchronized (this) {
             checkStopped();
             workers = newWorkers;
@@ -162,7 +158,8 @@ final class SaveJob implements SaveControl {
         }
     }
 
-    private synchronized void beginPublishing() {
+    /** Makes {@link #cancel} refuse from now on. */
+    final synchronized void beginPublishing() {
         checkStopped();
         publishing = true;
     }
@@ -172,7 +169,7 @@ final class SaveJob implements SaveControl {
      *
      * @return false if the new checkpoint is complete: the save goes on
      */
-    synchronized boolean cancel() {
+    final synchronized boolean cancel() {
         if (publishing) {
             return false;
         }
@@ -183,12 +180,12 @@ final class SaveJob implements SaveControl {
         return true;
     }
 
-    synchronized boolean isOwnThread() {
+    final synchronized boolean isOwnThread() {
         return Thread.currentThread() == runner || workers != null && workers.isOwnThread();
     }
 
     @Override
-    public synchronized void checkStopped() {
+    public final synchronized void checkStopped() {
         if (stopped) {
             throw interrupted();
         }
@@ -199,26 +196,7 @@ final class SaveJob implements SaveControl {
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
                 .path(plan.target().path())
-                .detail("the save was cancelled; its files are removed")
+                .detail("the save was cancelled; the old checkpoint remains")
                 .buildInterrupted();
-    }
-
-    private SaveReport report(Map<IoPath, Long> before) {
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
-        return new SaveReport(
-                plan.files().size(),
-                plan.tensors(),
-                plan.bytes(),
-                plan.alignedTensors(),
-                (System.nanoTime() - start) / 1e9,
-                (releasedAt - start) / 1e9,
-                syncNanos / 1e9,
-                paths);
     }
 }

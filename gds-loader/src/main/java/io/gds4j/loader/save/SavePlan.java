@@ -355,7 +355,7 @@ public final class SavePlan {
         content.elsewhere().findFirst().ifPresent(tensor -> {
             throw invalid("tensor %s has no memory here; SharedSave writes it".formatted(OneLine.quote(tensor.name())));
         });
-        return SaveFuture.start(released -> new SaveJob(content, driver, listener, calls, released));
+        return SaveFuture.start(released -> new PlanSave(content, driver, listener, calls, released));
     }
 
     SaveContent content() {

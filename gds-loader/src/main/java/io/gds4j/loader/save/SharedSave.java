@@ -4,9 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.text.OneLine;
-import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -15,14 +13,10 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.function.Supplier;
 
 /**
  * One of several writers that save one checkpoint together, each with some of the tensors, in this or in other processes.
@@ -44,10 +38,10 @@ import java.util.function.Supplier;
  * All writers add the same tensors in the same order, with the same metadata and options. Each tensor has its memory in one of
  * them. They write disjoint ranges of whole pages to the same temporary files. Bytes of pages that writers share go to a hidden
  * file of each writer, and the one that commits puts them together. So no two of them write to one page, and the folder may be
- * on a network file system. The mode of the plan has no effect: tensors must not change during {@link #write}.
+ * on a network file system. Each writer has the plan's {@link Consistency}, snapshot memory, streams and progress for itself.
  *
  * <p>
- * Thread-safe. An interrupt has no effect on a call that runs.
+ * Thread-safe. An interrupt or {@code cancel} ends a write of this process; it has no effect on a commit that runs.
  *
  * @since 0.1
  */
@@ -91,17 +85,49 @@ public final class SharedSave {
         return new SharedSave(plan.content(), HexFormat.of().formatHex(digest, 0, ID_BYTES), rank, world);
     }
 
+    /** Writes without a listener; see {@link #write(CuFileDriver, SaveListener)}. */
+    public SaveReport write(CuFileDriver driver) {
+        return write(driver, SaveListener.NONE);
+    }
+
     /**
-     * Writes the tensors of this writer and forces them to the disk. The old checkpoint remains. After a failure the program calls
-     * it again, or {@link #abandon} once.
+     * Writes the tensors of this writer and forces them to the disk. The old checkpoint remains. After a failure or an interrupt the
+     * program calls it again, or {@link #abandon} once.
      *
+     * @param listener receives progress: of the bytes of this writer
      * @return what this writer has written
      * @throws CuFileException as {@link SavePlan#save(CuFileDriver)}; IO_ERROR (ESTALE) if another save removed the files
      *         meanwhile
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
-    public SaveReport write(CuFileDriver driver) {
+    public SaveReport write(CuFileDriver driver, SaveListener listener) {
+        return start(driver, listener).await();
+    }
+
+    /** Writes without a listener; see {@link #writeAsync(CuFileDriver, SaveListener)}. */
+    public CompletableFuture<SaveReport> writeAsync(CuFileDriver driver) {
+        return writeAsync(driver, SaveListener.NONE);
+    }
+
+    /**
+     * Starts {@link #write(CuFileDriver, SaveListener)} and returns its future, as {@link SavePlan#saveAsync(CuFileDriver,
+     * SaveListener)} does: with a snapshot, when the tensors of this writer may change again. {@code cancel} waits for the
+     * writes in flight; the save then lacks this writer until it writes again.
+     *
+     * @param listener receives progress: of the bytes of this writer
+     */
+    public CompletableFuture<SaveReport> writeAsync(CuFileDriver driver, SaveListener listener) {
+        SaveFuture future = start(driver, listener);
+        if (content.options().consistency() != Consistency.STOP) {
+            future.awaitReleased();
+        }
+        return future;
+    }
+
+    private SaveFuture start(CuFileDriver driver, SaveListener listener) {
         Objects.requireNonNull(driver, "driver");
-        return uninterrupted(() -> writeNow(driver));
+        Objects.requireNonNull(listener, "listener");
+        return SaveFuture.start(released -> new Write(driver, listener, released));
     }
 
     /**
@@ -113,7 +139,7 @@ public final class SharedSave {
      */
     public SaveReport commit(CuFileDriver driver) {
         Objects.requireNonNull(driver, "driver");
-        return uninterrupted(() -> commitNow(driver));
+        return SaveFuture.start(released -> new Commit(driver, released)).await();
     }
 
     /**
@@ -127,48 +153,69 @@ public final class SharedSave {
         removeShares();
     }
 
-    private SaveReport writeNow(CuFileDriver driver) {
-        long start = System.nanoTime();
-        Map<IoPath, Long> before = driver.bytesByPath();
-        SaveTarget target = content.target();
-        Publication publication = publication();
-        call(target.folder(), "create the folder", () -> {
-            if (target.isFolder()) {
-                calls.createFolder(target.folder());
-            }
-        });
-        call(share(rank), "delete the file", () -> calls.delete(share(rank)));
-        List<Run> runs = Run.of(content.files());
-        ShareFile share;
-        try (Snapshot sources = Snapshot.none(content);
-                FileWriter writer = writer(driver, sources)) {
-            List<ShareFile.Fragment> fragments = writer.writeShare(publication, runs);
-            share = new ShareFile(
-                    world, layout(), inodes(publication), tensors(runs, writer.shareChecksums()), fragments);
+    /** The work of one writer. */
+    private final class Write extends SaveJob {
+        private List<ShareFile.Tensor> tensors = List.of();
+
+        Write(CuFileDriver driver, SaveListener listener, Runnable onRelease) {
+            super(content, driver, listener, FileCalls.SYSTEM, onRelease);
         }
-        call(share(rank), "write the file", () -> calls.write(share(rank), share.toBytes()));
-        call(target.folder(), "force the folder to the disk", () -> calls.sync(target.folder()));
-        long bytes = share.tensors()
-                .stream()
-                .mapToLong(tensor -> content.files().get(tensor.file()).tensors().get(tensor.tensor()).bytes())
-                .sum();
-        double seconds = (System.nanoTime() - start) / 1e9;
-        return new SaveReport(
-                content.files().size(), share.tensors().size(), bytes, content.alignedTensors(), seconds, seconds, 0,
-                moved(driver, before));
+
+        @Override
+        void work() {
+            createFolder();
+            calls.delete(share(rank));
+            awaitStreams();
+            Publication publication = publication();
+            List<Run> runs = Run.of(content.files());
+            try (Snapshot sources = sources();
+                    FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
+                List<ShareFile.Fragment> fragments = writer.writeShare(publication, runs);
+                tensors = SharedSave.tensors(runs, writer.shareChecksums());
+                written();
+                beginPublishing();
+                sync(() -> {
+                    writer.sync();
+                    ShareFile share = new ShareFile(world, layout(), inodes(publication), tensors, fragments);
+                    calls.write(share(rank), share.toBytes());
+                    calls.sync(content.target().folder());
+                });
+            }
+        }
+
+        @Override
+        int tensors() {
+            return tensors.size();
+        }
+
+        @Override
+        long bytes() {
+            return tensors.stream()
+                    .mapToLong(tensor -> content.files().get(tensor.file()).tensors().get(tensor.tensor()).bytes())
+                    .sum();
+        }
     }
 
-    private SaveReport commitNow(CuFileDriver driver) {
-        long start = System.nanoTime();
-        Map<IoPath, Long> before = driver.bytesByPath();
-        SaveTarget target = content.target();
-        Publication publication = publication();
-        try {
+    /** Puts the shares of all writers together; cannot be cancelled. */
+    private final class Commit extends SaveJob {
+        Commit(CuFileDriver driver, Runnable onRelease) {
+            super(content, driver, SaveListener.NONE, FileCalls.SYSTEM, onRelease);
+        }
+
+        @Override
+        void work() {
+            beginPublishing();
+            sync(this::commit);
+        }
+
+        private void commit() {
+            SaveTarget target = content.target();
+            Publication publication = publication();
             SaveLock lock = SaveLock.take(target.folder(), target.lockName());
             try {
                 List<ShareFile> shares = shares(publication);
                 try (Snapshot sources = Snapshot.none(content);
-                        FileWriter writer = writer(driver, sources)) {
+                        FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
                     writer.writeShared(publication, new SharedPages(content.files()).of(shares));
                 }
                 if (!publication.publish()) {
@@ -183,21 +230,11 @@ public final class SharedSave {
             } finally {
                 lock.close();
             }
-        } catch (IOException e) {
-            throw SaveFailure.of(target.path(), "write to the folder", e);
         }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        return new SaveReport(
-                content.files().size(), content.tensors(), content.bytes(), content.alignedTensors(), seconds, 0,
-                seconds, moved(driver, before));
     }
 
     private Publication publication() {
         return new Publication(content.target(), calls, content.files(), id);
-    }
-
-    private FileWriter writer(CuFileDriver driver, Snapshot sources) {
-        return new FileWriter(content, driver, sources, new Control(), SaveListener.NONE);
     }
 
     private Path share(int writer) {
@@ -206,8 +243,7 @@ public final class SharedSave {
 
     private void removeShares() {
         for (int i = 0; i < world; i++) {
-            Path share = share(i);
-            call(share, "delete the file", () -> calls.delete(share));
+            calls.delete(share(i));
         }
     }
 
@@ -233,16 +269,11 @@ public final class SharedSave {
                         .detail("writer %d of %d has not finished".formatted(i, world))
                         .build();
             }
-            try {
-                byte[] bytes = calls.read(path).getBytes(StandardCharsets.ISO_8859_1);
-                ShareFile share = ShareFile.parse(path, bytes, world, layout(), content.files());
-                if (!share.inodes().equals(inodes)) {
-                    throw replaced(path);
-                }
-                shares.add(share);
-            } catch (IOException e) {
-                throw SaveFailure.of(path, "read the file", e);
+            ShareFile share = ShareFile.parse(path, calls.read(path), world, layout(), content.files());
+            if (!share.inodes().equals(inodes)) {
+                throw replaced(path);
             }
+            shares.add(share);
         }
         return shares;
     }
@@ -287,58 +318,6 @@ public final class SharedSave {
             return sha.digest();
         } catch (NoSuchAlgorithmException e) {
             throw new AssertionError("every JDK has SHA-256", e);
-        }
-    }
-
-    private static Map<IoPath, Long> moved(CuFileDriver driver, Map<IoPath, Long> before) {
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
-        return paths;
-    }
-
-    private interface Call {
-        void run() throws IOException;
-    }
-
-    private static void call(Path path, String action, Call call) {
-        try {
-            call.run();
-        } catch (IOException e) {
-            throw SaveFailure.of(path, action, e);
-        }
-    }
-
-    /** Runs on a thread that no program interrupts: an interrupt would close channels in the middle of a save. */
-    private static SaveReport uninterrupted(Supplier<SaveReport> work) {
-        try {
-            return CompletableFuture
-                    .supplyAsync(work, task -> Thread.ofPlatform().name("gds-save").daemon().start(task))
-                    .join();
-        } catch (CompletionException e) {
-            throw e.getCause() instanceof RuntimeException failure ? failure : e;
-        }
-    }
-
-    /** A save that nothing cancels. */
-    private static final class Control implements SaveControl {
-        @Override
-        public void run(Workers workers) {
-            try {
-                workers.run();
-            } catch (InterruptedException e) {
-                throw Workers.interrupted(SaveFailure.FUNCTION);
-            }
-            workers.<RuntimeException>throwFailure();
-        }
-
-        @Override
-        public void checkStopped() {
-            // nothing stops it
         }
     }
 

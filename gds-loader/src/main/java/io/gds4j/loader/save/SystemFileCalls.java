@@ -1,97 +1,179 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.StatxResult;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFileAttributeView;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.function.LongSupplier;
 
-/** The calls of java.nio. */
+/** The calls of libc: java.nio keeps no errno, on which a save decides what to do next. */
 final class SystemFileCalls implements FileCalls {
-    @Override
-    public void createFolder(Path folder) throws IOException {
-        Files.createDirectories(folder);
+    private static final int MODE_OF_FILES = 0666;
+    private static final int MODE_OF_FOLDERS = 0777;
+    private static final int PERMISSIONS = 07777;
+
+    /** What file systems without permissions answer to a change of them. */
+    private static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
+    /** What some network and user-space file systems answer, which have nothing to force. */
+    private static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
+
+    /** Loaded at the first call, so that a plan can be made where libc cannot be called. */
+    private static Posix posix() {
+        return FfmPosix.instance();
     }
 
     @Override
-    public List<String> list(Path folder) throws IOException {
+    public void createFolder(Path folder) {
+        int result = posix().mkdir(folder.toString(), MODE_OF_FOLDERS);
+        Path parent = folder.getParent();
+        if (result == -Errno.ENOENT && parent != null) {
+            createFolder(parent);
+            result = posix().mkdir(folder.toString(), MODE_OF_FOLDERS);
+        }
+        if (result != -Errno.EEXIST || !Files.isDirectory(folder)) {
+            check(folder, "create the folder", result);
+        }
+    }
+
+    @Override
+    public List<String> list(Path folder) {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
             entries.forEach(entry -> names.add(String.valueOf(entry.getFileName())));
-        } catch (DirectoryIteratorException e) {
-            throw e.getCause();
+        } catch (DirectoryIteratorException | IOException e) {
+            throw SaveFailure.of(folder, "list the folder", switch (e) {
+                case NoSuchFileException none -> Errno.ENOENT;
+                case AccessDeniedException denied -> Errno.EACCES;
+                case NotDirectoryException file -> Errno.ENOTDIR;
+                default -> Errno.EIO;
+            });
         }
         return names;
     }
 
     @Override
-    public String read(Path file) throws IOException {
-        try {
-            // names of temporary files are ASCII; other bytes need no decoding
-            return Files.readString(file, StandardCharsets.ISO_8859_1);
-        } catch (NoSuchFileException e) {
-            return "";
+    public byte[] read(Path file) {
+        int fd = posix().open(file.toString(), PosixConstants.O_RDONLY, 0);
+        if (fd == -Errno.ENOENT) {
+            return new byte[0];
         }
-    }
-
-    @Override
-    public void write(Path file, byte[] content) throws IOException {
-        try (FileChannel channel = FileChannel.open(
-                file,
-                StandardOpenOption.CREATE,
-                StandardOpenOption.WRITE,
-                StandardOpenOption.TRUNCATE_EXISTING)) {
-            ByteBuffer bytes = ByteBuffer.wrap(content);
-            while (bytes.hasRemaining()) {
-                channel.write(bytes);
+        check(file, "open the file", fd);
+        try (Arena arena = Arena.ofConfined()) {
+            StatxResult status = posix().statx(fd);
+            check(file, "read the size of the file", status.error());
+            MemorySegment bytes = arena.allocate(status.size());
+            long done = 0;
+            long count = -1;
+            while (done < bytes.byteSize() && count != 0) {
+                long at = done;
+                count = check(file, "read the file", () -> posix().pread(fd, bytes, at, bytes.byteSize() - at, at));
+                done += count;
             }
-            channel.force(true);
+            return bytes.asSlice(0, done).toArray(ValueLayout.JAVA_BYTE);
+        } finally {
+            posix().close(fd);
         }
     }
 
     @Override
-    public void copyPermissions(Path from, Path to) throws IOException {
-        PosixFileAttributeView old = Files.getFileAttributeView(from, PosixFileAttributeView.class);
-        if (old != null && Files.exists(from)) {
-            Files.setPosixFilePermissions(to, old.readAttributes().permissions());
-        }
-    }
-
-    @Override
-    public void rename(Path from, Path to) throws IOException {
-        Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
-    }
-
-    @Override
-    public void link(Path existing, Path name) throws IOException {
-        Files.createLink(name, existing);
-    }
-
-    @Override
-    public void delete(Path file) throws IOException {
-        Files.deleteIfExists(file);
-    }
-
-    @Override
-    public void sync(Path folder) throws IOException {
-        try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
-            channel.force(true);
-        } catch (IOException e) {
-            int errno = SaveFailure.errno(e);
-            // some network and user-space file systems have nothing to force
-            if (errno != Errno.EINVAL && errno != Errno.ENOSYS && errno != Errno.EOPNOTSUPP) {
-                throw e;
+    public void write(Path file, byte[] content) {
+        int flags = PosixConstants.O_WRONLY | PosixConstants.O_CREAT | PosixConstants.O_TRUNC;
+        int fd = (int) check(file, "create the file", posix().open(file.toString(), flags, MODE_OF_FILES));
+        boolean closed = false;
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, content);
+            for (long done = 0; done < content.length;) {
+                long at = done;
+                done += check(file, "write the file", () -> posix().pwrite(fd, bytes, at, content.length - at, at));
+            }
+            check(file, "force the file to the disk", posix().fsync(fd));
+            closed = true;
+            check(file, "close the file", posix().close(fd));
+        } finally {
+            if (!closed) {
+                posix().close(fd);
             }
         }
+    }
+
+    @Override
+    public void copyPermissions(Path from, Path to) {
+        StatxResult old = posix().statx(from.toString());
+        if (old.error() == 0) {
+            int result = posix().chmod(to.toString(), old.mode() & PERMISSIONS);
+            if (!NO_PERMISSIONS.contains(-result)) {
+                check(to, "set the permissions of the file", result);
+            }
+        }
+    }
+
+    @Override
+    public void rename(Path from, Path to) {
+        check(to, "rename the new file to this name", posix().rename(from.toString(), to.toString()));
+    }
+
+    @Override
+    public void link(Path existing, Path name) {
+        check(name, "link the file", posix().link(existing.toString(), name.toString()));
+    }
+
+    @Override
+    public void delete(Path file) {
+        int result = posix().unlink(file.toString());
+        if (result != -Errno.ENOENT) {
+            check(file, "delete the file", result);
+        }
+    }
+
+    @Override
+    public void dropCached(Path file) {
+        int fd = (int) check(file, "open the file", posix().open(file.toString(), PosixConstants.O_RDONLY, 0));
+        int result = posix().fdatasync(fd);
+        posix().fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+        posix().close(fd);
+        if (!NOTHING_TO_FORCE.contains(-result)) {
+            check(file, "force the file to the disk", result);
+        }
+    }
+
+    @Override
+    public void sync(Path folder) {
+        int fd = (int) check(folder, "open the folder", posix().open(folder.toString(), PosixConstants.O_RDONLY, 0));
+        int result = posix().fsync(fd);
+        posix().close(fd);
+        if (!NOTHING_TO_FORCE.contains(-result)) {
+            check(folder, "force the folder to the disk", result);
+        }
+    }
+
+    /** Repeats a call that a signal interrupts. */
+    private static long check(Path path, String action, LongSupplier call) {
+        long result = call.getAsLong();
+        while (result == -Errno.EINTR) {
+            result = call.getAsLong();
+        }
+        return check(path, action, result);
+    }
+
+    private static long check(Path path, String action, long result) {
+        if (result < 0) {
+            throw SaveFailure.of(path, action, (int) -result);
+        }
+        return result;
     }
 }

@@ -62,20 +62,25 @@ public final class TensorChecksums {
     }
 
     /**
-     * Reads bytes of a file and returns their CRC32C.
+     * Reads bytes of a file and returns their CRC32C. Reads the rest of their pages, too: only whole pages bypass the page cache.
      *
      * @param fileOffset offset of the first byte
      * @param length bytes, 0 or more
-     * @param buffer host memory of 1 byte or more that the reads pass through; its size is the size of a read
+     * @param buffer host memory of 4 KiB or more that the reads pass through; its whole pages are the size of a read
      * @throws CuFileException as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}
      */
     public static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer) {
         CRC32C crc = new CRC32C();
-        long most = buffer.range().length();
-        for (long at = 0; at < length; at += most) {
-            long bytes = Math.min(most, length - at);
-            file.readFully(buffer.range().slice(0, bytes), fileOffset + at);
-            crc.update(buffer.segment().asSlice(0, bytes).asByteBuffer());
+        long most = Piece.down(buffer.range().length());
+        long end = fileOffset + length;
+        long size = file.size();
+        for (long at = fileOffset; at < end;) {
+            long begin = Piece.down(at);
+            long to = Math.min(end, begin + most);
+            long read = Math.max(to, Math.min(size, Piece.up(to))) - begin;
+            file.readFully(buffer.range().slice(0, read), begin);
+            crc.update(buffer.segment().asSlice(at - begin, to - at).asByteBuffer());
+            at = to;
         }
         return (int) crc.getValue();
     }

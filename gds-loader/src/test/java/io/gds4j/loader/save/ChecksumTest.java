@@ -2,18 +2,24 @@ package io.gds4j.loader.save;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
@@ -52,6 +58,29 @@ class ChecksumTest {
         assertThat(report.verified()).as("%s", report).isTrue();
         assertThat(report.tensors()).isEqualTo(5);
         assertThat(report.bytes()).isEqualTo(Checkpoint.open(folder).bytes());
+    }
+
+    @Test
+    void verificationReadsPastThePageCache() throws IOException {
+        Posix posix = FfmPosix.instance();
+        Path file = folder.resolve("model.safetensors");
+        try (Tensors tensors = Tensors.small(driver, 1).add("large", DType.U8, 20_000_003)) {
+            tensors.plan().options(CHECKED.withDirect(false)).toFolder(folder).save(driver);
+        }
+        Files.readAllBytes(file);
+        int fd = posix.open(file.toString(), PosixConstants.O_RDONLY, 0);
+        long size = posix.statx(fd).size();
+        assumeTrue(posix.cachedPages(fd, 0, size) * 4096 >= size, "the kernel does not tell what it caches");
+        ChecksumReport report = ChecksumVerifier.verify(folder);
+        long cached = posix.cachedPages(fd, 0, size);
+        boolean inMemory = posix.fileSystemMagic(fd) == PosixConstants.TMPFS_MAGIC;
+        posix.close(fd);
+        assertThat(report.verified()).as("%s", report).isTrue();
+        assertThat(report.ioPaths()).as("%s", report).doesNotContainKey(IoPath.COMPAT_CACHED);
+        assumeTrue(!inMemory && report.ioPaths().containsKey(IoPath.COMPAT_DIRECT), "no direct I/O here");
+        // opening reads the header, and the last bytes fill no page
+        assertThat(cached * 4096).as("bytes that the page cache holds afterwards").isLessThan(size / 20);
+        assertThat(report.ioPaths().get(IoPath.COMPAT_DIRECT)).isGreaterThan(size - 8192);
     }
 
     @Test

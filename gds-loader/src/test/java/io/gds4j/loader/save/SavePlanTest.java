@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.CuFileDriver;
 import io.gds4j.HostStream;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
@@ -462,6 +463,19 @@ class SavePlanTest {
             Files.writeString(folder.resolve("file"), "");
             assertThatThrownBy(() -> tensors.plan().toFolder(folder.resolve("file")).save(driver))
                     .isInstanceOf(CuFileException.class);
+        }
+    }
+
+    @Test
+    void readOnlyFolderIsRefused() {
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            // even root creates no files in sysfs
+            assertThatThrownBy(() -> tensors.plan().toFolder(Path.of("/sys/kernel")).save(driver))
+                    .isInstanceOfSatisfying(CuFileException.class, e -> {
+                        assertThat(e.error()).isEqualTo(CuFileError.PERMISSION_DENIED);
+                        assertThat(e.errno().orElse(0)).isIn(Errno.EACCES, Errno.EPERM, Errno.EROFS);
+                    })
+                    .hasMessageContaining("cannot write to the folder");
         }
     }
 

@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.HostStream;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
@@ -16,6 +19,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -24,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Several writers save one checkpoint. */
 @Timeout(60)
@@ -105,6 +113,93 @@ class SharedSaveTest {
                 assertThat(folder.resolve(name)).hasSameBinaryContentAs(other.resolve(name));
             }
         }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Consistency.class)
+    void writerReleasesItsTensorsAndReportsProgress(Consistency mode) {
+        int[] sizes = {400_000, 5000, 6000, 77};
+        SaveOptions options = SaveOptions.DEFAULTS.withConsistency(mode);
+        AtomicLong last = new AtomicLong();
+        for (int rank = 0; rank < WORLD; rank++) {
+            int first = memories.size();
+            SharedSave writer = writer(rank, sizes, options);
+            List<MemoryAllocation> mine = List.copyOf(memories.subList(first, memories.size()));
+            SaveReport report = writer.writeAsync(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    assertThat(bytesDone).isBetween(last.getAndSet(bytesDone), bytesTotal);
+                }
+
+                @Override
+                public void released() {
+                    mine.forEach(memory -> driver.allocator().fill(memory.range(), (byte) 1));
+                }
+            }).join();
+            assertThat(last.getAndSet(0)).isEqualTo(report.bytes());
+            assertThat(report.blockedSeconds()).isBetween(0.0, report.seconds());
+        }
+        writer(0, sizes, options).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void writerUsesSnapshotMemoryAndWaitsForItsStream() {
+        int[] sizes = {400_000};
+        SaveOptions options = SaveOptions.DEFAULTS.withConsistency(Consistency.HOST_SNAPSHOT);
+        try (HostStream stream = HostStream.create();
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, sizes[0])) {
+            SavePlan plan = SavePlan.builder()
+                    .options(options)
+                    .tensor("t0", DType.U8, memory.range(), sizes[0])
+                    .after(stream.address())
+                    .toFolder(folder);
+            stream.enqueue(() -> new TensorPattern(5).fill("t0", 0, memory.segment()));
+            try (SnapshotMemory blocks = SnapshotMemory.allocate(driver, plan)) {
+                SharedSave save = SharedSave.of(plan.withSnapshotMemory(blocks), "step-1", 0, 1);
+                save.write(driver);
+                save.commit(driver);
+            }
+        }
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void cancelledWriterIsMissingUntilItWritesAgain() throws IOException {
+        int[] sizes = {5000, 6000, 7000};
+        List<SharedSave> writers = new ArrayList<>();
+        for (int rank = 0; rank < WORLD; rank++) {
+            writers.add(writer(rank, sizes, SaveOptions.DEFAULTS));
+            writers.get(rank).write(driver);
+        }
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<SaveReport> again = writers.get(1).writeAsync(driver, new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                begun.countDown();
+                Workers.awaitUninterruptibly(go);
+            }
+        });
+        Workers.awaitUninterruptibly(begun);
+        Thread.ofVirtual().start(go::countDown);
+        assertThat(again.cancel(true)).isTrue();
+        assertThatThrownBy(again::join).isInstanceOf(CancellationException.class);
+        assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 1 of 3 has not finished");
+        Thread.currentThread().interrupt();
+        SaveListener waits = new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                Workers.awaitUninterruptibly(go);
+            }
+        };
+        assertThatThrownBy(() -> writers.get(2).write(driver, waits)).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        writers.get(1).write(driver);
+        writers.get(2).write(driver);
+        writers.get(0).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        assertThat(names()).containsExactly("model.safetensors");
     }
 
     @Test

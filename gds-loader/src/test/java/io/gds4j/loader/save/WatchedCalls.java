@@ -1,6 +1,5 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
@@ -8,8 +7,6 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.statistics.IoPathReport;
-import java.io.IOException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,7 +20,7 @@ final class WatchedCalls implements FileCalls {
     /** Runs before each call. */
     interface Before {
         /** Throws to prevent the call; {@code number} begins with 1. */
-        void call(int number, String name) throws IOException;
+        void call(int number, String name);
     }
 
     private final Before before;
@@ -33,26 +30,17 @@ final class WatchedCalls implements FileCalls {
     }
 
     /** A call that the kernel refuses. */
-    static IOException refusal(String name, String reason) {
-        return new FileSystemException(name, null, reason);
+    static CuFileException refusal(int errno) {
+        return SaveFailure.of(Path.of("file"), "do what it should", errno);
     }
 
     List<String> names() {
         return List.copyOf(names);
     }
 
-    private synchronized void begin(String name) throws IOException {
+    private synchronized void begin(String name) {
         names.add(name);
         before.call(names.size(), name);
-    }
-
-    private void beginTransfer(String name) {
-        try {
-            begin(name);
-        } catch (IOException e) {
-            int errno = SaveFailure.errno(e);
-            throw CuFileException.builder(name).error(CuFileError.IO_ERROR).errno(errno).cause(e).build();
-        }
     }
 
     /** Returns a backend whose calls are counted, too. */
@@ -67,19 +55,19 @@ final class WatchedCalls implements FileCalls {
 
         @Override
         public BackendFile handleRegister(FileSource source) {
-            beginTransfer("open");
+            begin("open");
             return new WatchedFile(super.handleRegister(source));
         }
 
         @Override
         public void handleDeregister(BackendFile file) {
-            beginTransfer("close");
+            begin("close");
             super.handleDeregister(((WatchedFile) file).file);
         }
 
         @Override
         public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-            beginTransfer(fileOffset == 0 ? "header" : "data");
+            begin(fileOffset == 0 ? "header" : "data");
             return super.write(((WatchedFile) file).file, base, size, fileOffset, bufferOffset);
         }
     }
@@ -118,73 +106,79 @@ final class WatchedCalls implements FileCalls {
 
         @Override
         public void force(boolean metadata) {
-            beginTransfer("force");
+            begin("force");
             file.force(metadata);
         }
 
         @Override
         public void truncate(long size) {
-            beginTransfer("truncate");
+            begin("truncate");
             file.truncate(size);
         }
 
         @Override
         public boolean reserve(long size) {
-            beginTransfer("reserve");
+            begin("reserve");
             return file.reserve(size);
         }
     }
 
     @Override
-    public void createFolder(Path folder) throws IOException {
+    public void createFolder(Path folder) {
         begin("createFolder");
         system.createFolder(folder);
     }
 
     @Override
-    public List<String> list(Path folder) throws IOException {
+    public List<String> list(Path folder) {
         begin("list");
         return system.list(folder);
     }
 
     @Override
-    public String read(Path file) throws IOException {
+    public byte[] read(Path file) {
         begin("read");
         return system.read(file);
     }
 
     @Override
-    public void write(Path file, byte[] content) throws IOException {
+    public void write(Path file, byte[] content) {
         begin("index");
         system.write(file, content);
     }
 
     @Override
-    public void copyPermissions(Path from, Path to) throws IOException {
+    public void copyPermissions(Path from, Path to) {
         begin("permissions");
         system.copyPermissions(from, to);
     }
 
     @Override
-    public void rename(Path from, Path to) throws IOException {
+    public void rename(Path from, Path to) {
         begin("rename");
         system.rename(from, to);
     }
 
     @Override
-    public void link(Path existing, Path name) throws IOException {
+    public void link(Path existing, Path name) {
         begin("link");
         system.link(existing, name);
     }
 
     @Override
-    public void delete(Path file) throws IOException {
+    public void delete(Path file) {
         begin("delete");
         system.delete(file);
     }
 
     @Override
-    public void sync(Path folder) throws IOException {
+    public void dropCached(Path file) {
+        begin("dropCached");
+        system.dropCached(file);
+    }
+
+    @Override
+    public void sync(Path folder) {
         begin("sync");
         system.sync(folder);
     }

@@ -52,6 +52,11 @@ public final class FfmPosix implements Posix {
             call("fallocate", JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG, JAVA_LONG);
     private static final MethodHandle FSYNC = call("fsync", JAVA_INT, JAVA_INT);
     private static final MethodHandle FDATASYNC = call("fdatasync", JAVA_INT, JAVA_INT);
+    private static final MethodHandle RENAME = call("rename", JAVA_INT, ADDRESS, ADDRESS);
+    private static final MethodHandle LINK = call("link", JAVA_INT, ADDRESS, ADDRESS);
+    private static final MethodHandle UNLINK = call("unlink", JAVA_INT, ADDRESS);
+    private static final MethodHandle MKDIR = call("mkdir", JAVA_INT, ADDRESS, JAVA_INT);
+    private static final MethodHandle CHMOD = call("chmod", JAVA_INT, ADDRESS, JAVA_INT);
     private static final MethodHandle MEMFD_CREATE = call("memfd_create", JAVA_INT, ADDRESS, JAVA_INT);
     private static final MethodHandle SETENV = call("setenv", JAVA_INT, ADDRESS, ADDRESS, JAVA_INT);
     private static final MethodHandle LSEEK = call("lseek", JAVA_LONG, JAVA_INT, JAVA_LONG, JAVA_INT);
@@ -331,6 +336,40 @@ public final class FfmPosix implements Posix {
     }
 
     @Override
+    public int rename(String from, String to) {
+        return ofNames(RENAME, from, to);
+    }
+
+    @Override
+    public int link(String existing, String name) {
+        return ofNames(LINK, existing, name);
+    }
+
+    @Override
+    public int unlink(String path) {
+        if (!CString.isRepresentable(path)) {
+            return -Errno.EINVAL;
+        }
+        CallState state = CallState.current();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment name = CString.ofFileName(arena, path);
+            return state.resultOrErrno((int) UNLINK.invokeExact(state.errnoSlot(), name));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public int mkdir(String path, int mode) {
+        return withMode(MKDIR, path, mode);
+    }
+
+    @Override
+    public int chmod(String path, int mode) {
+        return withMode(CHMOD, path, mode);
+    }
+
+    @Override
     public int memfdCreate(String name, int flags) {
         if (!CString.isRepresentable(name)) {
             return -Errno.EINVAL;
@@ -473,6 +512,33 @@ public final class FfmPosix implements Posix {
         CallState state = CallState.current();
         try {
             return (long) SYSCONF.invokeExact(state.errnoSlot(), name);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private static int ofNames(MethodHandle function, String first, String second) {
+        if (!CString.isRepresentable(first) || !CString.isRepresentable(second)) {
+            return -Errno.EINVAL;
+        }
+        CallState state = CallState.current();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment one = CString.ofFileName(arena, first);
+            MemorySegment other = CString.ofFileName(arena, second);
+            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), one, other));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private static int withMode(MethodHandle function, String path, int mode) {
+        if (!CString.isRepresentable(path)) {
+            return -Errno.EINVAL;
+        }
+        CallState state = CallState.current();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment name = CString.ofFileName(arena, path);
+            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), name, mode));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

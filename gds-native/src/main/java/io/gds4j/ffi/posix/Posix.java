@@ -85,6 +85,31 @@ public interface Posix {
     /** {@code fdatasync(2)}. */
     int fdatasync(int fd);
 
+    /** {@code rename(2)}. */
+    default int rename(String from, String to) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code link(2)}. */
+    default int link(String existing, String name) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code unlink(2)}. */
+    default int unlink(String path) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code mkdir(2)}. */
+    default int mkdir(String path, int mode) {
+        return -Errno.ENOSYS;
+    }
+
+    /** {@code chmod(2)}. */
+    default int chmod(String path, int mode) {
+        return -Errno.ENOSYS;
+    }
+
     /** {@code memfd_create(2)} with MFD_CLOEXEC added. */
     int memfdCreate(String name, int flags);
 

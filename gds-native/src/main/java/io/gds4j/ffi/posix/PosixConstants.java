@@ -26,6 +26,7 @@ public final class PosixConstants {
     public static final int F_GETFL = 3;
     public static final int F_DUPFD_CLOEXEC = 1030;
     public static final int F_OFD_GETLK = 36;
+    public static final int F_OFD_SETLK = 37;
     public static final short F_WRLCK = 1;
     public static final short F_UNLCK = 2;
 

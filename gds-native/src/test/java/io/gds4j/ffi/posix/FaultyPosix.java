@@ -251,6 +251,31 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public int rename(String from, String to) {
+        return (int) call(new PosixRequest(PosixCall.RENAME, -1, to, 0, 0, 0, 0), () -> real.rename(from, to));
+    }
+
+    @Override
+    public int link(String existing, String name) {
+        return (int) call(new PosixRequest(PosixCall.LINK, -1, name, 0, 0, 0, 0), () -> real.link(existing, name));
+    }
+
+    @Override
+    public int unlink(String path) {
+        return (int) call(new PosixRequest(PosixCall.UNLINK, -1, path, 0, 0, 0, 0), () -> real.unlink(path));
+    }
+
+    @Override
+    public int mkdir(String path, int mode) {
+        return (int) call(new PosixRequest(PosixCall.MKDIR, -1, path, 0, 0, 0, 0), () -> real.mkdir(path, mode));
+    }
+
+    @Override
+    public int chmod(String path, int mode) {
+        return (int) call(new PosixRequest(PosixCall.CHMOD, -1, path, 0, 0, 0, 0), () -> real.chmod(path, mode));
+    }
+
+    @Override
     public long blockDeviceSize(int fd) {
         return call(onDescriptor(PosixCall.BLOCK_DEVICE_SIZE, fd, 0, 0, 0), () -> real.blockDeviceSize(fd));
     }

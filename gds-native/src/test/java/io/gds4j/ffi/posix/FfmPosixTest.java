@@ -407,6 +407,28 @@ class FfmPosixTest {
     }
 
     @Test
+    void namesOfFilesChange() throws IOException {
+        String made = folder.resolve("made").toString();
+        assertThat(posix.mkdir(made, 0700)).isZero();
+        assertThat(posix.mkdir(made, 0700)).isEqualTo(-Errno.EEXIST);
+        String file = file().toString();
+        String linked = made + "/linked";
+        assertThat(posix.link(file, linked)).isZero();
+        assertThat(posix.statx(linked).inode()).isEqualTo(posix.statx(file).inode());
+        assertThat(posix.link(file, linked)).isEqualTo(-Errno.EEXIST);
+        assertThat(posix.chmod(linked, 0640)).isZero();
+        assertThat(posix.statx(file).mode() & 0777).isEqualTo(0640);
+        assertThat(posix.rename(linked, made + "/renamed")).isZero();
+        assertThat(posix.rename(linked, made + "/renamed")).isEqualTo(-Errno.ENOENT);
+        assertThat(posix.unlink(made + "/renamed")).isZero();
+        assertThat(posix.unlink(made)).isEqualTo(-Errno.EISDIR);
+        assertThat(posix.chmod(made + "/none", 0600)).isEqualTo(-Errno.ENOENT);
+        assertThat(posix.rename("a\0b", file)).isEqualTo(-Errno.EINVAL);
+        assertThat(posix.unlink("a\0b")).isEqualTo(-Errno.EINVAL);
+        assertThat(posix.mkdir("a\0b", 0)).isEqualTo(-Errno.EINVAL);
+    }
+
+    @Test
     void setenvKeepsAnExistingValueUnlessItOverwrites() {
         assertThat(posix.setenv("GDS4J_POSIX_TEST", "one", true)).isZero();
         assertThat(environment("GDS4J_POSIX_TEST")).isEqualTo("one");

@@ -4,6 +4,8 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.save.ChecksumReport;
+import io.gds4j.loader.save.ChecksumVerifier;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
@@ -26,6 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
@@ -34,6 +37,8 @@ import org.jspecify.annotations.Nullable;
 /** Runs {@code gds convert}. */
 public final class ConvertRun {
     private static final double NANOS = 1e9;
+    /** Names of different tensors that are shown. */
+    private static final int MOST_NAMES = 8;
 
     private final ConvertArguments arguments;
     private final Terminal terminal;
@@ -71,9 +76,17 @@ public final class ConvertRun {
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
             SaveReport report = save(plan, opened.driver());
             double seconds = (planned - start) / NANOS + report.seconds();
-            print(checkpoint, report, seconds, opened);
+            Optional<ChecksumReport> verification = arguments.options().checksums()
+                    ? Optional.of(ChecksumVerifier.verify(verified(plan)))
+                    : Optional.empty();
+            print(checkpoint, report, seconds, verification, opened);
+            return verification.isEmpty() || verification.get().verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
         }
-        return ExitStatus.DONE;
+    }
+
+    /** Returns the checkpoint that was written: the folder may hold others. */
+    private static Path verified(SavePlan plan) {
+        return plan.fileNames().size() == 1 ? plan.target().resolve(plan.fileNames().getFirst()) : plan.target();
     }
 
     private SavePlan plan(Checkpoint checkpoint) {
@@ -129,7 +142,12 @@ public final class ConvertRun {
         }
     }
 
-    private void print(Checkpoint checkpoint, SaveReport report, double seconds, OpenedDriver opened) {
+    private void print(
+            Checkpoint checkpoint,
+            SaveReport report,
+            double seconds,
+            Optional<ChecksumReport> verification,
+            OpenedDriver opened) {
         long rate = seconds > 0 ? Math.round(report.bytes() / seconds) : 0;
         if (mode.json()) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
@@ -146,6 +164,7 @@ public final class ConvertRun {
             object.put("alignedTensors", report.alignedTensors());
             object.put("backend", opened.driver().backendName());
             object.put("ioPaths", ioPaths(report));
+            verification.ifPresent(known -> object.put("verified", known.verified()));
             RunStatistics.add(object, opened.driver(), mode);
             terminal.out().println(Json.line(object));
         } else if (mode.table()) {
@@ -166,6 +185,12 @@ public final class ConvertRun {
                     .collect(Collectors.joining(", ", opened.driver().backendName() + ": ", ""))));
             terminal.out().println(Text.row(
                     "converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
+            verification.ifPresent(known -> terminal.out().println(Text.row("verified", known.different().isEmpty()
+                    ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))
+                    : "different: " + known.different().stream()
+                            .limit(MOST_NAMES)
+                            .map(Text::oneLine)
+                            .collect(Collectors.joining(", ")))));
             RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
         }
     }

@@ -1,0 +1,68 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** The save of a whole plan: waits for streams, takes the snapshot, writes the files and publishes them. */
+final class PlanSave extends SaveJob {
+    PlanSave(SaveContent plan, CuFileDriver driver, SaveListener listener, FileCalls calls, Runnable onRelease) {
+        super(plan, driver, listener, calls, onRelease);
+    }
+
+    @Override
+    void work() {
+        SaveTarget target = plan.target();
+        createFolder();
+        for (String name : target.names(plan.files().size())) {
+            checkIsNoFolder(target.folder().resolve(name));
+        }
+        SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+        try {
+            awaitStreams();
+            writeAndPublish(target);
+        } finally {
+            lock.close();
+        }
+    }
+
+    private static void checkIsNoFolder(Path place) {
+        if (Files.isDirectory(place)) {
+            throw CuFileException.builder(SaveFailure.FUNCTION)
+                    .error(CuFileError.INVALID_FILE_TYPE)
+                    .errno(Errno.EISDIR)
+                    .path(place)
+                    .detail("a folder has this name")
+                    .build();
+        }
+    }
+
+    private void writeAndPublish(SaveTarget target) {
+        String id = HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
+        Publication publication = new Publication(target, calls, plan.files(), id);
+        try (Snapshot sources = sources()) {
+            publication.removeLeftovers();
+            try (FileWriter writer = new FileWriter(plan, driver, sources, this, listener)) {
+                writer.write(publication);
+                written();
+                beginPublishing();
+                sync(() -> publish(writer, publication));
+            } finally {
+                publication.abandon();
+            }
+        }
+    }
+
+    private static void publish(FileWriter writer, Publication publication) {
+        writer.sync();
+        writer.close();
+        if (!publication.publish()) {
+            writer.writeInPlace(publication);
+        }
+    }
+}
