@@ -152,12 +152,11 @@ static size_t setting(const char *name, size_t otherwise) { return getenv(name) 
 static void futex_wait(atomic_int *word, int seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, 0, 0, 0); }
 static void futex_wake(atomic_int *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
 
-// Looks at an event without a pause for a while, then with short ones.
-static void poll_copy(CUevent done) {
-    struct timespec pause = {0, 2000};
+// Sleeps about half as long as the copy takes between looks: each look takes a lock of the driver.
+static void poll_copy(CUevent done, size_t length) {
+    struct timespec pause = {0, length / 100 < 2000 ? 2000 : length / 100 > 20000 ? 20000 : length / 100};
     CUresult r;
-    for (double begun = now(); (r = cuEventQuery(done)) == CUDA_ERROR_NOT_READY;)
-        if (now() - begun > 20e-6) nanosleep(&pause, 0);
+    while ((r = cuEventQuery(done)) == CUDA_ERROR_NOT_READY) nanosleep(&pause, 0);
     CU(r);
 }
 
@@ -173,7 +172,7 @@ static size_t pool_claim(const struct job *job, size_t *length, size_t most) {
     size_t least = setting("LEAST", 128 << 10), at = atomic_load(&pool.next);
     do {
         if (at >= pool.bytes) return SIZE_MAX;
-        size_t share = (pool.bytes - at) / (setting("SHARES", 2) * job->threads);
+        size_t share = (pool.bytes - at) / (setting("SHARES", 1) * job->threads);
         *length = share < least ? least : share > most ? most : share;
         *length = (*length + job->request - 1) / job->request * job->request;
         if (*length > pool.bytes - at) *length = pool.bytes - at;
@@ -186,7 +185,7 @@ static void pool_serve(struct worker *w, CUevent *done) {
     size_t length, held[2] = {0, 0}, at, k = 0, mine = 0;
     while ((at = pool_claim(job, &length, k ? PIECE : setting("FIRST", 512 << 10))) != SIZE_MAX) {
         int slot = k++ % 2;
-        if (held[slot]) poll_copy(done[slot]);
+        if (held[slot]) poll_copy(done[slot], held[slot]);
         mine += length;
         transfer(0, w->fd, w->pinned + slot * PIECE, length, job->offset + pool.from + at);
         CU(cuMemcpyHtoDAsync(device + at, w->pinned + slot * PIECE, length, own_stream()));
@@ -194,7 +193,7 @@ static void pool_serve(struct worker *w, CUevent *done) {
         held[slot] = length;
     }
     for (int slot = 0; slot < 2; slot++)
-        if (held[slot]) poll_copy(done[slot]);
+        if (held[slot]) poll_copy(done[slot], held[slot]);
     if (mine && atomic_fetch_add(&pool.done, mine) + mine == pool.bytes) {
         atomic_store(&pool.finished, 1);
         futex_wake(&pool.finished);

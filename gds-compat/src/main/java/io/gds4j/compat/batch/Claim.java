@@ -11,11 +11,17 @@ final class Claim {
     private final int from;
     private final List<BatchRequest> entries;
     private final long[] results;
+    private final long slabBytes;
     private int ended;
 
-    /** Claims entries {@code [from, to)}; their results are {@link EntryRunner#UNDONE}. */
-    Claim(Submission submission, int from, int to) {
+    /**
+     * Claims entries {@code [from, to)}; their results are {@link EntryRunner#UNDONE}.
+     *
+     * @param slabBytes bytes of a slab that fits most claims of the submission
+     */
+    Claim(Submission submission, int from, int to, long slabBytes) {
         this.submission = submission;
+        this.slabBytes = slabBytes;
         this.from = from;
         this.entries = submission.entries().subList(from, to);
         this.results = new long[to - from];
@@ -33,6 +39,11 @@ final class Claim {
     /** Returns the bytes that each entry moved. {@link EntryRunner#UNDONE} for entries that were not served in a group. */
     long[] results() {
         return results;
+    }
+
+    /** Returns the bytes of a slab that fits most claims of the submission. */
+    long slabBytes() {
+        return slabBytes;
     }
 
     boolean hasUndone() {

@@ -130,8 +130,9 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
      *
      * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read, which counts once the
      *        group is {@link #complete}
+     * @param wanted bytes of slabs that fit the following calls, too
      */
-    void begin(List<BatchRequest> entries, long[] results) {
+    void begin(List<BatchRequest> entries, long[] results, long wanted) {
         long most = planner.largestPiece();
         int from = 0;
         while (from < entries.size()) {
@@ -146,7 +147,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
                 to++;
             }
             if (context != null && bytes <= most) {
-                read(context, entries.subList(from, to), bytes, results, from);
+                read(context, entries.subList(from, to), bytes, wanted, results, from);
             }
             from = to;
         }
@@ -182,14 +183,14 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         }
     }
 
-    /** Returns the pipeline to a context, with slabs of at least {@code bytes}. */
-    private CopyPipeline pipeline(GpuContext context, long bytes) {
+    /** Returns the pipeline to a context. Its slabs have at least {@code bytes}, and new ones {@code wanted}. */
+    private CopyPipeline pipeline(GpuContext context, long bytes, long wanted) {
         CopyPipeline entered = pipeline;
         if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
             settle();
             entered = thread.pipeline(context);
-            entered.enter(this, bytes, MANY);
-            slabBytes = bytes;
+            slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
+            entered.enter(this, slabBytes, MANY);
             pipeline = entered;
         }
         return entered;
@@ -215,12 +216,13 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         }
     }
 
-    private void read(GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
+    private void read(
+            GpuContext context, List<BatchRequest> entries, long bytes, long wanted, long[] results, int offset) {
         CopyPipeline into;
         CopyPipeline.Slot slot;
         try {
-            into = pipeline(context, bytes);
-            slot = into.next(bytes);
+            into = pipeline(context, bytes, wanted);
+            slot = into.next(slabBytes);
         } catch (CuFileException e) {
             return;
         }

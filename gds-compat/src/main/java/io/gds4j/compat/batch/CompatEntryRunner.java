@@ -56,7 +56,7 @@ public final class CompatEntryRunner implements EntryRunner {
         boolean succeeded = false;
         try {
             if (claim.submission().isDivisible()) {
-                deviceReads.begin(claim.entries(), claim.results());
+                deviceReads.begin(claim.entries(), claim.results(), claim.slabBytes());
             }
             begun.add(new Begun(claim, deviceReads.begun()));
             if (claim.hasUndone() || claim.submission().waitsForDisk()) {

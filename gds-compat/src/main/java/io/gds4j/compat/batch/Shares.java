@@ -5,9 +5,10 @@ package io.gds4j.compat.batch;
  * read from the page cache meanwhile.
  *
  * <p>
- * A thread reads 7 GB/s, so that eight to twelve keep a link of 50 GB/s busy. Waking one takes 15 to 45 microseconds, in which
- * another one reads 128 to 256 KiB: less is not worth a thread. The link is idle until the first share is read, so that first shares are small.
- * Later ones are large, because each copy costs the link 8 microseconds. The last ones are small again, so that threads end together.
+ * The model: a thread reads 7 GB/s, and a link carries up to 50 GB/s, so that eight to twelve threads keep it busy. The submitting
+ * thread wakes each in 2 to 3 microseconds, and it runs 15 to 45 microseconds later, in which another one reads 128 KiB and more.
+ * Each copy costs the link 8 microseconds and takes a lock of the driver. So few threads serve little work, and shares are large.
+ * The first ones are smaller, because the link is idle until one is read, and the last ones, so that threads end together.
  *
  * @param threads largest number of threads
  * @param mostEntries largest number of entries of a share
@@ -33,6 +34,10 @@ record Shares(int threads, int mostEntries, long least, long first, long most, l
     /** Number of threads that keep memory and a link busy. */
     private static final int BUSY_THREADS = 12;
 
+    /** Number of threads that the least work from memory is worth. More join for each {@link #PER_THREAD} bytes. */
+    private static final int FEW_THREADS = 3;
+    private static final long PER_THREAD = 1024 * KIB;
+
     /**
      * Divides a submission.
      *
@@ -48,12 +53,14 @@ record Shares(int threads, int mostEntries, long least, long first, long most, l
         if (submission.isSpread()) {
             // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
             return new Shares(
-                    Math.min(2 * threads, Math.ceilDiv(entries, atOnce)), atOnce, LARGEST, LARGEST, LARGEST, total);
+                    Math.min(2 * threads, Math.ceilDiv(entries, atOnce)), atOnce, LARGEST, 0, LARGEST, total);
         }
         if (submission.waitsForDisk()) {
             return new Shares(most(threads, entries, total, FROM_DISK), entries, FROM_DISK, FROM_DISK, FROM_DISK, total);
         }
-        int busy = most(Math.min(threads, BUSY_THREADS), entries, total, WORTH_WAKING);
+        long worth = FEW_THREADS + Math.ceilDiv(total, PER_THREAD);
+        int limit = (int) Math.min(worth, Math.min(threads, BUSY_THREADS));
+        int busy = most(limit, entries, total, WORTH_WAKING);
         long first = Math.clamp(total / (4L * busy), WORTH_WAKING, FIRST);
         return new Shares(busy, entries, WORTH_WAKING, first, LARGEST, total);
     }
@@ -64,12 +71,12 @@ record Shares(int threads, int mostEntries, long least, long first, long most, l
 
     /** Returns the work to claim next, after {@code claimed}. */
     long next(long claimed) {
-        long fair = Math.max(least, (total - claimed) / (2L * threads));
+        long fair = Math.max(least, (total - claimed) / threads);
         return Math.min(fair, claimed < threads * first ? first : most);
     }
 
-    /** Returns the bytes of a slab in which every share of small or adjacent entries fits. */
+    /** Returns the bytes of a slab in which every share of aligned entries fits. */
     long slabBytes() {
-        return Math.max(first, Math.min(most, total / (2L * threads)));
+        return Math.max(first, Math.min(most, total / threads));
     }
 }

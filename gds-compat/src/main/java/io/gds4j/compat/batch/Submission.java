@@ -154,7 +154,7 @@ final class Submission {
                 to++;
             }
         } while (!next.compareAndSet(from, to));
-        return new Claim(this, from, to);
+        return new Claim(this, from, to, shares.slabBytes());
     }
 
     /** Fails the entries that no thread has claimed. Allocates nothing. */
