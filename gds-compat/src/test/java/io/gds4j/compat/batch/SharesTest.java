@@ -62,7 +62,7 @@ class SharesTest {
     @CsvSource({
             // entries, KiB each, adjacent, kind, from the disk: threads, largest number of entries of a claim
             "128,  4,    true,  CUDA_DEVICE, false,  4, 32",
-            "128,  4,    false, CUDA_DEVICE, false,  5, 14",
+            "128,  4,    false, CUDA_DEVICE, false,  5, 13",
             "128,  64,   true,  CUDA_DEVICE, false, 12,  8",
             "128,  1024, true,  CUDA_DEVICE, false, 12,  4",
             "128,  1024, true,  HOST,        false, 16,  1",
