@@ -18,6 +18,7 @@ package io.gds4j.compat.batch;
  * @param total work of the submission
  */
 record Shares(int threads, int mostEntries, long least, long first, long most, long total) {
+
     /** Largest share, and largest entry that is merged with others: they fit into a slab. */
     static final long LARGEST = 4L << 20;
 
@@ -56,7 +57,8 @@ record Shares(int threads, int mostEntries, long least, long first, long most, l
                     Math.min(2 * threads, Math.ceilDiv(entries, atOnce)), atOnce, LARGEST, 0, LARGEST, total);
         }
         if (submission.waitsForDisk()) {
-            return new Shares(most(threads, entries, total, FROM_DISK), entries, FROM_DISK, FROM_DISK, FROM_DISK, total);
+            return new Shares(most(threads, entries, total, FROM_DISK), entries, FROM_DISK, FROM_DISK, FROM_DISK,
+                    total);
         }
         long worth = FEW_THREADS + Math.ceilDiv(total, PER_THREAD);
         int limit = (int) Math.min(worth, Math.min(threads, BUSY_THREADS));
