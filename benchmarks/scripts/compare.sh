@@ -18,6 +18,8 @@
 #   BEFORE_CP=CP    class path of another version of gds4j, which takes turns with this one; the table compares the two
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
+#   PEERS=no        leave out the Python libraries of peers.py (KvikIO, fastsafetensors, InstantTensor, safetensors), which else
+#                   take part if python3 finds them: each loads a checkpoint of 4 GiB beside gds load. ONLY=peers: nothing else
 #   KEEP=1          keep the files
 set -u
 mode=gpu quick=
@@ -51,7 +53,7 @@ four=$((size < 4 * G ? size : 4 * G))
 work=$(mktemp -d)
 data=$DIR/gds4j-compare.data
 began=$SECONDS
-trap '[ -n "${KEEP:-}" ] || rm -f "$data" "$data".w*; rm -rf "$work"' EXIT
+trap '[ -n "${KEEP:-}" ] || rm -f "$data" "$data".w* "$data.safetensors"; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 # --- programs ---------------------------------------------------------------------------------------------------------
@@ -135,8 +137,8 @@ if [ "$mode" = gpu ]; then
     add "batch 128 x 4 KiB, cold, O_DIRECT, us each" "cbatch:$((16 * M)):16:$((4 * K))" "cbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K --cold" each:4096
     add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, us each" "sbatch:$((16 * M)):16:$((4 * K))" "sbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K -I 2 --cold" each:4096
     add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, io_uring, us each" - - "$batch -s 16M -i 4K -I 2 --cold --io-uring" each:4096
-    add "batch 128 x 64 KiB, hot"        "hot:$G:$THREADS:$((64 * K))"    -                           "$batch -s 1G -i 64K --hot -O 1 -T 0.3" rate
-    add "batch 128 x 1 MiB, hot"         "hot:$G:$THREADS:$M"             -                           "$batch -s 1G -i 1M --hot -O 1 -T 0.3" rate
+    add "batch 128 x 64 KiB, hot"        "pool:$G:$TUNED:$((64 * K))"     -                           "$batch -s 1G -i 64K --hot -O 1 -T 0.3" rate
+    add "batch 128 x 1 MiB, hot"         "pool:$G:$TUNED:$M"              -                           "$batch -s 1G -i 1M --hot -O 1 -T 0.3" rate
 else
     add "64 KiB random, $THREADS callers, hot" "random:$size:$THREADS:$((64 * K))" - "$f -s ${SIZE_GIB}G -I 2 -w $THREADS -i 64K --hot -O 1 -T 0.5 --warm-up 1.5" rate
     # Plain pread in the same loop of Java, with the same three looks at the clock for each request, which C has not.
@@ -160,7 +162,7 @@ add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((
 if [ "$mode" = gpu ]; then
     # Late: libcufile's program ends at the first read on a stream that fails, and all but the first did.
     add "16 MiB a call, 1 caller, hot"   "hot:$four:$THREADS:$((16 * M))" "hot:$G:1:$((16 * M))" "$f -s $four -w 1 -i 16M --hot -O 1 -T 0.5" rate
-    add "16 MiB on one stream, hot"      "hot:$four:$THREADS:$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $four -w 1 -i 16M --hot -O 1 -T 0.5" rate
+    add "16 MiB on one stream, hot"      "queued:$four:$((TUNED + 1)):$((16 * M))" "stream:$G:1:$((16 * M))" "$f -x 7 -B 32 -s $four -w 1 -i 16M --hot -O 1 -T 0.5" rate
 else
     # Last: they give gigabytes back, which who comes next feels while the host takes them.
     add "one call $SIZE_GIB GiB, hot, fresh memory" "fresh:$size:$THREADS:$((4 * M))" - "$f -s ${SIZE_GIB}G -i ${SIZE_GIB}G --hot -O 1 --fresh" rate
@@ -334,5 +336,21 @@ if [ -n "${BEFORE_CP:-}" ]; then
         printf '| %-52s | %9s | %9s | %9s | %9s | %9s |\n' "${cases[$i]%%|*}" "$before" "$ours" \
             "$(awk -v o="$ours" -v b="$before" 'BEGIN {if (b > 0) printf "%.3f", o / b; else print "-"}')" "$(spread "$work/$i.before")" "$(spread "$work/$i.ours")"
     done
+fi
+# --- peers ------------------------------------------------------------------------------------------------------------
+# Each process is a fresh one: the first figure is that of its first load, the second one of the loads after it.
+peers=
+[ "$mode" = gpu ] && [ "${PEERS:-}" != no ] && [[ peers =~ ${ONLY:-.} ]] && peers=$(python3 "$here/peers.py" list 2>/dev/null)
+if [ -n "$peers" ]; then
+    python3 "$here/peers.py" make "$data.safetensors" "$data" "$four" || exit 4
+    printf '\n| %-24s | %10s | %10s |\n|%s|%s|%s|\n' "checkpoint, $((four / G)) GiB, hot" first later "$(printf -- '-%.0s' {1..26})" -----------: -----------:
+    for peer in $peers; do
+        printf '| %-24s | %10s | %10s |\n' "$peer" $(timeout 60 python3 "$here/peers.py" "$peer" "$data.safetensors" 2>>"$work/errors" || echo - -)
+    done
+    first=$(for round in 1 2 3; do
+        timeout 60 "${jvm[@]}" -cp "$class_path" io.gds4j.tools.GdsCommand load "$data.safetensors" --target gpu:0 --json 2>>"$work/errors" |
+            number bytesPerSecond "" | awk '{printf "%.3f\n", $1 / 1e9}'
+    done | median)
+    printf '| %-24s | %10s | %10s |\n' "gds load" "${first:--}" -
 fi
 exit $status

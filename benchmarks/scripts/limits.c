@@ -18,6 +18,8 @@
 //          batch    128 reads submitted together, hot, in order         us each (limit: 128 times pread and copy, synchronise once)
 //          cbatch   the same with O_DIRECT, file not in the page cache  us each (limit: preads by that many threads, no copy)
 //          sbatch   the same anywhere in the file                       us each
+//          pool     batches of 128 adjacent reads, hot, each served by that many sleeping threads that claim and merge entries   GB/s
+//          queued   requests queued on one stream, hot: threads fill slabs ahead, the stream waits for each slab and copies it   GB/s
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
 // Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
@@ -32,6 +34,7 @@
 #endif
 #include "common.h"
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -142,6 +145,134 @@ static CUstream own_stream(void) {
     static __thread CUstream stream;
     if (!stream) CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     return stream;
+}
+
+static size_t setting(const char *name, size_t otherwise) { return getenv(name) ? strtoul(getenv(name), 0, 0) : otherwise; }
+
+static void futex_wait(atomic_int *word, int seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, 0, 0, 0); }
+static void futex_wake(atomic_int *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
+
+// Sleeps about half as long as the copy takes between looks: each look takes a lock of the driver.
+static void poll_copy(CUevent done, size_t length) {
+    struct timespec pause = {0, length / 100 < 2000 ? 2000 : length / 100 > 20000 ? 20000 : length / 100};
+    CUresult r;
+    while ((r = cuEventQuery(done)) == CUDA_ERROR_NOT_READY) nanosleep(&pause, 0);
+    CU(r);
+}
+
+// A batch: its bytes are claimed in order, in shares that shrink towards the end.
+static struct {
+    atomic_size_t next, done;
+    size_t from, bytes;
+    atomic_int finished, word[MOST_THREADS];
+    int over;
+} pool;
+
+static size_t pool_claim(const struct job *job, size_t *length, size_t most) {
+    size_t least = setting("LEAST", 128 << 10), at = atomic_load(&pool.next);
+    do {
+        if (at >= pool.bytes) return SIZE_MAX;
+        size_t share = (pool.bytes - at) / (setting("SHARES", 1) * job->threads);
+        *length = share < least ? least : share > most ? most : share;
+        *length = (*length + job->request - 1) / job->request * job->request;
+        if (*length > pool.bytes - at) *length = pool.bytes - at;
+    } while (!atomic_compare_exchange_weak(&pool.next, &at, at + *length));
+    return at;
+}
+
+static void pool_serve(struct worker *w, CUevent *done) {
+    const struct job *job = w->job;
+    size_t length, held[2] = {0, 0}, at, k = 0, mine = 0;
+    while ((at = pool_claim(job, &length, k ? PIECE : setting("FIRST", 512 << 10))) != SIZE_MAX) {
+        int slot = k++ % 2;
+        if (held[slot]) poll_copy(done[slot], held[slot]);
+        mine += length;
+        transfer(0, w->fd, w->pinned + slot * PIECE, length, job->offset + pool.from + at);
+        CU(cuMemcpyHtoDAsync(device + at, w->pinned + slot * PIECE, length, own_stream()));
+        CU(cuEventRecord(done[slot], own_stream()));
+        held[slot] = length;
+    }
+    for (int slot = 0; slot < 2; slot++)
+        if (held[slot]) poll_copy(done[slot], held[slot]);
+    if (mine && atomic_fetch_add(&pool.done, mine) + mine == pool.bytes) {
+        atomic_store(&pool.finished, 1);
+        futex_wake(&pool.finished);
+    }
+}
+
+// The first thread submits batches and waits for each; HELP=1 has it serve, too. The others sleep between batches.
+static void pooled_batches(struct worker *w) {
+    const struct job *job = w->job;
+    CUevent done[2];
+    prctl(PR_SET_TIMERSLACK, 1L);
+    for (int i = 0; i < 2; i++) CU(cuEventCreate(&done[i], CU_EVENT_DISABLE_TIMING));
+    if (w->id > 0) {
+        for (int seen = 0;; pool_serve(w, done)) {
+            while (atomic_load(&pool.word[w->id]) == seen) futex_wait(&pool.word[w->id], seen);
+            seen = atomic_load(&pool.word[w->id]);
+            if (pool.over) break;
+        }
+    } else {
+        for (size_t from = 0; from < job->bytes; from += BATCH * job->request) {
+            pool.from = from;
+            pool.bytes = BATCH * job->request;
+            atomic_store(&pool.finished, 0);
+            atomic_store(&pool.done, 0);
+            atomic_store(&pool.next, 0);
+            for (int i = 1; i < job->threads; i++) {
+                atomic_fetch_add(&pool.word[i], 1);
+                futex_wake(&pool.word[i]);
+            }
+            if (setting("HELP", 0)) pool_serve(w, done);
+            while (!atomic_load(&pool.finished)) futex_wait(&pool.finished, 0);
+        }
+        pool.over = 1;
+        for (int i = 1; i < job->threads; i++) {
+            atomic_fetch_add(&pool.word[i], 1);
+            futex_wake(&pool.word[i]);
+        }
+    }
+    for (int i = 0; i < 2; i++) CU(cuEventDestroy(done[i]));
+}
+
+// The requests of a stream: threads fill a ring of slabs in order, and the stream copies each slab once its word is set. Behind the
+// words that threads set are those that the stream sets after each copy.
+static struct {
+    atomic_size_t next, queued;
+    CUstream stream;
+    volatile uint32_t *words;
+    CUdeviceptr words_on_gpu;
+    char *slabs;
+    size_t piece, ring;
+} queue;
+
+static void await_word(size_t word, size_t value) {
+    while (queue.words[word] < value) __builtin_ia32_pause();
+}
+
+static void queued_requests(struct worker *w) {
+    const struct job *job = w->job;
+    size_t ring = queue.ring, pieces = job->bytes / queue.piece, each = job->request / queue.piece;
+    if (w->id == 0) {
+        for (size_t p = 0; p < pieces; p++) {
+            size_t slot = p % ring;
+            if (p >= QUEUED * each) await_word(ring + (p - QUEUED * each) % ring, (p - QUEUED * each) / ring + 1);
+            CU(cuStreamWaitValue32(queue.stream, queue.words_on_gpu + 4 * slot, p / ring + 1, CU_STREAM_WAIT_VALUE_GEQ));
+            CU(cuMemcpyHtoDAsync(device + p * queue.piece, queue.slabs + slot * queue.piece, queue.piece, queue.stream));
+            CU(cuStreamWriteValue32(queue.stream, queue.words_on_gpu + 4 * (ring + slot), p / ring + 1, 0));
+            atomic_store(&queue.queued, p + 1);
+        }
+        CU(cuStreamSynchronize(queue.stream));
+        return;
+    }
+    for (size_t p; (p = atomic_fetch_add(&queue.next, 1)) < pieces;) {
+        size_t slot = p % ring, before = p / each * each - 1;
+        while (atomic_load(&queue.queued) <= p) __builtin_ia32_pause();
+        await_word(ring + slot, p / ring);
+        if (!setting("AHEAD", 1) && p >= each) await_word(ring + before % ring, before / ring + 1);
+        transfer(0, w->fd, queue.slabs + slot * queue.piece, queue.piece, job->offset + p * queue.piece);
+        queue.words[slot] = p / ring + 1;
+    }
 }
 #endif
 
@@ -278,6 +409,10 @@ static void requests(struct worker *w) {
         pipeline(w);
         return;
     }
+    if (is(job, "pool") || is(job, "queued")) {
+        is(job, "pool") ? pooled_batches(w) : queued_requests(w);
+        return;
+    }
 #endif
     if (is_batch(job)) {
         batches(w);
@@ -323,6 +458,25 @@ static void *work(void *argument) {
     return 0;
 }
 
+#ifdef GPU
+static void begin_together(const struct job *job, char *pinned, size_t per_thread) {
+    memset(&pool, 0, sizeof pool);
+    if (!is(job, "queued")) return;
+    queue.slabs = pinned;
+    queue.piece = job->request < setting("PIECE_BYTES", PIECE) ? job->request : setting("PIECE_BYTES", PIECE);
+    queue.ring = per_thread * job->threads / queue.piece;
+    if (queue.ring > setting("RING", 24)) queue.ring = setting("RING", 24);
+    if (!queue.words) {
+        CU(cuMemHostAlloc((void **)&queue.words, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+        CU(cuMemHostGetDevicePointer(&queue.words_on_gpu, (void *)queue.words, 0));
+        CU(cuStreamCreate(&queue.stream, CU_STREAM_NON_BLOCKING));
+    }
+    memset((void *)queue.words, 0, 4096);
+    atomic_store(&queue.next, 0);
+    atomic_store(&queue.queued, 0);
+}
+#endif
+
 // Seconds of one pass: from the beginning of the first thread to the end of the last, or inside of requests, as gds io counts.
 static double pass(const struct job *job, char *pinned, size_t per_thread, int write, int fd, int ops) {
     pthread_t threads[MOST_THREADS];
@@ -331,6 +485,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
     pthread_barrier_init(&gate, 0, job->threads);
 #ifdef GPU
     next_piece = 0;
+    begin_together(job, pinned, per_thread);
 #endif
     for (int i = 0; i < job->threads; i++) {
         workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0, 0};

@@ -9,25 +9,30 @@ import io.gds4j.compat.transfer.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
-import io.gds4j.engine.staging.Slab;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Groups small reads into GPU memory: one slab for all, a read for each stretch of the file, a copy for each stretch of memory, and
- * one wait for all copies. With io_uring, all direct reads of a group are in flight at the same time. Entries that fail in a group
- * stay undone: they are retried individually, so that each gets its own error. Used by one thread.
+ * Groups reads into GPU memory: one slab for all, a read for each stretch of the file, a copy for each stretch of memory, and one wait
+ * for all copies. While a group is copied, the next one is read. With io_uring, all direct reads of a group are in flight at the same
+ * time. Entries that fail in a group stay undone: they are retried individually, so that each gets its own error. Used by one thread.
  */
-public final class CoalescedDeviceReads {
+public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     private static final String FUNCTION = "cuFileRead";
     private static final long PAGE = 4096;
+
+    /** More groups may follow, so that the pipeline does not wait for each. */
+    private static final long MANY = Long.MAX_VALUE;
 
     private final ThreadContext thread;
     private final RequestExecutor executor;
@@ -36,6 +41,66 @@ public final class CoalescedDeviceReads {
     private final TransferRequest request = new TransferRequest();
     private final TransferPlan plan = new TransferPlan();
     private final List<Stretch> queued = new ArrayList<>();
+
+    /** Groups whose copies may go on, in their order. */
+    private final Deque<Group> open = new ArrayDeque<>();
+
+    /** The pipeline of the open groups, and the bytes of its slabs. */
+    private @Nullable CopyPipeline pipeline;
+    private long slabBytes;
+
+    private long begun;
+
+    private final NextCopy copy = new NextCopy();
+
+    /** Entries {@code [from, to)} of a claim, which share a slab. */
+    private record Group(long number, long[] results, int from, int to) {
+        void undo() {
+            Arrays.fill(results, from, to, EntryRunner.UNDONE);
+        }
+    }
+
+    /** A copy that has not begun, because the next entries may follow it in slab and memory. */
+    private final class NextCopy {
+        private @Nullable MemoryRange memory;
+        private long from;
+        private long to;
+        private long bytes;
+        private long[] results = {};
+        private int first;
+        private int last;
+
+        /** Adds what was read of an entry. One copy must not cross two allocations. */
+        void add(CopyPipeline into, BatchRequest entry, long host, long read, long[] ofResults, int index) {
+            long device = entry.memory().address() + entry.bufferOffset();
+            boolean follows = bytes > 0
+                    && host == from + bytes
+                    && device == to + bytes
+                    && entry.memory().equals(memory);
+            if (!follows) {
+                start(into);
+                memory = entry.memory();
+                from = host;
+                to = device;
+                results = ofResults;
+                first = index;
+            }
+            last = index;
+            bytes += read;
+        }
+
+        void start(CopyPipeline into) {
+            MemoryRange target = memory;
+            if (bytes > 0 && target != null) {
+                into.copyByProcessor(executor.copiesByProcessor(target));
+                if (into.copyPart(from, to, bytes) != Cuda.SUCCESS) {
+                    Arrays.fill(results, first, last + 1, EntryRunner.UNDONE);
+                }
+            }
+            bytes = 0;
+            memory = null;
+        }
+    }
 
     /**
      * Entries that are adjacent in one file.
@@ -61,11 +126,13 @@ public final class CoalescedDeviceReads {
     }
 
     /**
-     * Reads the entries that can be grouped.
+     * Reads the entries that can be grouped, and begins to copy them. Waits for the copies of earlier groups if it needs their slabs.
      *
-     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read
+     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read, which counts once the
+     *        group is {@link #complete}
+     * @param wanted bytes of slabs that fit the following calls, too
      */
-    void read(List<BatchRequest> entries, long[] results) {
+    void begin(List<BatchRequest> entries, long[] results, long wanted) {
         long most = planner.largestPiece();
         int from = 0;
         while (from < entries.size()) {
@@ -79,11 +146,54 @@ public final class CoalescedDeviceReads {
                 bytes += room(entries.get(to));
                 to++;
             }
-            if (context != null && to - from > 1) {
-                readGroup(context, entries.subList(from, to), bytes, results, from);
+            if (context != null && bytes <= most) {
+                read(context, entries.subList(from, to), bytes, wanted, results, from);
             }
             from = to;
         }
+    }
+
+    /** Returns the number of groups that have begun. */
+    long begun() {
+        return begun;
+    }
+
+    /** Returns how many groups are complete, counted from the first. */
+    long complete() {
+        return open.isEmpty() ? begun : open.getFirst().number();
+    }
+
+    /** Waits for all copies, and gives the slabs back. */
+    void settle() {
+        CopyPipeline entered = pipeline;
+        if (entered != null) {
+            pipeline = null;
+            entered.leave();
+            open.clear();
+        }
+    }
+
+    /** Called if the copies of a group failed. */
+    @Override
+    public void failed(long piece, RuntimeException cause) {
+        for (Group group : open) {
+            if (group.number() == piece) {
+                group.undo();
+            }
+        }
+    }
+
+    /** Returns the pipeline to a context. Its slabs have at least {@code bytes}, and new ones {@code wanted}. */
+    private CopyPipeline pipeline(GpuContext context, long bytes, long wanted) {
+        CopyPipeline entered = pipeline;
+        if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
+            settle();
+            entered = thread.pipeline(context);
+            slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
+            entered.enter(this, slabBytes, MANY);
+            pipeline = entered;
+        }
+        return entered;
     }
 
     /** Returns the bytes that an entry needs in a slab. It has the same offset in a page as in the file, as direct I/O requires. */
@@ -106,19 +216,25 @@ public final class CoalescedDeviceReads {
         }
     }
 
-    private void readGroup(
-            GpuContext context, List<BatchRequest> entries, long bytes, long[] results, int offset) {
-        CopyPipeline pipeline = thread.pipeline(context);
-        Slab slab;
+    private void read(
+            GpuContext context, List<BatchRequest> entries, long bytes, long wanted, long[] results, int offset) {
+        CopyPipeline into;
+        CopyPipeline.Slot slot;
         try {
-            slab = pipeline.beginGroup(bytes);
+            into = pipeline(context, bytes, wanted);
+            slot = into.next(slabBytes);
         } catch (CuFileException e) {
             return;
         }
+        while (!open.isEmpty() && open.getFirst().number() <= into.passed()) {
+            open.removeFirst();
+        }
+        Group group = new Group(begun++, results, offset, offset + entries.size());
+        open.add(group);
         IoUring uring = uringTransfers.uring();
         boolean succeeded = false;
         try {
-            long place = slab.address();
+            long place = slot.slab().address();
             int from = 0;
             while (from < entries.size()) {
                 int to = end(entries, from);
@@ -126,9 +242,9 @@ public final class CoalescedDeviceReads {
                 Stretch stretch =
                         new Stretch(some, place + CopyPipeline.skew(some.getFirst().fileOffset()), offset + from);
                 if (uring == null || !queue(uring, stretch)) {
-                    read(pipeline, stretch, results);
+                    read(into, stretch, results);
                 } else if (queued.size() == uring.capacity()) {
-                    run(uring, pipeline, results);
+                    run(uring, into, results);
                 }
                 place = TransferPlan.roundUp(stretch.host() + stretch.size(), PAGE);
                 from = to;
@@ -138,12 +254,13 @@ public final class CoalescedDeviceReads {
             // For example, a file was closed: each entry fails again on its own.
         } finally {
             if (uring != null) {
-                run(uring, pipeline, results);
+                run(uring, into, results);
             }
-            succeeded &= pipeline.endGroup(slab) == Cuda.SUCCESS;
+            copy.start(into);
             if (!succeeded) {
-                Arrays.fill(results, offset, offset + entries.size(), EntryRunner.UNDONE);
+                group.undo();
             }
+            into.endOfParts(slot, bytes, group.number());
         }
     }
 
@@ -215,48 +332,17 @@ public final class CoalescedDeviceReads {
     /** Starts to copy what was read of a stretch, with one copy for each stretch of memory. */
     private void copy(CopyPipeline pipeline, Stretch stretch, long read, boolean failed, long[] results) {
         List<BatchRequest> entries = stretch.entries();
-        int from = 0;
-        while (from < entries.size()) {
-            int to = from + 1;
-            while (to < entries.size() && isNext(entries.get(to - 1), entries.get(to))) {
-                to++;
-            }
-            pipeline.copyByProcessor(executor.copiesByProcessor(entries.get(from).memory()));
-            copy(pipeline, entries.subList(from, to), stretch, read, failed, results, stretch.offset() + from);
-            from = to;
-        }
-    }
-
-    /** Returns whether an entry follows another in the same range: one copy must not cross two allocations. */
-    private static boolean isNext(BatchRequest entry, BatchRequest next) {
-        return next.memory().equals(entry.memory()) && next.bufferOffset() == entry.bufferOffset() + entry.size();
-    }
-
-    /** Starts to copy entries that are adjacent in file and memory. */
-    private static void copy(
-            CopyPipeline pipeline,
-            List<BatchRequest> entries,
-            Stretch stretch,
-            long read,
-            boolean failed,
-            long[] results,
-            int offset) {
-        BatchRequest first = entries.getFirst();
-        long bytes = 0;
-        int done = 0;
-        for (BatchRequest entry : entries) {
-            long got = Math.clamp(read - (entry.fileOffset() - stretch.start()), 0, entry.size());
+        for (int i = 0; i < entries.size(); i++) {
+            BatchRequest entry = entries.get(i);
+            long at = entry.fileOffset() - stretch.start();
+            long got = Math.clamp(read - at, 0, entry.size());
             if (failed && got < entry.size()) {
                 break;
             }
-            results[offset + done] = got;
-            bytes += got;
-            done++;
-        }
-        long from = stretch.host() + (first.fileOffset() - stretch.start());
-        long to = first.memory().address() + first.bufferOffset();
-        if (bytes > 0 && pipeline.copyInGroup(from, to, bytes) != Cuda.SUCCESS) {
-            Arrays.fill(results, offset, offset + done, EntryRunner.UNDONE);
+            results[stretch.offset() + i] = got;
+            if (got > 0) {
+                copy.add(pipeline, entry, stretch.host() + at, got, results, stretch.offset() + i);
+            }
         }
     }
 }

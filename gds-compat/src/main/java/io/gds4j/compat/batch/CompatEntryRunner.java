@@ -11,20 +11,30 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import java.lang.ref.Reference;
-import java.util.Arrays;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 
-/** Runs entries of batches on one thread: small ones in groups where that is possible, the others one by one. */
+/** Serves claims on one thread: small and adjacent reads in groups where that is possible, other entries one by one. */
 public final class CompatEntryRunner implements EntryRunner {
-    /** The results of a single entry, which is not grouped. Never written. */
-    private static final long[] ALONE = {UNDONE};
-
     private final RequestContext context;
     private final RequestExecutor executor;
     private final CoalescedDeviceReads deviceReads;
     private final UringTransfers uringTransfers;
     private final CuFileCounters statistics;
     private final RequestLog log;
+
+    /** Claims that have not ended, in their order. */
+    private final Deque<Begun> begun = new ArrayDeque<>();
+
+    /**
+     * A claim whose groups have begun.
+     *
+     * @param groups number of groups that have begun, including those of the claim
+     */
+    private record Begun(Claim claim, long groups) {
+    }
 
     public CompatEntryRunner(
             RequestContext context,
@@ -42,30 +52,63 @@ public final class CompatEntryRunner implements EntryRunner {
     }
 
     @Override
-    public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
-        long[] results = runGroups(entries);
-        for (int i = 0; i < results.length; i++) {
-            BatchRequest entry = entries.get(i);
-            long result = results[i] == UNDONE ? runAlone(entry) : results[i];
-            boolean succeeded = result >= 0;
-            statistics.batchProcessed(
-                    RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result), submitted);
-            events.add(new BatchEvent(
-                    entry.cookie(), succeeded ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
+    public void run(Claim claim) {
+        boolean succeeded = false;
+        try {
+            if (claim.submission().isDivisible()) {
+                deviceReads.begin(claim.entries(), claim.results(), claim.slabBytes());
+            }
+            begun.add(new Begun(claim, deviceReads.begun()));
+            if (claim.hasUndone() || claim.submission().waitsForDisk()) {
+                settle();
+            } else {
+                endComplete();
+            }
+            succeeded = true;
+        } finally {
+            if (!succeeded) {
+                deviceReads.settle();
+                begun.forEach(failed -> failed.claim().failRest());
+                begun.clear();
+            }
         }
     }
 
-    private long[] runGroups(List<BatchRequest> entries) {
-        if (entries.size() == 1) {
-            return ALONE;
+    @Override
+    public void settle() {
+        deviceReads.settle();
+        endComplete();
+    }
+
+    private void endComplete() {
+        while (!begun.isEmpty() && begun.getFirst().groups() <= deviceReads.complete()) {
+            end(begun.getFirst().claim());
+            begun.removeFirst();
         }
-        long[] results = new long[entries.size()];
-        Arrays.fill(results, UNDONE);
-        try {
-            deviceReads.read(entries, results);
+    }
+
+    private void end(Claim claim) {
+        List<BatchRequest> entries = claim.entries();
+        long[] results = claim.results();
+        if (claim.hasUndone()) {
+            // An entry on its own may need slabs and locks of a file, for which a thread waits only while it holds no slab.
+            deviceReads.settle();
             uringTransfers.move(entries, results);
-            return results;
+        }
+        List<BatchEvent> events = new ArrayList<>(results.length);
+        try {
+            for (int i = 0; i < results.length; i++) {
+                BatchRequest entry = entries.get(i);
+                long result = results[i] == UNDONE ? runAlone(entry) : results[i];
+                boolean succeeded = result >= 0;
+                statistics.batchProcessed(
+                        RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result),
+                        claim.submission().submitted());
+                events.add(new BatchEvent(
+                        entry.cookie(), succeeded ? BatchStatus.COMPLETE : BatchStatus.FAILED, result));
+            }
         } finally {
+            claim.end(events);
             Reference.reachabilityFence(entries);
         }
     }

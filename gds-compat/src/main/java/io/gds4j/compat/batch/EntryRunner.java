@@ -1,21 +1,18 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.spi.BatchEvent;
-import io.gds4j.spi.BatchRequest;
-import java.util.List;
-
-/** Runs entries of batches on one thread. */
+/** Serves claims on one thread. The copies of one claim may go on while the next claim is read. */
 public interface EntryRunner extends AutoCloseable {
     /** The result of an entry that was not served in a group. */
     long UNDONE = Long.MIN_VALUE;
 
     /**
-     * Runs entries.
-     *
-     * @param submitted time of the submission, from {@link System#nanoTime}
-     * @param events receives the event of each entry in their order
+     * Serves a claim. It ends here, in a later call, or in {@link #settle}. If this throws, the caller fails what has not ended of
+     * this claim, and all earlier claims have ended.
      */
-    void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events);
+    void run(Claim claim);
+
+    /** Ends all claims. */
+    void settle();
 
     /** Frees the thread's resources. */
     @Override

@@ -10,14 +10,15 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that run the entries of batches. Each takes several small entries at a time, so that waking a thread pays; batches
- * take turns. A thread starts when there is work for it, and lives until {@link #close}.
+ * Threads that run the entries of batches. Each claims a share of a submission at a time ({@link Shares}); batches take turns. A
+ * thread starts when there is work for it, and lives until {@link #close}. The submitting thread wakes each thread itself: threads
+ * that wait for a condition would wake one after the other, because each needs the lock.
  */
 public final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -25,58 +26,54 @@ public final class RequestRunners {
     /** Number of threads that keep a disk busy, whatever the number of processors. */
     private static final int MAX_THREADS = 16;
 
-    /** Number of threads for small entries in the page cache: more threads wake when those entries are already done. */
-    private static final int MAX_FOR_SMALL = 8;
-
-    /** Number of small entries for which one more thread pays. */
-    private static final int REQUESTS_PER_RUNNER = 4;
-
-    /** Largest number of small entries that a thread takes at once. */
-    private static final int MAX_AT_ONCE = 16;
+    /** Number of scattered entries that a thread takes at once if it has them in flight together. */
+    private static final int TOGETHER = 16;
 
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition work = lock.newCondition();
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
+
+    /** Threads that sleep. The thread that wakes one removes it. */
+    private final ArrayDeque<Thread> idle = new ArrayDeque<>();
+
     private final TransferEngine engine;
     private final Function<RequestContext, EntryRunner> makeRunner;
     private final ThreadFactory factory;
     private final int most;
-    private final int perRunner;
-    private int idle;
+    private final int atOnce;
     private boolean stopping;
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
+        this(engine, makeRunner, MAX_THREADS, 1);
     }
 
     /** Creates threads that have many reads in flight each. */
     public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MAX_THREADS, MAX_AT_ONCE);
+        return new RequestRunners(engine, makeRunner, MAX_THREADS, TOGETHER);
     }
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
-            int perRunner) {
-        this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+            int atOnce) {
+        this(engine, makeRunner, most, atOnce, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
 
     /**
      * @param makeRunner makes the runner of a thread
      * @param most largest number of threads
-     * @param perRunner number of small entries for which one more thread pays
+     * @param atOnce number of scattered entries from a disk that a thread takes at once
      * @param factory makes the threads
      */
     public RequestRunners(
             TransferEngine engine,
             Function<RequestContext, EntryRunner> makeRunner,
             int most,
-            int perRunner,
+            int atOnce,
             ThreadFactory factory) {
         this.engine = engine;
         this.makeRunner = makeRunner;
         this.factory = factory;
         this.most = most;
-        this.perRunner = perRunner;
+        this.atOnce = atOnce;
     }
 
     /**
@@ -86,21 +83,25 @@ public final class RequestRunners {
      *         entry runs
      */
     void run(Submission submission) {
-        int wanted = submission.isSmall()
-                ? Math.min(mostForSmall(submission), Math.ceilDiv(submission.size(), perRunner))
-                : Math.min(most, submission.size());
+        int wanted = shares(submission).threads();
+        List<Thread> woken = new ArrayList<>(wanted);
         lock.lock();
         try {
-            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
+            for (int i = idle.size(); i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
                 startThread();
             }
             queue.add(submission);
-            for (int i = 0; i < Math.min(wanted, idle); i++) {
-                work.signal();
+            while (woken.size() < wanted && !idle.isEmpty()) {
+                woken.add(idle.pop());
             }
         } finally {
             lock.unlock();
         }
+        woken.forEach(LockSupport::unpark);
+    }
+
+    private Shares shares(Submission submission) {
+        return Shares.of(submission, most, atOnce);
     }
 
     /** Starts a thread. If the system refuses, the existing threads do the work. */
@@ -131,10 +132,10 @@ public final class RequestRunners {
         try {
             RequestContext context = engine.borrowUnattended();
             try (EntryRunner runner = makeRunner.apply(context)) {
-                Submission submission = take();
+                Submission submission = take(runner);
                 while (submission != null) {
-                    submission.runSome(runner, atOnce(submission));
-                    submission = take();
+                    submission.runSome(runner, shares(submission));
+                    submission = take(runner);
                 }
             } finally {
                 engine.giveBackUnattended(context);
@@ -159,38 +160,51 @@ public final class RequestRunners {
         }
     }
 
-    /** Returns how many small entries a thread takes: few enough that each thread gets some, and enough to pay for waking it. */
-    private int atOnce(Submission submission) {
-        int share = Math.ceilDiv(submission.size(), mostForSmall(submission));
-        return Math.clamp(share, perRunner, Math.max(perRunner, MAX_AT_ONCE));
+    /** Returns the submission whose turn it is; null if the threads should end. Ends all claims before it waits. */
+    private @Nullable Submission take(EntryRunner runner) {
+        Submission submission = poll();
+        if (submission == null) {
+            runner.settle();
+            submission = await();
+        }
+        return submission;
     }
 
-    private int mostForSmall(Submission submission) {
-        // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
-        return submission.isSpread() ? 2 * most : Math.min(most, MAX_FOR_SMALL);
-    }
-
-    /** Waits for the submission whose turn it is; null if the threads should end. */
-    private @Nullable Submission take() {
+    private @Nullable Submission poll() {
         lock.lock();
         try {
-            while (true) {
-                Submission submission = queue.poll();
-                if (submission != null && submission.hasUnclaimed()) {
-                    queue.add(submission);
-                    return submission;
-                }
-                if (submission == null) {
-                    if (stopping) {
-                        return null;
-                    }
-                    idle++;
-                    work.awaitUninterruptibly();
-                    idle--;
-                }
+            Submission submission = queue.poll();
+            while (submission != null && !submission.hasUnclaimed()) {
+                submission = queue.poll();
             }
+            if (submission != null) {
+                queue.add(submission);
+            }
+            return submission;
         } finally {
             lock.unlock();
+        }
+    }
+
+    private @Nullable Submission await() {
+        Thread thread = Thread.currentThread();
+        while (true) {
+            lock.lock();
+            try {
+                Submission submission = poll();
+                if (submission != null || stopping) {
+                    idle.remove(thread);
+                    return submission;
+                }
+                if (!idle.contains(thread)) {
+                    idle.push(thread);
+                }
+            } finally {
+                lock.unlock();
+            }
+            LockSupport.park(this);
+            // A program's source may have interrupted this thread, which would then not sleep any more.
+            Thread.interrupted();
         }
     }
 
@@ -199,7 +213,7 @@ public final class RequestRunners {
         lock.lock();
         try {
             stopping = true;
-            work.signalAll();
+            threads.forEach(LockSupport::unpark);
         } finally {
             lock.unlock();
         }

@@ -4,20 +4,31 @@ import io.gds4j.error.Errno;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
 final class Submission {
-    /** Largest entry in bytes of which a thread claims several at a time. */
+    /** Largest entry in bytes of which a thread claims several at a time, whatever its memory and direction. */
     private static final long SMALL_BYTES = 64 << 10;
+
+    /** Smallest number of larger reads into GPU memory that are claimed together. Workers serve fewer ones better, each in pieces. */
+    private static final int MANY = 8;
+
+    /** A system call and a copy take as long as a thread needs to read so many bytes from the page cache. */
+    private static final long ENTRY_BYTES = 8 << 10;
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
     private final boolean small;
-    private final boolean spread;
+    private final boolean waitsForDisk;
+    private final boolean scattered;
     private final long submitted = System.nanoTime();
+
+    /** The work before each entry, and that of all: bytes, and {@link #ENTRY_BYTES} for each entry that does not follow another. */
+    private final long[] workBefore;
+
     private final AtomicInteger next = new AtomicInteger();
 
     /**
@@ -28,37 +39,74 @@ final class Submission {
     Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
         this.batch = batch;
         this.entries = List.copyOf(entries);
-        this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
-        this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
+        this.waitsForDisk = waitsForDisk;
+        int count = this.entries.size();
+        long[] work = new long[count + 1];
+        int followers = 0;
+        boolean allSmall = true;
+        for (int i = 0; i < count; i++) {
+            boolean follows = i > 0 && follows(this.entries.get(i - 1), this.entries.get(i));
+            followers += follows ? 1 : 0;
+            allSmall &= isSmall(i);
+            work[i + 1] = work[i] + this.entries.get(i).size() + (follows ? 0 : ENTRY_BYTES);
+        }
+        this.workBefore = work;
+        this.small = allSmall;
+        this.scattered = allSmall && 2 * followers < count;
     }
 
-    /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
-    private static int followers(List<BatchRequest> entries) {
-        int count = 0;
-        for (int i = 1; i < entries.size(); i++) {
-            BatchRequest before = entries.get(i - 1);
-            boolean follows = entries.get(i).file() == before.file()
-                    && entries.get(i).fileOffset() == before.fileOffset() + before.size();
-            count += follows ? 1 : 0;
-        }
-        return count;
+    /** Returns whether an entry begins where another one ends: one system call reads both. */
+    private static boolean follows(BatchRequest before, BatchRequest entry) {
+        return entry.file() == before.file() && entry.fileOffset() == before.fileOffset() + before.size();
+    }
+
+    CompatBatch batch() {
+        return batch;
+    }
+
+    List<BatchRequest> entries() {
+        return entries;
+    }
+
+    /** Returns the time of the submission, from {@link System#nanoTime}. */
+    long submitted() {
+        return submitted;
     }
 
     int size() {
         return entries.size();
     }
 
-    boolean isSmall() {
-        return small;
+    /** Returns the work of all entries in bytes. */
+    long work() {
+        return workBefore[entries.size()];
     }
 
-    /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
+    /** Returns whether threads can claim several entries at a time. */
+    boolean isDivisible() {
+        return small || entries.size() >= MANY && isMergeable(0);
+    }
+
+    boolean waitsForDisk() {
+        return waitsForDisk;
+    }
+
+    /** Returns whether each entry is likely to wait for the disk on its own: then threads sleep most of the time. */
     boolean isSpread() {
-        return spread;
+        return scattered && waitsForDisk;
     }
 
     private boolean isSmall(int entry) {
         return entries.get(entry).size() <= SMALL_BYTES;
+    }
+
+    private boolean isMergeable(int index) {
+        BatchRequest entry = entries.get(index);
+        return isSmall(index)
+                || entries.size() >= MANY
+                        && !entry.write()
+                        && entry.memory().kind().isCuda()
+                        && entry.size() <= Shares.LARGEST;
     }
 
     boolean hasUnclaimed() {
@@ -68,37 +116,45 @@ final class Submission {
     /**
      * Claims some entries and runs them.
      *
-     * @param most largest number of small entries to claim
+     * @param shares how many entries to claim
      */
-    void runSome(EntryRunner runner, int most) {
+    void runSome(EntryRunner runner, Shares shares) {
+        Claim claim = claim(shares);
+        if (claim == null) {
+            return;
+        }
+        boolean taken = false;
+        try {
+            runner.run(claim);
+            taken = true;
+        } catch (OutOfMemoryError e) {
+            // The thread lives on: the entries that it has not ended fail, and a later entry may find memory.
+        } finally {
+            if (!taken) {
+                claim.failRest();
+            }
+        }
+    }
+
+    private @Nullable Claim claim(Shares shares) {
         int from;
         int to;
         do {
             from = next.get();
             if (from >= entries.size()) {
-                return;
+                return null;
             }
+            long end = workBefore[from] + shares.next(workBefore[from]);
             to = from + 1;
-            while (to < entries.size() && to - from < most && isSmall(from) && isSmall(to)) {
+            while (to < entries.size()
+                    && to - from < shares.mostEntries()
+                    && workBefore[to + 1] <= end
+                    && isMergeable(from)
+                    && isMergeable(to)) {
                 to++;
             }
         } while (!next.compareAndSet(from, to));
-        int ended = from;
-        try {
-            List<BatchEvent> events = new ArrayList<>(to - from);
-            try {
-                runner.run(entries.subList(from, to), submitted, events);
-            } finally {
-                ended += events.size();
-                batch.finish(events);
-            }
-        } catch (OutOfMemoryError e) {
-            // The thread lives on: the entries that it has not ended fail, and a later entry may find memory.
-        } finally {
-            if (ended < to) {
-                batch.fail(entries, ended, to);
-            }
-        }
+        return new Claim(this, from, to, shares.slabBytes());
     }
 
     /** Fails the entries that no thread has claimed. Allocates nothing. */

@@ -22,6 +22,7 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -108,12 +109,19 @@ class RequestRunnersTest {
     /** Completes entries without any I/O; throws {@link #failure} once it is set. */
     private final class TestRunner implements EntryRunner {
         @Override
-        public void run(List<BatchRequest> entries, long submitted, List<BatchEvent> events) {
+        public void run(Claim claim) {
             failure.run();
-            for (BatchRequest entry : entries) {
+            List<BatchEvent> events = new ArrayList<>();
+            for (BatchRequest entry : claim.entries()) {
                 ran.add(entry.cookie());
                 events.add(new BatchEvent(entry.cookie(), BatchStatus.COMPLETE, entry.size()));
             }
+            claim.end(events);
+        }
+
+        @Override
+        public void settle() {
+            // ends each claim at once
         }
 
         @Override

@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
-/** Small reads of one submission into GPU memory share slabs, system calls, copies and waits, but not their errors. */
+/** Reads of one submission into GPU memory share slabs, system calls, copies and waits, but not their errors. */
 class SmallBatchesTest {
     private static final int COUNT = 128;
     private static final int SMALL = 4096;
@@ -36,11 +36,23 @@ class SmallBatchesTest {
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 
     private static List<Request> neighbours(CuFileHandle handle, GuardedMemory memory) {
+        return neighbours(handle, memory, COUNT, SMALL);
+    }
+
+    private static List<Request> neighbours(CuFileHandle handle, GuardedMemory memory, int count, int size) {
         List<Request> requests = new ArrayList<>();
-        for (int i = 0; i < COUNT; i++) {
-            requests.add(Request.read(handle, memory.range(), SMALL, (long) i * SMALL, (long) i * SMALL));
+        for (int i = 0; i < count; i++) {
+            requests.add(Request.read(handle, memory.range(), size, (long) i * size, (long) i * size));
         }
         return requests;
+    }
+
+    /** Opens a driver that reads new files from the page cache, in pieces as large as in production. */
+    private static Rig hot() {
+        return Rig.onGpu(builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 1024L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(32L, 16L, 20L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 16384L));
     }
 
     private static List<Completion> submit(Rig rig, List<Request> requests) {
@@ -78,16 +90,24 @@ class SmallBatchesTest {
 
     @Test
     void anyPlacesAndSizesArriveWhereTheyBelong() {
+        anyPlacesAndSizesArrive(Rig.onGpu(), 3 << 20, 64 << 10);
+    }
+
+    @Test
+    void anyPlacesAndLargeSizesArriveWhereTheyBelong() {
+        anyPlacesAndSizesArrive(hot(), 16 << 20, 1500 << 10);
+    }
+
+    private static void anyPlacesAndSizesArrive(Rig opened, int size, int largest) {
         Random random = new Random(SEED);
-        int size = 3 << 20;
-        try (Rig rig = Rig.onGpu()) {
+        try (Rig rig = opened) {
             GuardedFile file = rig.file(size - 50_000);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, size);
             try (CuFileHandle handle = rig.open(file)) {
                 List<Request> requests = new ArrayList<>();
                 int at = random.nextInt(5000);
-                while (requests.size() < COUNT && at < size - 70_000) {
-                    int bytes = 1 + random.nextInt(random.nextBoolean() ? 5000 : 64 << 10);
+                while (requests.size() < COUNT && at < size - largest - 5000) {
+                    int bytes = 1 + random.nextInt(random.nextBoolean() ? 5000 : largest);
                     int from = random.nextInt(4) == 0 ? at : random.nextInt(size);
                     requests.add(Request.read(handle, memory.range(), bytes, from, at));
                     at += bytes + (random.nextBoolean() ? 0 : random.nextInt(3000));
@@ -101,6 +121,68 @@ class SmallBatchesTest {
                 }
             }
             memory.verify();
+        }
+    }
+
+    @Test
+    void largeNeighboursShareReadsAndCopies() {
+        int count = 64;
+        int size = 100 << 10;
+        try (Rig rig = hot()) {
+            GuardedFile file = rig.file(count * size - 5000);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * size);
+            try (CuFileHandle handle = rig.open(file)) {
+                long copies = rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+                List<Request> requests = neighbours(handle, memory, count, size);
+                // The entry at the end of the file has neighbours, too.
+                Collections.rotate(requests, count / 2);
+                List<Completion> done = submit(rig, requests);
+                assertThat(done.stream().mapToLong(Completion::bytes).sum()).isEqualTo(count * size - 5000L);
+                assertThat(rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC) - copies).isLessThan(count);
+            }
+            memory.expect(0, file.expected(0, count * size));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void scatteredNeighboursInMemoryShareCopies() {
+        try (Rig rig = hot()) {
+            GuardedFile file = rig.file(2 * COUNT * SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * SMALL);
+            try (CuFileHandle handle = rig.open(file)) {
+                List<Request> requests = new ArrayList<>();
+                for (int i = 0; i < COUNT; i++) {
+                    long from = 2L * (COUNT - 1 - i) * SMALL;
+                    requests.add(Request.read(handle, memory.range(), SMALL, from, (long) i * SMALL));
+                    memory.expect(i * SMALL, file.expected(from, SMALL));
+                }
+                long copies = rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+                assertThat(submit(rig, requests)).extracting(Completion::bytes).containsOnly((long) SMALL);
+                assertThat(rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC) - copies).isLessThanOrEqualTo(COUNT / 4);
+            }
+            memory.verify();
+        }
+    }
+
+    @Test
+    void largeEntryThatCannotBeReadFailsAlone() {
+        int count = 24;
+        int size = 300_000;
+        try (Rig rig = hot()) {
+            GuardedFile file = rig.file(count * size);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * size);
+            try (CuFileHandle handle = rig.open(file)) {
+                rig.posix().on(PosixCall.PREAD).covering(7L * size + 5).always().fails(Errno.EIO);
+                for (Completion done : submit(rig, neighbours(handle, memory, count, size))) {
+                    int at = (int) done.request().fileOffset();
+                    assertThat(done.isComplete()).as("at %d", at).isEqualTo(at != 7 * size);
+                    if (done.isComplete()) {
+                        assertThat(rig.cuda().peek(memory.range().address() + at, size))
+                                .isEqualTo(file.expected(at, size));
+                    }
+                }
+            }
         }
     }
 

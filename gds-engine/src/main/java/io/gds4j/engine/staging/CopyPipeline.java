@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * fills or drains the next. A copy is complete when the event of its slot is.
  *
  * <p>
- * Used by one thread, between {@link #enter} and {@link #leave} or {@link #beginGroup} and {@link #endGroup}.
+ * Used by one thread, between {@link #enter} and {@link #leave}.
  */
 public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
@@ -49,6 +49,7 @@ public final class CopyPipeline {
     private int held;
     private boolean byProcessor;
     private boolean single;
+    private long passed;
     private @Nullable PieceFailures failures;
 
     /** Receives the pieces whose copy failed. */
@@ -110,6 +111,7 @@ public final class CopyPipeline {
             slots[0].slab = pool.acquire(bytes, true);
             held = 1;
             turn = 0;
+            passed = -1;
             CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
             current = true;
             prepare();
@@ -143,34 +145,25 @@ public final class CopyPipeline {
         giveBack();
     }
 
-    /**
-     * Takes a slab, which may wait, and makes the context current. For a group of copies, for which {@link #endGroup} waits.
-     *
-     * @throws CuFileException if this fails; no slab is taken then
-     */
-    public Slab beginGroup(long bytes) {
-        Slab slab = pool.acquire(bytes, true);
-        boolean current = false;
-        boolean begun = false;
-        try {
-            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
-            current = true;
-            prepare();
-            begun = true;
-            return slab;
-        } finally {
-            if (!begun) {
-                if (current) {
-                    cuda.ctxPopCurrent(out);
-                }
-                pool.release(slab);
-            }
-        }
+    /** Starts to copy a part of a slab to the GPU, and returns the {@code CUresult}. {@link #endOfParts} follows. */
+    public int copyPart(long from, long to, long bytes) {
+        return copyToGpu(from, to, bytes);
     }
 
-    /** Starts to copy a part of the group's slab to the GPU, and returns the {@code CUresult}. */
-    public int copyInGroup(long from, long to, long bytes) {
-        return copyToGpu(from, to, bytes);
+    /**
+     * Ends the parts of a piece.
+     *
+     * @param bytes of all parts
+     */
+    public void endOfParts(Slot slot, long bytes, long piece) {
+        slot.piece = piece;
+        slot.bytes = bytes;
+        record(slot);
+    }
+
+    /** Returns the newest piece whose copy is complete or has failed; -1 if there is none since {@link #enter}. */
+    public long passed() {
+        return passed;
     }
 
     /**
@@ -214,19 +207,6 @@ public final class CopyPipeline {
 
     public boolean isPrepared() {
         return ready;
-    }
-
-    /** Waits for the group's copies, gives the slab back, restores the previous context, and returns the {@code CUresult}. */
-    public int endGroup(Slab slab) {
-        int result = cuda.streamSynchronize(stream);
-        boolean idle = result == Cuda.SUCCESS || cuda.streamSynchronize(stream) == Cuda.SUCCESS;
-        cuda.ctxPopCurrent(out);
-        if (idle) {
-            pool.release(slab);
-        } else {
-            pool.abandon(slab);
-        }
-        return result;
     }
 
     private void prepare() {
@@ -301,6 +281,7 @@ public final class CopyPipeline {
         }
         slot.busy = false;
         int result = await(slot.event, slot.bytes);
+        passed = slot.piece;
         if (result != Cuda.SUCCESS) {
             failed(slot, "cuEventSynchronize", result);
             return false;
@@ -348,11 +329,15 @@ public final class CopyPipeline {
                 failed(slot, "cuStreamSynchronize", done);
             }
         } else {
-            int recorded = cuda.eventRecord(slot.event, stream);
-            slot.busy = recorded == Cuda.SUCCESS;
-            if (recorded != Cuda.SUCCESS) {
-                failed(slot, "cuEventRecord", recorded);
-            }
+            record(slot);
+        }
+    }
+
+    private void record(Slot slot) {
+        int recorded = cuda.eventRecord(slot.event, stream);
+        slot.busy = recorded == Cuda.SUCCESS;
+        if (recorded != Cuda.SUCCESS) {
+            failed(slot, "cuEventRecord", recorded);
         }
     }
 

@@ -30,6 +30,12 @@ import org.jspecify.annotations.Nullable;
  * between its memory and pinned slabs, by a kernel behind the wait.
  *
  * <p>
+ * An operation begins once the stream has reached it, also if a read is right behind another read. Its arguments are bound then, unless
+ * they are fixed; and even with fixed arguments it must see what earlier work of the stream has done: a host function may write the file,
+ * or an event may tell that another thread has. The driver does not tell whether such work stands between two operations, so that reading
+ * a file ahead of the stream could return old bytes. Within an operation, disk and copy overlap part by part.
+ *
+ * <p>
  * A stream waits in the channel of its last work. A kernel before the wait keeps it out of the channels of copy engines, where it would
  * hold up the copies of all streams.
  */
