@@ -55,6 +55,20 @@ public final class TransferEngine {
         }
     }
 
+    /**
+     * Has the workers of a GPU prepare for its first request. Returns at once.
+     *
+     * @param context the GPU's primary context
+     */
+    public void expect(int gpu, long context) {
+        workers.ofGpu(gpu).expect(context);
+    }
+
+    /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */
+    public boolean isPreparing() {
+        return workers.isPreparing();
+    }
+
     /** Returns how many threads requests may have. */
     Parallelism parallelism() {
         return parallelism;

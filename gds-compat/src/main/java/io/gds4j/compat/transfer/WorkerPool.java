@@ -44,6 +44,12 @@ final class WorkerPool {
     /** The GPU that the workers feed. */
     private volatile int gpu = NONE;
 
+    /** The CUDA context for which idle workers prepare; 0 for none. */
+    private volatile long expected;
+
+    /** Number of workers that prepare now. */
+    private final AtomicInteger preparing = new AtomicInteger();
+
     /**
      * Starts the workers.
      *
@@ -78,6 +84,21 @@ final class WorkerPool {
     /** Has each worker move near this GPU before its next transfer. */
     void stayNear(int device) {
         gpu = device;
+    }
+
+    /** Has idle workers prepare for requests of a CUDA context, which lives as long as the process. Returns at once. */
+    void expect(long context) {
+        synchronized (lock) {
+            if (expected != context) {
+                expected = context;
+                idle.forEach(WorkerPool::wake);
+            }
+        }
+    }
+
+    /** Returns whether workers prepare, which calls the CUDA driver. */
+    boolean isPreparing() {
+        return preparing.get() > 0;
     }
 
     /** Returns the number of requests at work that are worth several threads. */
@@ -319,6 +340,9 @@ final class WorkerPool {
         /** The GPU that this thread has moved near. */
         private int nearGpu = NONE;
 
+        /** The CUDA context for which this thread has prepared. */
+        private long prepared;
+
         private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
             this.thread = factory.newThread(() -> {
                 ThreadContext context = makeContext.get();
@@ -354,6 +378,7 @@ final class WorkerPool {
                 while (!stopping) {
                     Offer offer = next(this);
                     while (offer == null && !stopping) {
+                        prepare(context);
                         LockSupport.park(WorkerPool.this);
                         offer = assigned.getAndSet(null);
                         if (offer != null) {
@@ -375,13 +400,33 @@ final class WorkerPool {
             }
         }
 
+        private void prepare(ThreadContext context) {
+            long cudaContext = expected;
+            if (prepared != cudaContext) {
+                prepared = cudaContext;
+                preparing.incrementAndGet();
+                try {
+                    if (!stopping) {
+                        moveNearGpu();
+                        context.rehearse(cudaContext);
+                    }
+                } finally {
+                    preparing.decrementAndGet();
+                }
+            }
+        }
+
+        private void moveNearGpu() {
+            if (nearGpu != gpu) {
+                nearGpu = gpu;
+                moveNear.accept(nearGpu);
+            }
+        }
+
         private void work(Offer offer, ThreadContext context) {
             current = offer;
             try {
-                if (nearGpu != gpu) {
-                    nearGpu = gpu;
-                    moveNear.accept(nearGpu);
-                }
+                moveNearGpu();
                 offer.transfer().run(context);
             } finally {
                 current = null;
