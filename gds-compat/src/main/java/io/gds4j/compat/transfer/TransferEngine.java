@@ -42,16 +42,16 @@ public final class TransferEngine {
      * @param largest largest size of a piece in bytes, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
-        if (parallelism.mayShare(size, largest)) {
+        if (TransferCourse.mayShare(parallelism, size, largest)) {
             workers.enter(workers.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
-        if (parallelism.mayShare(size, largest)) {
+        if (TransferCourse.mayShare(parallelism, size, largest)) {
             WorkerPool pool = workers.of(memory);
             int others = workers.leave(pool);
-            pool.widen(parallelism.share(others, workers.gpus()));
+            pool.widen(TransferCourse.share(parallelism, others, workers.gpus()));
         }
     }
 
@@ -106,7 +106,7 @@ public final class TransferEngine {
     void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer, memory, threads);
-        } else if (threads == 1 && !transfer.isLarge()
+        } else if (threads == 1 && !transfer.plan().isJoinable()
                 || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
             transfer.run(context.thread());
         } else {

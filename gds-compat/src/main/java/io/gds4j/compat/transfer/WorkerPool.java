@@ -31,8 +31,8 @@ final class WorkerPool {
     /** Number of offers that want workers and have had none: transfers with several workers should give one up. */
     private volatile int starving;
 
-    /** Number of offers of large transfers. */
-    private volatile int largeOnOffer;
+    /** Number of offers of transfers that more threads may join. */
+    private volatile int joinableOnOffer;
 
     /** Number of requests at work that are worth several threads, on offer or not. */
     private final AtomicInteger atWork = new AtomicInteger();
@@ -126,8 +126,8 @@ final class WorkerPool {
                 return;
             }
             active.add(offer);
-            if (transfer.isLarge()) {
-                largeOnOffer = largeOnOffer + 1;
+            if (transfer.plan().isJoinable()) {
+                joinableOnOffer = joinableOnOffer + 1;
             }
             int share = Math.ceilDiv(workers.size(), active.size());
             long wanted = Math.min(transfer.pieces(), threads) - 1;
@@ -149,18 +149,18 @@ final class WorkerPool {
     }
 
     /**
-     * Gives large transfers more threads, after other requests have ended.
+     * Gives long transfers more threads, after other requests have ended.
      *
      * @param threads largest number of threads of each transfer, including its caller
      */
     void widen(int threads) {
-        if (largeOnOffer == 0) {
+        if (joinableOnOffer == 0) {
             return;
         }
         synchronized (lock) {
             for (int i = 0; i < active.size(); i++) {
                 Offer offer = active.get(i);
-                if (offer.mayWiden() && offer.threads < threads) {
+                if (offer.transfer().plan().isJoinable() && offer.threads < threads) {
                     offer.threads = threads;
                     while (offer.wantsWorker() && !idle.isEmpty()) {
                         Worker worker = idle.pop();
@@ -187,8 +187,8 @@ final class WorkerPool {
     void withdraw(Offer offer) {
         List<Worker> helpers = offer.helpers;
         synchronized (lock) {
-            if (active.remove(offer) && offer.transfer().isLarge()) {
-                largeOnOffer = largeOnOffer - 1;
+            if (active.remove(offer) && offer.transfer().plan().isJoinable()) {
+                joinableOnOffer = joinableOnOffer - 1;
             }
             feed(offer);
             for (int i = 0; i < helpers.size(); i++) {
@@ -287,11 +287,6 @@ final class WorkerPool {
                 throw new IllegalStateException("nothing is on offer");
             }
             return offered;
-        }
-
-        /** Returns whether more threads help. Some transfers gain nothing from them, and short ones end too soon. */
-        private boolean mayWiden() {
-            return transfer().isLarge() && !transfer().plan().keepsThreads();
         }
 
         /** Returns whether one more worker may join and has something to do. */
