@@ -26,10 +26,8 @@ public final class CopyPipeline {
     /** Number of polls before a blocking wait. Together they last several times as long as a piece takes on an idle link. */
     private static final int POLLS = 32;
 
-    /** Shortest and longest time between polls. */
+    /** Shortest time between polls. */
     private static final long MIN_POLL_NANOS = 2_000;
-
-    private static final long MAX_POLL_NANOS = 20_000;
 
     /** Twice what a fast link copies in a nanosecond: the time between polls is half of the time that the copy takes. */
     private static final long BYTES_PER_POLL_NANO = 100;
@@ -327,8 +325,7 @@ public final class CopyPipeline {
      * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private int await(long event, long bytes) {
-        long pause = Math.clamp(
-                bytes / BYTES_PER_POLL_NANO, MIN_POLL_NANOS, MAX_POLL_NANOS);
+        long pause = Math.max(MIN_POLL_NANOS, bytes / BYTES_PER_POLL_NANO);
         return EventWait.poll(cuda, event, POLLS, pause, sleep);
     }
 
