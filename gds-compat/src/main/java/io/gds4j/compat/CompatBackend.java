@@ -80,7 +80,7 @@ public final class CompatBackend implements CuFileBackend {
         this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
         this.statistics = new CuFileCounters(cuda);
-        this.allocator = new NativeMemoryAllocator(posix, cuda);
+        this.allocator = new NativeMemoryAllocator(posix, cuda, this::expect);
         this.limits = new DriverLimits(config);
         this.properties = CompatProperties.of(config);
     }
@@ -93,6 +93,13 @@ public final class CompatBackend implements CuFileBackend {
     @Override
     public MemoryAllocator allocator() {
         return allocator;
+    }
+
+    private void expect(int gpu, long context) {
+        CompatSession open = session;
+        if (open != null) {
+            open.expect(gpu, context);
+        }
     }
 
     @Override

@@ -161,6 +161,11 @@ public final class CompatSession {
         return batches;
     }
 
+    /** Has the workers of a GPU prepare for requests, because the program allocates much of its memory. */
+    void expect(int gpu, long context) {
+        engine.expect(gpu, context);
+    }
+
     void registerBuffer(MemoryRange range) {
         bounds.check(range);
         buffers.add(range, range);
@@ -194,7 +199,7 @@ public final class CompatSession {
         batches.cancelAll();
         engine.stopForExit();
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while (queueDepth() > 0 && System.nanoTime() < deadline) {
+        while ((queueDepth() > 0 || engine.isPreparing()) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
         }
         streams.releaseForExit();

@@ -7,6 +7,7 @@ import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.engine.staging.ScatterPipeline;
 import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import java.util.ArrayList;
@@ -104,6 +105,23 @@ public final class ThreadContext {
                 pool.waits().awaitFew();
                 pipeline.prepareAhead();
             }
+        }
+    }
+
+    /**
+     * Prepares for the first request of a GPU: that takes milliseconds, most of them to pin slabs. Does nothing while streams wait
+     * for this process, because pinning would wait for them. A failure is left to the request.
+     *
+     * @param context a context that lives as long as the process
+     */
+    void rehearse(long context) {
+        if (contextCache == null || pool.waits().any()) {
+            return;
+        }
+        try {
+            pipeline(contextCache.of(context)).rehearse();
+        } catch (CuFileException | OutOfMemoryError e) {
+            // The request that needs this meets the same failure and reports it.
         }
     }
 

@@ -18,9 +18,6 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, ScatterRead {
     private static final long NONE = Long.MAX_VALUE;
 
-    /** Size in bytes from which on a transfer lasts long enough for workers to join it later. */
-    private static final long LARGE = 64L << 20;
-
     private final TransferRequest request;
     private final TransferPlan plan = new TransferPlan();
 
@@ -148,11 +145,6 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
             limit = claimed;
             interrupted = true;
         }
-    }
-
-    /** Returns whether the transfer lasts long enough for workers to join it at any time. */
-    final boolean isLarge() {
-        return plan.size() >= LARGE;
     }
 
     /**

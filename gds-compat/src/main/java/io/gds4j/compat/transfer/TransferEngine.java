@@ -42,17 +42,31 @@ public final class TransferEngine {
      * @param largest largest size of a piece in bytes, a power of two
      */
     void enter(MemoryRange memory, long size, long largest) {
-        if (parallelism.mayShare(size, largest)) {
+        if (TransferCourse.mayShare(parallelism, size, largest)) {
             workers.enter(workers.of(memory));
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
-        if (parallelism.mayShare(size, largest)) {
+        if (TransferCourse.mayShare(parallelism, size, largest)) {
             WorkerPool pool = workers.of(memory);
             int others = workers.leave(pool);
-            pool.widen(parallelism.share(others, workers.gpus()));
+            pool.widen(TransferCourse.share(parallelism, others, workers.gpus()));
         }
+    }
+
+    /**
+     * Has the workers of a GPU prepare for its first request. Returns at once.
+     *
+     * @param context the GPU's primary context
+     */
+    public void expect(int gpu, long context) {
+        workers.ofGpu(gpu).expect(context);
+    }
+
+    /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */
+    public boolean isPreparing() {
+        return workers.isPreparing();
     }
 
     /** Returns how many threads requests may have. */
@@ -92,7 +106,7 @@ public final class TransferEngine {
     void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer, memory, threads);
-        } else if (threads == 1 && !transfer.isLarge()
+        } else if (threads == 1 && !transfer.plan().isJoinable()
                 || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
             transfer.run(context.thread());
         } else {

@@ -18,7 +18,7 @@ public final class TransferPlan {
     private CacheUse use = CacheUse.UNKNOWN;
     private CacheTrace trace = CacheTrace.KEPT;
     private boolean fromBothEnds;
-    private boolean keepsThreads;
+    private boolean joinable;
 
     /** How a piece uses the page cache. */
     enum CacheUse {
@@ -59,7 +59,7 @@ public final class TransferPlan {
         cache(CacheUse.UNKNOWN);
         leave(CacheTrace.KEPT);
         this.fromBothEnds = false;
-        this.keepsThreads = false;
+        this.joinable = false;
         return this;
     }
 
@@ -114,14 +114,14 @@ public final class TransferPlan {
         return trace;
     }
 
-    /** Lets no threads join later: they would only wait for each other. */
-    TransferPlan keepThreads() {
-        keepsThreads = true;
+    /** Sets whether more threads may join when other requests end. */
+    TransferPlan joinable(boolean value) {
+        joinable = value;
         return this;
     }
 
-    boolean keepsThreads() {
-        return keepsThreads;
+    boolean isJoinable() {
+        return joinable;
     }
 
     /** Has pieces taken from both ends: only the beginning is cached, so that memory and disk work at the same time. */

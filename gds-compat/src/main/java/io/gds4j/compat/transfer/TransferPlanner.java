@@ -9,34 +9,13 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.spi.DriverLimits;
 import java.util.function.LongSupplier;
 
-/** Decides whether a request bypasses the page cache, into which pieces it is cut, and how many threads serve it. */
+/** Decides whether a request bypasses the page cache, and plans it as {@link TransferCourse} says. */
 public final class TransferPlanner {
     /** Size in bytes up to which a request is not checked as a whole: each piece checks the page cache when it is read. */
     private static final long ASKED_WHOLE = 512 << 10;
 
     /** Largest direct request in bytes that is checked exactly. For longer ones, all threads check their pieces in parallel. */
     private static final long ASKED_AT_ONCE = 64L << 20;
-
-    /** Largest piece in bytes that one thread reads from the page cache. That takes about 10 ms. */
-    private static final long LARGEST_CACHED_PIECE = 64L << 20;
-
-    /**
-     * Largest number of threads that write to a file through the page cache. Their writes take turns at a lock of the kernel. A
-     * write from a GPU has one thread, because the copy engine fetches the next piece meanwhile.
-     */
-    private static final int CACHE_WRITERS = 2;
-
-    /** Pieces for each thread of a staged request: each piece takes a lock of the CUDA driver, for which all threads compete. */
-    private static final int STAGED_PIECES = 2;
-
-    /**
-     * Largest piece in bytes of a direct write from a GPU: short requests keep the disk busier than long ones (3.9 against 3.3
-     * GB/s).
-     */
-    private static final long STAGED_WRITE = 512 << 10;
-
-    /** Pieces for each thread of other requests: threads wake one after the other, and the first ones move more. */
-    private static final int UNSTAGED_PIECES = 4;
 
     /** Smallest request in bytes that may flood the page cache. Shorter ones do not pay for reading the machine's free memory. */
     private static final long MAY_FLOOD = 64L << 20;
@@ -105,24 +84,19 @@ public final class TransferPlanner {
         }
         boolean chooses = !write && policy == IoPolicy.AUTO;
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
-        boolean asks = chooses && (direct || file.leavesCacheAlone() || !isSmall(request));
+        boolean small = !request.isStaged() && TransferCourse.isSmall(parallelism, size);
+        boolean asks = chooses && (direct || file.leavesCacheAlone() || !small);
         boolean seemsCached = asks && isCached(descriptors, offset, size, exactly);
         boolean cached = descriptors.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past = (write || !cached) && (direct || spares && mayDirect(descriptors, request));
-        long largest = largestPiece();
-        boolean staged = request.isStaged();
-        int threads = threads(request, largest, cached || seemsCached);
-        boolean takesTurns = write && !past;
-        if (takesTurns) {
-            threads = staged ? 1 : Math.min(threads, CACHE_WRITERS);
-        }
-        boolean whole = !staged && (threads == 1 || past && !seemsCached);
-        long pieceSize = whole
-                ? unstagedPiece(cached && !past)
-                : parallelism.pieceSize(
-                        size, threads, staged ? STAGED_PIECES : UNSTAGED_PIECES,
-                        staged && write && past ? Math.min(STAGED_WRITE, largest) : largest);
+        // A small request does not count, and must not make the workers of a GPU.
+        boolean counts = TransferCourse.mayShare(parallelism, size, largestPiece());
+        TransferCourse course = request.lastCourse().of(
+                parallelism, size, request.total(), write, request.isStaged(), cached || seemsCached, past,
+                counts ? load.requests(request.memory()) : 1, counts ? load.gpus() : 1, largestPiece(),
+                largestRequest());
+        long pieceSize = course.pieceSize();
         if (past) {
             long limit = write ? Long.MAX_VALUE : TransferPlan.roundDown(Math.max(0, descriptors.size()), alignment);
             plan.direct(offset, size, pieceSize, alignment, limit);
@@ -132,9 +106,7 @@ public final class TransferPlanner {
         if (write) {
             plan.write();
         }
-        if (takesTurns) {
-            plan.keepThreads();
-        }
+        plan.joinable(course.joinable());
         if (past && chooses) {
             plan.cache(CacheUse.ASKED);
             if (!seemsCached && !exactly && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {
@@ -149,7 +121,7 @@ public final class TransferPlanner {
             boolean cold = !past && pageCache.isWhollyCold(descriptors, offset, size);
             plan.leave(cold ? CacheTrace.DROPPED : CacheTrace.SPARED);
         }
-        return threads;
+        return course.threads();
     }
 
     /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
@@ -160,31 +132,6 @@ public final class TransferPlanner {
             plan.write();
         }
         return request.size() > pieceSize ? source.threads(parallelism.perRequest()) : 1;
-    }
-
-    /** Returns how many threads a request may have. The load limits requests from memory, because they keep processors busy. */
-    private int threads(TransferRequest request, long largest, boolean fromMemory) {
-        if (!parallelism.mayShare(request.size(), largest) || isSmall(request)) {
-            return 1;
-        }
-        if (!fromMemory) {
-            return parallelism.perRequest();
-        }
-        return Math.min(
-                parallelism.share(load.requests(request.memory()), load.gpus()),
-                Parallelism.worthwhile(request.total()));
-    }
-
-    private boolean isSmall(TransferRequest request) {
-        return parallelism.isSmall(request.size()) && !request.isStaged();
-    }
-
-    /**
-     * Returns the piece size of a request that no slab stages. A single thread gains nothing from pieces; only an interrupt waits
-     * for the end of one. Threads that wait for a disk gain nothing either: the kernel gives the disk a long piece at once.
-     */
-    private long unstagedPiece(boolean fromMemory) {
-        return fromMemory ? Math.max(LARGEST_CACHED_PIECE, largestRequest()) : largestRequest();
     }
 
     /** Returns whether a request is likely to sleep until a disk answers, so that other threads should work meanwhile. */

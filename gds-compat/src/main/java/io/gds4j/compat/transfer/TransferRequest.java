@@ -18,6 +18,7 @@ public final class TransferRequest {
     private long bufferOffset;
     private long total;
     private List<ScatterCopy> copies = List.of();
+    private final LastCourse lastCourse = new LastCourse();
 
     /** Sets a whole request. */
     public TransferRequest set(
@@ -56,6 +57,11 @@ public final class TransferRequest {
     /** Returns whether the bytes pass through slabs. */
     boolean isStaged() {
         return memory().kind().isCuda() || !copies.isEmpty();
+    }
+
+    /** Returns how the last request of this object was served. */
+    LastCourse lastCourse() {
+        return lastCourse;
     }
 
     /** Drops file and memory. */

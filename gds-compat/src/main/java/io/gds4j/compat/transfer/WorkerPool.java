@@ -31,8 +31,8 @@ final class WorkerPool {
     /** Number of offers that want workers and have had none: transfers with several workers should give one up. */
     private volatile int starving;
 
-    /** Number of offers of large transfers. */
-    private volatile int largeOnOffer;
+    /** Number of offers of transfers that more threads may join. */
+    private volatile int joinableOnOffer;
 
     /** Number of requests at work that are worth several threads, on offer or not. */
     private final AtomicInteger atWork = new AtomicInteger();
@@ -43,6 +43,12 @@ final class WorkerPool {
 
     /** The GPU that the workers feed. */
     private volatile int gpu = NONE;
+
+    /** The CUDA context for which idle workers prepare; 0 for none. */
+    private volatile long expected;
+
+    /** Number of workers that prepare now. */
+    private final AtomicInteger preparing = new AtomicInteger();
 
     /**
      * Starts the workers.
@@ -80,6 +86,21 @@ final class WorkerPool {
         gpu = device;
     }
 
+    /** Has idle workers prepare for requests of a CUDA context, which lives as long as the process. Returns at once. */
+    void expect(long context) {
+        synchronized (lock) {
+            if (expected != context) {
+                expected = context;
+                idle.forEach(WorkerPool::wake);
+            }
+        }
+    }
+
+    /** Returns whether workers prepare, which calls the CUDA driver. */
+    boolean isPreparing() {
+        return preparing.get() > 0;
+    }
+
     /** Returns the number of requests at work that are worth several threads. */
     AtomicInteger atWork() {
         return atWork;
@@ -105,8 +126,8 @@ final class WorkerPool {
                 return;
             }
             active.add(offer);
-            if (transfer.isLarge()) {
-                largeOnOffer = largeOnOffer + 1;
+            if (transfer.plan().isJoinable()) {
+                joinableOnOffer = joinableOnOffer + 1;
             }
             int share = Math.ceilDiv(workers.size(), active.size());
             long wanted = Math.min(transfer.pieces(), threads) - 1;
@@ -128,18 +149,18 @@ final class WorkerPool {
     }
 
     /**
-     * Gives large transfers more threads, after other requests have ended.
+     * Gives long transfers more threads, after other requests have ended.
      *
      * @param threads largest number of threads of each transfer, including its caller
      */
     void widen(int threads) {
-        if (largeOnOffer == 0) {
+        if (joinableOnOffer == 0) {
             return;
         }
         synchronized (lock) {
             for (int i = 0; i < active.size(); i++) {
                 Offer offer = active.get(i);
-                if (offer.mayWiden() && offer.threads < threads) {
+                if (offer.transfer().plan().isJoinable() && offer.threads < threads) {
                     offer.threads = threads;
                     while (offer.wantsWorker() && !idle.isEmpty()) {
                         Worker worker = idle.pop();
@@ -166,8 +187,8 @@ final class WorkerPool {
     void withdraw(Offer offer) {
         List<Worker> helpers = offer.helpers;
         synchronized (lock) {
-            if (active.remove(offer) && offer.transfer().isLarge()) {
-                largeOnOffer = largeOnOffer - 1;
+            if (active.remove(offer) && offer.transfer().plan().isJoinable()) {
+                joinableOnOffer = joinableOnOffer - 1;
             }
             feed(offer);
             for (int i = 0; i < helpers.size(); i++) {
@@ -268,11 +289,6 @@ final class WorkerPool {
             return offered;
         }
 
-        /** Returns whether more threads help. Some transfers gain nothing from them, and short ones end too soon. */
-        private boolean mayWiden() {
-            return transfer().isLarge() && !transfer().plan().keepsThreads();
-        }
-
         /** Returns whether one more worker may join and has something to do. */
         private boolean wantsWorker() {
             return transfer().hasUnclaimed() && joined.get() < threads - 1;
@@ -319,6 +335,9 @@ final class WorkerPool {
         /** The GPU that this thread has moved near. */
         private int nearGpu = NONE;
 
+        /** The CUDA context for which this thread has prepared. */
+        private long prepared;
+
         private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
             this.thread = factory.newThread(() -> {
                 ThreadContext context = makeContext.get();
@@ -354,6 +373,7 @@ final class WorkerPool {
                 while (!stopping) {
                     Offer offer = next(this);
                     while (offer == null && !stopping) {
+                        prepare(context);
                         LockSupport.park(WorkerPool.this);
                         offer = assigned.getAndSet(null);
                         if (offer != null) {
@@ -375,13 +395,33 @@ final class WorkerPool {
             }
         }
 
+        private void prepare(ThreadContext context) {
+            long cudaContext = expected;
+            if (prepared != cudaContext) {
+                prepared = cudaContext;
+                preparing.incrementAndGet();
+                try {
+                    if (!stopping) {
+                        moveNearGpu();
+                        context.rehearse(cudaContext);
+                    }
+                } finally {
+                    preparing.decrementAndGet();
+                }
+            }
+        }
+
+        private void moveNearGpu() {
+            if (nearGpu != gpu) {
+                nearGpu = gpu;
+                moveNear.accept(nearGpu);
+            }
+        }
+
         private void work(Offer offer, ThreadContext context) {
             current = offer;
             try {
-                if (nearGpu != gpu) {
-                    nearGpu = gpu;
-                    moveNear.accept(nearGpu);
-                }
+                moveNearGpu();
                 offer.transfer().run(context);
             } finally {
                 current = null;

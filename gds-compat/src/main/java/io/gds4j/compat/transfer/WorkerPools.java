@@ -47,8 +47,12 @@ final class WorkerPools implements Load {
 
     /** Returns the workers for requests of this memory. */
     WorkerPool of(MemoryRange memory) {
-        int gpu = memory.device();
-        if (memory.kind().isHost() || gpu < 0 || gpu >= MAX_GPUS) {
+        return memory.kind().isHost() ? first : ofGpu(memory.device());
+    }
+
+    /** Returns the workers for requests of a GPU's memory. */
+    WorkerPool ofGpu(int gpu) {
+        if (gpu < 0 || gpu >= MAX_GPUS) {
             return first;
         }
         int known = firstGpu.get();
@@ -107,6 +111,16 @@ final class WorkerPools implements Load {
     @Override
     public int gpus() {
         return atWork.get();
+    }
+
+    /** Returns whether workers prepare for a GPU, which calls the CUDA driver. */
+    boolean isPreparing() {
+        boolean any = first.isPreparing();
+        for (int i = 0; !any && i < MAX_GPUS; i++) {
+            WorkerPool pool = others.get(i);
+            any = pool != null && pool.isPreparing();
+        }
+        return any;
     }
 
     /** Refuses new requests, and ends those at work after their pieces in flight. */

@@ -10,10 +10,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
-/** The number of threads that requests use, by machine, configuration and other requests. */
+/** The number of threads that there are for requests, by machine and configuration. */
 class ParallelismTest {
     @TempDir
     private Path folder;
@@ -62,21 +60,6 @@ class ParallelismTest {
             assertThat(Parallelism.of(config, 16).workers()).isZero();
             assertThat(Parallelism.of(config, 16).shares(1000, 1L << 40)).isFalse();
         }
-    }
-
-    @ParameterizedTest
-    @CsvSource({"16, 1, 12", "16, 2, 4", "16, 3, 3", "16, 4, 2", "16, 5, 2", "16, 7, 1", "16, 16, 1", "16, 100, 1",
-            "2, 1, 2", "2, 2, 1",
-            "16, 0, 12"})
-    void concurrentRequestsShareTheThreads(int processors, int requests, int threads) {
-        assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests)).isEqualTo(threads);
-    }
-
-    @ParameterizedTest
-    @CsvSource({"32, 1, 1, 12", "32, 1, 2, 8", "32, 2, 2, 4", "32, 1, 4, 8", "16, 1, 4, 4", "2, 1, 4, 1"})
-    void requestsOfSeveralGpusHaveTheThreadsThatTheirLinksNeed(
-            int processors, int requests, int gpus, int threads) {
-        assertThat(Parallelism.of(CuFileConfig.defaults(), processors).share(requests, gpus)).isEqualTo(threads);
     }
 
     private CuFileConfig file(String text) throws IOException {

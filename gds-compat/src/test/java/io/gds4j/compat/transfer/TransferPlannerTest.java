@@ -179,10 +179,10 @@ class TransferPlannerTest {
         MemoryRange memory = MemoryRange.ofAddress(1 << 20, GIB, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
         assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, true)))
                 .isEqualTo(threads);
-        assertThat(plan.keepsThreads()).isEqualTo(!direct);
+        assertThat(plan.isJoinable()).isEqualTo(direct);
         assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, false)))
                 .isGreaterThan(2);
-        assertThat(plan.keepsThreads()).isFalse();
+        assertThat(plan.isJoinable()).isTrue();
         engine.close();
     }
 

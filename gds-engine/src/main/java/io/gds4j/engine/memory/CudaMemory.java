@@ -27,14 +27,21 @@ import java.util.function.UnaryOperator;
 final class CudaMemory {
     private static final String FUNCTION = "MemoryAllocator.allocate";
 
+    /** Smallest allocation in bytes that announces long reads. */
+    private static final long LARGE_BYTES = 64L << 20;
+
     private final Posix posix;
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final CudaStreams streams;
     private final StreamWaits waits;
     private final int deviceCount;
+    private final NativeMemoryAllocator.Expectation expectation;
 
-    CudaMemory(Posix posix, CudaAvailability.Available available, CudaStreams streams) {
+    CudaMemory(
+            Posix posix, CudaAvailability.Available available, CudaStreams streams,
+            NativeMemoryAllocator.Expectation expectation) {
+        this.expectation = expectation;
         this.posix = posix;
         this.contexts = available.contexts();
         this.cuda = available.driver();
@@ -65,6 +72,9 @@ final class CudaMemory {
         checkDevice(device);
         checkSupports(kind, device);
         long context = contexts.primary(device);
+        if (kind.isCuda() && size >= LARGE_BYTES) {
+            expectation.expect(device, context);
+        }
         return switch (kind) {
             case HOST_PINNED, HOST_REGISTERED -> pinned(kind, size, context);
             case CUDA_DEVICE -> {

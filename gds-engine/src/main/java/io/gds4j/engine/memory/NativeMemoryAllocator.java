@@ -48,8 +48,25 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
+    /** Is told of GPUs whose memory a program is about to use. */
+    public interface Expectation {
+        /**
+         * Called before a large allocation, by its thread.
+         *
+         * @param context the GPU's primary context
+         */
+        void expect(int gpu, long context);
+    }
+
     /** Allocates by the given libc and, if available, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
+        this(posix, availability, (gpu, context) -> {
+            // nobody prepares
+        });
+    }
+
+    /** @param expectation is told of large allocations of GPU memory */
+    public NativeMemoryAllocator(Posix posix, CudaAvailability availability, Expectation expectation) {
         this.availability = availability;
         this.host = new HostMemory(posix);
         this.streams = availability.cudaContexts().map(CudaStreams::new);
@@ -58,7 +75,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         this.tags = availability.cudaContexts().map(AllocationTags::new);
         this.copies = new MemoryCopies(availability.cudaContexts(), streams);
         this.cuda = availability instanceof CudaAvailability.Available available
-                ? Optional.of(new CudaMemory(posix, available, streams.orElseThrow()))
+                ? Optional.of(new CudaMemory(posix, available, streams.orElseThrow(), expectation))
                 : Optional.empty();
     }
 

@@ -26,10 +26,8 @@ public final class CopyPipeline {
     /** Number of polls before a blocking wait. Together they last several times as long as a piece takes on an idle link. */
     private static final int POLLS = 32;
 
-    /** Shortest and longest time between polls. */
+    /** Shortest time between polls. */
     private static final long MIN_POLL_NANOS = 2_000;
-
-    private static final long MAX_POLL_NANOS = 20_000;
 
     /** Twice what a fast link copies in a nanosecond: the time between polls is half of the time that the copy takes. */
     private static final long BYTES_PER_POLL_NANO = 100;
@@ -205,6 +203,20 @@ public final class CopyPipeline {
         }
     }
 
+    /**
+     * Pins the slabs, and creates the stream and the events, of a request that is expected. The thread's first request finds them.
+     *
+     * @throws CuFileException if this fails; the pipeline has no slab then
+     */
+    public void rehearse() {
+        long bytes = pool.pieceSize();
+        enter((piece, cause) -> {
+            // nothing is copied
+        }, bytes, DEPTH);
+        hasTwo(bytes);
+        leave();
+    }
+
     public boolean isPrepared() {
         return ready;
     }
@@ -294,8 +306,7 @@ public final class CopyPipeline {
      * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private int await(long event, long bytes) {
-        long pause = Math.clamp(
-                bytes / BYTES_PER_POLL_NANO, MIN_POLL_NANOS, MAX_POLL_NANOS);
+        long pause = Math.max(MIN_POLL_NANOS, bytes / BYTES_PER_POLL_NANO);
         return EventWait.poll(cuda, event, POLLS, pause, sleep);
     }
 

@@ -1,0 +1,61 @@
+package io.gds4j.compat.transfer;
+
+/**
+ * What moving bytes costs: the constants of the model by which {@link TransferCourse} decides. Measured on a machine with one H200, 16
+ * processors, two megabytes of second-level cache each and a PCIe 5 link; docs/performance.md explains the model and its figures.
+ *
+ * @param readBytesPerNano bytes that one thread reads from the page cache in a nanosecond
+ * @param linkBytesPerNano bytes that a GPU's link moves in a nanosecond
+ * @param threadNanos what one more thread costs a request: it is woken after others, and all wait for the last one
+ * @param copyNanos what a copy to a GPU takes beside the link's time
+ * @param interruptNanos longest time for which a thread does not look whether it was interrupted
+ */
+record TransferCosts(
+        double readBytesPerNano, double linkBytesPerNano, long threadNanos, long copyNanos, long interruptNanos) {
+
+    static final TransferCosts MEASURED = new TransferCosts(8, 55, 65_000, 8_200, 10_000_000);
+
+    /** Copies may cost this part of the time in which their bytes are read. */
+    private static final int COPY_PART = 8;
+
+    /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
+    private static final int JOINS = 16;
+
+    /** Returns how many threads keep a GPU's link busy: as many as read what it moves, and one that waits for its copy. */
+    int linkThreads() {
+        return (int) Math.ceil(linkBytesPerNano / readBytesPerNano) + 1;
+    }
+
+    /** Returns the largest number of threads that a request gains from: half of those that keep the link busy wait for copies. */
+    int mostThreads() {
+        return linkThreads() * 3 / 2;
+    }
+
+    /**
+     * Returns the best number of threads for bytes in memory. With n of them reading takes {@code bytes / (n * read)}, and on average
+     * half of them are waited for, which takes {@code n * thread / 2}. The sum is least for the root of
+     * {@code 2 * bytes / (read * thread)}.
+     */
+    int bestThreads(long bytes) {
+        return Math.max(1, (int) Math.sqrt(2 * bytes / (readBytesPerNano * threadNanos)));
+    }
+
+    /** Returns the bytes of the smallest piece, a power of two: starting its copy costs little beside reading it. */
+    long smallestPiece() {
+        return powerOfTwo(COPY_PART * copyNanos * readBytesPerNano);
+    }
+
+    /** Returns the bytes of the largest piece that one thread reads from memory, a power of two. */
+    long longestPiece() {
+        return powerOfTwo(interruptNanos * readBytesPerNano);
+    }
+
+    /** Returns the size in bytes from which on a request lasts long enough for threads to join it later. */
+    long joinableBytes() {
+        return (long) (JOINS * threadNanos * linkBytesPerNano);
+    }
+
+    private static long powerOfTwo(double bytes) {
+        return Long.highestOneBit((long) bytes);
+    }
+}
