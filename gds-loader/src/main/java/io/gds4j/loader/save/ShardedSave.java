@@ -64,10 +64,8 @@ public final class ShardedSave implements AutoCloseable {
         if (parent == null) {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
         }
-        SaveLock lock = call(parent, "create the folder", () -> {
-            FileCalls.SYSTEM.createFolder(parent);
-            return SaveLock.take(parent, "." + place.getFileName() + ".lock");
-        });
+        FileCalls.SYSTEM.createFolder(parent);
+        SaveLock lock = SaveLock.take(parent, "." + place.getFileName() + ".lock");
         ShardedSave save = new ShardedSave(place, parent, lock);
         boolean begun = false;
         try {
@@ -99,18 +97,15 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         Path folder = target.folder();
-        boolean used = call(folder, "list the folder", () -> Files.isDirectory(folder)
+        boolean used = Files.isDirectory(folder)
                 ? !calls.list(folder).isEmpty()
-                : Files.exists(folder, LinkOption.NOFOLLOW_LINKS));
+                : Files.exists(folder, LinkOption.NOFOLLOW_LINKS);
         if (used) {
             throw failure(folder, Errno.EEXIST, "the folder exists and is not empty; a save writes a new one");
         }
-        call(temporary, "remove what a save left", () -> {
-            removeTree(temporary);
-            calls.createFolder(temporary);
-            calls.sync(parent);
-            return true;
-        });
+        removeTree(temporary);
+        calls.createFolder(temporary);
+        calls.sync(parent);
     }
 
     /**
@@ -143,16 +138,13 @@ public final class ShardedSave implements AutoCloseable {
         List<String> names = target.names(filled.size());
         Map<Path, String> nameOf = new LinkedHashMap<>();
         filled.forEach(part -> nameOf.put(part, names.get(nameOf.size())));
-        call(target.folder(), "put the files into the folder", () -> {
-            publish(nameOf, tensors);
-            return true;
-        });
+        publish(nameOf, tensors);
         return parts.stream()
                 .map(part -> nameOf.containsKey(part) ? target.folder().resolve(nameOf.get(part)) : target.folder())
                 .toList();
     }
 
-    private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) throws IOException {
+    private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
         Path ready = temporary.resolve(READY);
         calls.createFolder(ready);
         for (Map.Entry<Path, String> part : nameOf.entrySet()) {
@@ -183,23 +175,26 @@ public final class ShardedSave implements AutoCloseable {
         }
         try (held) {
             removeTree(temporary);
-        } catch (IOException e) {
+        } catch (CuFileException e) {
             System.getLogger("io.gds4j.loader")
                     .log(System.Logger.Level.WARNING, "cannot remove the folder {0}: {1}", temporary, e.getMessage());
         }
     }
 
     /** Removes a folder with all that is in it; an attempt that has not ended may add a file meanwhile. */
-    private void removeTree(Path folder) throws IOException {
-        if (!Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+    private void removeTree(Path folder) {
+        if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+            calls.delete(folder);
             return;
         }
-        if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-            for (String name : calls.list(folder)) {
-                removeTree(folder.resolve(name));
-            }
+        for (String name : calls.list(folder)) {
+            removeTree(folder.resolve(name));
         }
-        calls.delete(folder);
+        try {
+            Files.deleteIfExists(folder);
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "delete the folder", Errno.EIO);
+        }
     }
 
     private static CuFileException failure(Path path, int errno, String detail) {
@@ -209,18 +204,6 @@ public final class ShardedSave implements AutoCloseable {
                 .path(path)
                 .detail(detail)
                 .build();
-    }
-
-    private interface Call<T> {
-        T run() throws IOException;
-    }
-
-    private static <T> T call(Path path, String action, Call<T> call) {
-        try {
-            return call.run();
-        } catch (IOException e) {
-            throw SaveFailure.of(path, action, e);
-        }
     }
 
     @Override
