@@ -29,6 +29,7 @@ record LoadOptions(
 
     /** How to read; a request size of 0 lets the loader choose. */
     record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
+
         /** Bounds, in bytes, of a request whose size the loader chooses. */
         private static final long LEAST_AUTOMATIC_REQUEST = 32L << 20;
         private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
