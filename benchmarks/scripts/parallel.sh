@@ -1,7 +1,7 @@
 #!/bin/bash
 # A checkpoint to two GPUs, each byte read once: gds4j's loader beside hand-written pipelines, in turns; prints medians of GB/s
 # delivered to both GPUs together and CPU milliseconds per delivered GB. "before" and "one" load to one GPU without and with ranks,
-# "separate" loads everything twice.
+# "separate" loads everything twice, "both" copies everything to both GPUs from the host.
 #
 #   benchmarks/scripts/parallel.sh
 #
@@ -58,7 +58,7 @@ echo "| one GPU, without ranks | $(cell ours.before) | $(cell c.one) | $(ratio o
 echo "| one GPU, one rank | $(cell ours.one) | $(cell c.one) | $(ratio ours.one c.one) |"
 echo "| two GPUs, two loads | $(cell ours.separate) | – | – | – |"
 echo "| two GPUs, replicated | $(cell ours.replicated) | $(cell $best) | $(ratio ours.replicated $best) |"
-echo "| … pipeline without peer copies | | | $(cell c.both) | $(ratio ours.replicated c.both) |"
+echo "| … without peer copies | $(cell ours.both) | $(cell c.both) | $(ratio ours.both c.both) |"
 echo "| two GPUs, TP 2 | $(cell ours.sharded) | $(cell c.halves) | $(ratio ours.sharded c.halves) |"
 echo
 echo "one rank / without ranks: $(ratio ours.one ours.before); CPU of replicated / two loads: $(awk -v o="$(median "$work/ours.replicated.cpu")" \

@@ -91,6 +91,12 @@ final class ParallelFigures {
         shared("one", targets.subList(0, 1), all);
         separate();
         shared("replicated", targets, all);
+        // Pool memory is not passed on from GPU to GPU.
+        shared("both", targets.stream()
+                .map(target -> target.kind().isCuda()
+                        ? LoadDestination.of(MemoryKind.CUDA_POOL, target.device())
+                        : target)
+                .toList(), all);
         shared("sharded", targets, ParallelPlan.llama(new AttentionHeads(32, 8)));
     }
 

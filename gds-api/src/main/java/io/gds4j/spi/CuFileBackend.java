@@ -9,7 +9,9 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.EngineStatistics;
@@ -131,7 +133,8 @@ public interface CuFileBackend {
 
     /**
      * Reads a file range once and copies its rows to several destinations. Not a function of cuFile. By default the backend reads
-     * pieces of 4 MiB into host memory ({@link #read}) and copies from there.
+     * ({@link #read}) what a destination receives without gaps straight into it, and all else into a {@link #stage}, and copies
+     * from there.
      *
      * @param file the file
      * @param fileOffset first byte in the file
@@ -141,6 +144,19 @@ public interface CuFileBackend {
      */
     default long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
         return StagedScatter.read(this, file, fileOffset, length, copies);
+    }
+
+    /**
+     * Returns memory for the default {@link #readScattered}, which closes it. Not a function of cuFile. By default it is host
+     * memory, pinned for GPUs.
+     *
+     * @param destination one of the destinations
+     * @param bytes bytes that remain to be read, 1 or more
+     * @return memory of at least one byte; 4 MiB at most by default
+     */
+    default MemoryAllocation stage(MemoryRange destination, long bytes) {
+        boolean pinned = destination.kind().isCuda() && allocator().supports(MemoryKind.HOST_PINNED);
+        return allocator().allocate(pinned ? MemoryKind.HOST_PINNED : MemoryKind.HOST, Math.min(bytes, 4L << 20));
     }
 
     /**

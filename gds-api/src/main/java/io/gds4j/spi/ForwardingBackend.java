@@ -7,6 +7,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -113,6 +114,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
         return delegate().readScattered(file, fileOffset, length, copies);
+    }
+
+    @Override
+    public MemoryAllocation stage(MemoryRange destination, long bytes) {
+        return delegate().stage(destination, bytes);
     }
 
     @Override

@@ -12,6 +12,7 @@ import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.stream.SessionStreams;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -134,6 +135,14 @@ final class LibCuFileBackend extends LibraryDriver {
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer("cuFileWrite", true, file, base, size, fileOffset, bufferOffset);
+    }
+
+    /** Stages what GPUs receive in memory of the first of them, so that the library reads directly. */
+    @Override
+    public MemoryAllocation stage(MemoryRange destination, long bytes) {
+        return destination.kind().isCuda()
+                ? current("cuFileRead").stages().take(destination.device())
+                : super.stage(destination, bytes);
     }
 
     private long transfer(

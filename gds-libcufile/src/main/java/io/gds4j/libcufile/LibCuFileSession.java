@@ -15,6 +15,7 @@ import io.gds4j.libcufile.batch.SessionBatches;
 import io.gds4j.libcufile.file.CallerDescriptor;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.file.OwnedDescriptor;
+import io.gds4j.libcufile.guard.DeviceStages;
 import io.gds4j.libcufile.guard.LibraryLimits;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.guard.SessionBuffers;
@@ -55,6 +56,7 @@ final class LibCuFileSession implements LibraryUser {
     private final SessionBuffers buffers;
     private final Transfers transfers;
     private final VectorTransfers vectors;
+    private final DeviceStages stages;
     private final SessionStreams streams;
     private final LibraryLimits limits;
     private final SessionBatches batches;
@@ -89,6 +91,8 @@ final class LibCuFileSession implements LibraryUser {
         this.buffers = new SessionBuffers(openLibrary.registrations(), StreamWaits.of(contexts), pinnedKb);
         this.transfers = new Transfers(openLibrary, contexts, buffers);
         this.vectors = new VectorTransfers(openLibrary.library(), transfers, contexts.cuda());
+        boolean direct = storage.machine(config) instanceof DirectStorageProbe.Works;
+        this.stages = new DeviceStages(contexts, buffers, direct);
         this.streams = new SessionStreams(openLibrary, contexts, transfers);
         this.batches = new SessionBatches(
                 openLibrary, transfers, statistics, contexts.cuda(), carriers,
@@ -276,6 +280,10 @@ final class LibCuFileSession implements LibraryUser {
         return onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags));
     }
 
+    DeviceStages stages() {
+        return stages;
+    }
+
     SessionBatches batches() {
         return batches;
     }
@@ -344,6 +352,7 @@ final class LibCuFileSession implements LibraryUser {
         }
         openFiles.forEach(LibraryFile::deregister);
         openLibrary.ifAlive(buffers::clear);
+        stages.close();
         carriers.close();
         process.close(this);
     }

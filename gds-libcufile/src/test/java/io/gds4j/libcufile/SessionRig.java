@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.cufile.FakeCuFile;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
@@ -83,7 +84,11 @@ public abstract class SessionRig {
     }
 
     protected final MemoryAllocation allocate(MemoryKind kind, long size) {
-        MemoryAllocation memory = backend.allocator().allocate(kind, size);
+        return allocate(kind, size, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+    }
+
+    protected final MemoryAllocation allocate(MemoryKind kind, long size, int gpu) {
+        MemoryAllocation memory = backend.allocator().allocate(kind, size, gpu);
         allocations.add(memory);
         return memory;
     }

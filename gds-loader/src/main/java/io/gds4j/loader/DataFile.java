@@ -15,7 +15,7 @@ final class DataFile {
 
     /** Opens a file as the options ask, and adds it to the open ones before any check can fail. */
     static void open(CuFileDriver driver, CheckpointFile file, LoadOptions options, List<CuFileHandle> open) {
-        CuFileHandle handle = options.direct()
+        CuFileHandle handle = options.io().direct()
                 ? driver.openFile(file.path(), CuFileOpenOption.DIRECT)
                 : driver.openFile(file.path());
         open.add(handle);

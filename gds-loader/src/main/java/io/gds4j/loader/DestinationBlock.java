@@ -2,8 +2,11 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -23,10 +26,18 @@ final class DestinationBlock {
      * @param allocation owner of the memory, or null for memory of the caller
      * @param origin byte within {@code memory} from which tensor offsets count
      */
-    DestinationBlock(MemoryRange memory, @Nullable MemoryAllocation allocation, long origin) {
+    private DestinationBlock(MemoryRange memory, @Nullable MemoryAllocation allocation, long origin) {
         this.memory = memory;
         this.allocation = allocation;
         this.origin = origin;
+    }
+
+    /** Allocates the memory of a block, or takes the caller's. */
+    static DestinationBlock of(BlockSpec spec, MemoryAllocator allocator) {
+        MemoryRange caller = spec.callerMemory();
+        MemoryAllocation own = caller == null ? allocator.allocate(spec.kind(), spec.bytes(), spec.device()) : null;
+        MemoryRange memory = own == null ? Objects.requireNonNull(caller) : own.range();
+        return new DestinationBlock(memory, own, spec.originOffset(memory.address()));
     }
 
     /** Refuses memory that only its own thread can access: other threads load into it. */

@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.List;
 import java.util.Map;
@@ -27,9 +28,16 @@ record Layout(
      *
      * @param bytes size, with room to move the origin to a multiple of {@code alignment}
      * @param alignment alignment of the origin in bytes; offsets count from the origin
+     * @param kind kind of the memory
+     * @param device GPU of the memory, or {@link MemoryRange#NO_DEVICE}
      * @param callerMemory memory of the caller, or null if the loader allocates
      */
-    record BlockSpec(long bytes, long alignment, @Nullable MemoryRange callerMemory) {
+    record BlockSpec(long bytes, long alignment, MemoryKind kind, int device, @Nullable MemoryRange callerMemory) {
+        /** Returns a block of the caller's memory. */
+        static BlockSpec of(MemoryRange memory, long alignment) {
+            return new BlockSpec(memory.length(), alignment, memory.kind(), memory.device(), memory);
+        }
+
         /** Returns the bytes from {@code address} to the first aligned address. */
         long originOffset(long address) {
             return -address & (alignment - 1);
@@ -44,21 +52,9 @@ record Layout(
      * A unit of work for one thread. Code distinguishes the kinds with instanceof: linking a pattern switch takes longer than
      * a small load.
      */
-    sealed interface Work {
-        /** Index into {@link Layout#files}. */
-        int file();
-
+    sealed interface Work extends FileWork {
         /** First byte in the file. */
         long fileOffset();
-
-        /** Number of tensors of which it brings bytes. */
-        int tensorCount();
-
-        /** The tensor with index {@code i} among them, as an index into {@link Layout#tensors}. */
-        int tensor(int i);
-
-        /** Tensor bytes that it brings. */
-        long tensorBytes();
     }
 
     /**

@@ -9,6 +9,7 @@ import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Piece;
 import io.gds4j.loader.Layout.Placed;
 import io.gds4j.loader.Layout.Work;
+import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
@@ -58,7 +59,7 @@ final class LayoutPlanner {
     private LayoutPlanner(LoadOptions options, long bytes) {
         this.options = options;
         this.left = bytes;
-        this.directMinimum = Math.min(DIRECT_MINIMUM, options.gatherBytes() / 2);
+        this.directMinimum = Math.min(DIRECT_MINIMUM, options.io().gatherBytes() / 2);
     }
 
     /** Plans the load of the tensors that pass the filter of the options. */
@@ -119,7 +120,7 @@ final class LayoutPlanner {
     private void file(CheckpointFile file, List<TensorInfo> chosen) {
         int fileIndex = files.size();
         files.add(file);
-        Function<TensorInfo, MemoryRange> destinations = options.destinations();
+        Function<TensorInfo, MemoryRange> destinations = options.target().destinations();
         Block block = destinations == null ? new Block(blocks.size()) : null;
         int base = placed.size();
         for (TensorInfo tensor : chosen) {
@@ -169,7 +170,7 @@ final class LayoutPlanner {
                             .formatted(CheckpointException.quote(tensor.name()), range.length(), tensor.length()));
         }
         DestinationBlock.checkAccess(range);
-        blocks.add(new BlockSpec(range.length(), 1, range));
+        blocks.add(BlockSpec.of(range, 1));
         return new Placed(tensor, blocks.size() - 1, 0);
     }
 
@@ -252,7 +253,7 @@ final class LayoutPlanner {
         for (long at = begin; at < run.end;) {
             // equal parts of the rest of the run; all requests after the first begin at page boundaries of the file, too
             long length = run.end - at;
-            long count = Math.ceilDiv(length, options.requestSize(left));
+            long count = Math.ceilDiv(length, options.io().requestSize(left));
             long end = Math.min(run.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
             while (placed.get(first).tensor().fileEnd() <= at) {
                 first++;
@@ -289,7 +290,7 @@ final class LayoutPlanner {
         private final int file;
         private final @Nullable Block block;
         private final List<Work> work;
-        private final long limit = options.gatherBytes();
+        private final long limit = options.io().gatherBytes();
         private List<Extent> extents = new ArrayList<>();
         private List<Piece> pieces = new ArrayList<>();
         private List<Long> offsets = new ArrayList<>();
@@ -390,7 +391,7 @@ final class LayoutPlanner {
         Block(int index) {
             this.index = index;
             // a placeholder: finish() knows the size
-            blocks.add(new BlockSpec(0, originAlignment, null));
+            blocks.add(allocated(0));
         }
 
         /** Reserves room for {@code head} bytes and an aligned run after them; returns the offset of the head. */
@@ -409,12 +410,17 @@ final class LayoutPlanner {
             return at;
         }
 
+        private BlockSpec allocated(long bytes) {
+            Target target = options.target();
+            return new BlockSpec(bytes, originAlignment, target.kind(), target.device(), null);
+        }
+
         /** Records the final size, and the part of the caller's memory if there is one. */
         void finish() {
             long bytes = used + originAlignment;
-            MemoryRange into = options.into();
+            MemoryRange into = options.target().into();
             if (into == null) {
-                blocks.set(index, new BlockSpec(bytes, originAlignment, null));
+                blocks.set(index, allocated(bytes));
                 return;
             }
             if (bytes > into.length() - intoUsed) {
@@ -424,7 +430,7 @@ final class LayoutPlanner {
                         "the destination has %d bytes, of which %d are used; %s needs %d more"
                                 .formatted(into.length(), intoUsed, files.getLast().path(), bytes));
             }
-            blocks.set(index, new BlockSpec(bytes, originAlignment, into.slice(intoUsed, bytes)));
+            blocks.set(index, BlockSpec.of(into.slice(intoUsed, bytes), originAlignment));
             intoUsed += bytes;
         }
     }

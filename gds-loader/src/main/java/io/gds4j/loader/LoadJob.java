@@ -7,20 +7,15 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Layout.BlockSpec;
-import io.gds4j.loader.Layout.Direct;
-import io.gds4j.loader.Layout.Extent;
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Placed;
-import io.gds4j.loader.Layout.Work;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -28,58 +23,91 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of a plan: opens files, allocates memory, and lets worker threads take the reads in order. It either returns all
- * tensors or frees everything and throws.
+ * One run of a plan: opens files, allocates memory, and lets worker threads take the work in order. It either returns all tensors
+ * or frees everything and throws.
+ *
+ * @param <R> what the load returns
  */
-final class LoadJob implements LoadFuture.Job<LoadedTensors> {
-    private final LoadPlan plan;
-    private final Layout layout;
-    private final CuFileDriver driver;
-    private final LoadListener listener;
+abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad, SliceLoad {
+    final CuFileDriver driver;
+    final LoadOptions options;
+    final LoadProgress progress;
+    /** Destination memory, in the order of the layout. */
+    final List<DestinationBlock> blocks = new ArrayList<>();
+    /** Host memory of the loader. */
+    final AtomicLong stagingBytes = new AtomicLong();
 
+    private final Path path;
+    private final long headerNanos;
+    private final List<CheckpointFile> files;
+    private final List<BlockSpec> specs;
     private final List<CuFileHandle> handles = new ArrayList<>();
-    private final List<DestinationBlock> blocks = new ArrayList<>();
-    private final Workers workers;
-    private final long gatherBytes;
-    private final AtomicLong stagingBytes = new AtomicLong();
     private final AtomicInteger requests = new AtomicInteger();
-    private final LoadProgress progress;
+    private final Workers workers;
     private volatile boolean stopped;
     private volatile @Nullable Thread runner;
 
-    LoadJob(LoadPlan plan, Layout layout, CuFileDriver driver, LoadListener listener) {
-        this.plan = plan;
-        this.layout = layout;
+    /**
+     * @param path path of the checkpoint
+     * @param headerNanos time to read its headers
+     * @param works number of work items
+     * @param inFlight how many of them are done at the same time
+     */
+    LoadJob(
+            Path path,
+            long headerNanos,
+            List<CheckpointFile> files,
+            List<BlockSpec> specs,
+            int works,
+            int inFlight,
+            LoadOptions options,
+            CuFileDriver driver,
+            LoadProgress progress) {
+        this.path = path;
+        this.headerNanos = headerNanos;
+        this.files = files;
+        this.specs = specs;
+        this.options = options;
         this.driver = driver;
-        this.listener = listener;
-        this.progress = new LoadProgress(layout, listener);
-        this.gatherBytes = layout.gatherBytes();
-        int inFlight = plan.options().inFlight(layout, Runtime.getRuntime().availableProcessors());
-        this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
+        this.progress = progress;
+        this.workers = new Workers("gds-load-", inFlight, works, this::worker);
     }
+
+    /** Returns what does the work of one thread. */
+    abstract Workers.Worker worker();
+
+    /** Called when files are open and memory is allocated. */
+    abstract void started();
+
+    /** Returns the number of tensors. */
+    abstract int tensors();
+
+    /** Returns the bytes of the tensors in the checkpoint. */
+    abstract long bytes();
+
+    /** Returns the tensors, all of which are in place. */
+    abstract R result(LoadReport report);
 
     /** Loads; an interrupt of the calling thread ends the load. */
     @Override
-    public LoadedTensors run() {
+    public final R run() {
         runner = Thread.currentThread();
         long start = System.nanoTime();
-        long range = TraceRanges.ACTIVE
-                ? TraceRanges.beginLoad(plan.checkpoint().path().toString(), plan.bytes())
-                : 0;
+        long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(path.toString(), bytes()) : 0;
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
-            DirectStorageDemand.checkMemory(plan.options(), layout);
+            DirectStorageDemand.checkMemory(options.directStorage(), specs);
             openFiles();
             long memoryStart = System.nanoTime();
             allocate();
             long memoryNanos = System.nanoTime() - memoryStart;
-            listener.started(plan);
+            started();
             work();
             closeFiles();
-            LoadedTensors tensors = tensors(report(start, memoryNanos, before));
+            R result = result(report(start, memoryNanos, before));
             done = true;
-            return tensors;
+            return result;
         } finally {
             if (TraceRanges.ACTIVE) {
                 TraceRanges.end(range);
@@ -94,45 +122,29 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         }
     }
 
-    @Override
-    public void discard(LoadedTensors result) {
-        result.close();
-    }
-
     /** Ends the load: pieces in flight end first, then {@link #run} frees everything and throws. */
     @Override
-    public void cancel() {
+    public final void cancel() {
         stopped = true;
         workers.stop();
     }
 
     @Override
-    public boolean isOwnThread() {
+    public final boolean isOwnThread() {
         return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
     private void openFiles() {
-        for (CheckpointFile file : layout.files()) {
+        for (CheckpointFile file : files) {
             checkStopped();
-            DataFile.open(driver, file, plan.options(), handles);
+            DataFile.open(driver, file, options, handles);
         }
     }
 
     private void allocate() {
-        for (BlockSpec spec : layout.blocks()) {
+        for (BlockSpec spec : specs) {
             checkStopped();
-            MemoryRange caller = spec.callerMemory();
-            if (caller != null) {
-                blocks.add(new DestinationBlock(caller, null, spec.originOffset(caller.address())));
-            } else {
-                LoadOptions options = plan.options();
-                MemoryAllocation memory =
-                        driver.allocator().allocate(options.kind(), spec.bytes(), options.device());
-                blocks.add(new DestinationBlock(
-                        memory.range(),
-                        memory,
-                        spec.originOffset(memory.range().address())));
-            }
+            blocks.add(DestinationBlock.of(spec, driver.allocator()));
         }
     }
 
@@ -150,11 +162,21 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         }
     }
 
-    private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
-        requests.incrementAndGet();
+    /** Reads a range of a file. */
+    final void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
         CuFileHandle handle = handles.get(file);
-        long count = handle.read(memory, length, fileOffset, bufferOffset);
-        DataFile.checkCount(layout.files().get(file), handle, fileOffset, count, length);
+        check(file, fileOffset, length, handle.read(memory, length, fileOffset, bufferOffset));
+    }
+
+    /** Reads a range of a file for several destinations. */
+    final void read(int file, long fileOffset, long length, List<ScatterCopy> copies) {
+        CuFileHandle handle = handles.get(file);
+        check(file, fileOffset, length, handle.readScattered(fileOffset, length, copies));
+    }
+
+    private void check(int file, long fileOffset, long length, long count) {
+        requests.incrementAndGet();
+        DataFile.checkCount(files.get(file), handles.get(file), fileOffset, count, length);
     }
 
     private void checkStopped() {
@@ -167,7 +189,7 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
         return CuFileException.builder("LoadPlan.load")
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
-                .path(plan.checkpoint().path())
+                .path(path)
                 .transferred(progress.bytes())
                 .detail("the load was cancelled; its memory is freed")
                 .buildInterrupted();
@@ -179,72 +201,23 @@ final class LoadJob implements LoadFuture.Job<LoadedTensors> {
     }
 
     private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {
-        long nanos = System.nanoTime() - start + plan.checkpoint().headerNanos();
+        long nanos = System.nanoTime() - start + headerNanos;
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
+        driver.bytesByPath().forEach((ioPath, bytes) -> {
+            long moved = bytes - before.getOrDefault(ioPath, 0L);
             if (moved > 0) {
-                paths.put(path, moved);
+                paths.put(ioPath, moved);
             }
         });
         return new LoadReport(
-                layout.files().size(),
-                layout.tensors().size(),
-                progress.bytes(),
+                files.size(),
+                tensors(),
+                bytes(),
                 requests.get(),
                 nanos / 1e9,
-                plan.checkpoint().headerNanos() / 1e9,
+                headerNanos / 1e9,
                 memoryNanos / 1e9,
                 paths,
                 driver.peakStagingBytes() + stagingBytes.get());
-    }
-
-    private LoadedTensors tensors(LoadReport report) {
-        Map<String, LoadedTensors.Held> held = LinkedHashMap.newLinkedHashMap(layout.tensors().size());
-        for (Placed placed : layout.tensors()) {
-            DestinationBlock block = blocks.get(placed.block());
-            MemoryRange range = block.range(placed.offset(), placed.tensor().length());
-            held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), block));
-        }
-        return new LoadedTensors(held, blocks, driver.allocator(), report);
-    }
-
-    /** Does the reads of one thread; reuses its staging memory from one gather to the next. */
-    private final class Reader implements Workers.Worker {
-        private @Nullable StagingMemory staging;
-
-        @Override
-        public void work(int number) {
-            Work work = layout.works().get(number);
-            if (work instanceof Direct direct) {
-                DestinationBlock block = blocks.get(direct.block());
-                long bufferOffset = block.origin() + direct.blockOffset();
-                read(direct.file(), block.memory(), direct.length(), direct.fileOffset(), bufferOffset);
-            } else if (work instanceof Gather gather) {
-                StagingMemory memory = staging();
-                for (Extent extent : gather.extents()) {
-                    read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
-                }
-                memory.place(layout, gather, blocks);
-            }
-            progress.done(work);
-        }
-
-        private StagingMemory staging() {
-            StagingMemory known = staging;
-            if (known == null) {
-                known = new StagingMemory(driver.allocator(), gatherBytes);
-                staging = known;
-                stagingBytes.addAndGet(2 * gatherBytes);
-            }
-            return known;
-        }
-
-        @Override
-        public void close() {
-            if (staging != null) {
-                staging.close();
-            }
-        }
     }
 }

@@ -4,6 +4,8 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.LoadOptions.Io;
+import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
@@ -89,7 +91,7 @@ public final class LoadPlan {
      * @param filter called on any thread, possibly several times for a tensor
      */
     public LoadPlan select(Predicate<TensorInfo> filter) {
-        return with(options.withFilter(Objects.requireNonNull(filter, "filter")));
+        return with(options.with(Objects.requireNonNull(filter, "filter")));
     }
 
     /** Loads into memory of this kind, of GPU 0 or of the host. */
@@ -117,7 +119,7 @@ public final class LoadPlan {
         if (kind.isCuda() && device < 0) {
             throw invalid(kind + " needs a device, got " + device);
         }
-        return with(options.withTarget(kind, device));
+        return with(options.with(new Target(kind, device, null, null)));
     }
 
     /**
@@ -135,7 +137,7 @@ public final class LoadPlan {
                     CuFileError.PERMISSION_DENIED, FUNCTION, "the destination is a read-only segment");
         }
         DestinationBlock.checkAccess(destination);
-        return with(options.withInto(destination));
+        return with(options.with(new Target(destination.kind(), destination.device(), destination, null)));
     }
 
     /**
@@ -147,7 +149,8 @@ public final class LoadPlan {
      *        tensor
      */
     public LoadPlan destinations(Function<TensorInfo, MemoryRange> destinations) {
-        return with(options.withDestinations(Objects.requireNonNull(destinations, "destinations")));
+        Objects.requireNonNull(destinations, "destinations");
+        return with(options.with(new Target(kind(), device(), null, destinations)));
     }
 
     /**
@@ -171,7 +174,8 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan stagingBudget(long bytes) {
-        return io(bytes, options.requestSize(), options.requestsInFlight(), options.direct());
+        Io io = options.io();
+        return with(new Io(bytes, io.requestSize(), io.requestsInFlight(), io.direct()));
     }
 
     /**
@@ -185,7 +189,8 @@ public final class LoadPlan {
         if (bytes < LEAST_REQUEST) {
             throw invalid("request size must be at least %d bytes: %d".formatted(LEAST_REQUEST, bytes));
         }
-        return io(options.stagingBudget(), bytes & -PAGE, options.requestsInFlight(), options.direct());
+        Io io = options.io();
+        return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
     }
 
     /**
@@ -198,7 +203,8 @@ public final class LoadPlan {
         if (count < 1 || count > MOST_IN_FLIGHT) {
             throw invalid("requests in flight must be 1 to %d: %d".formatted(MOST_IN_FLIGHT, count));
         }
-        return io(options.stagingBudget(), options.requestSize(), count, options.direct());
+        Io io = options.io();
+        return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
     }
 
     /**
@@ -207,28 +213,29 @@ public final class LoadPlan {
      * @param direct false by default: the driver then decides by which bytes are cached
      */
     public LoadPlan direct(boolean direct) {
-        return io(options.stagingBudget(), options.requestSize(), options.requestsInFlight(), direct);
+        Io io = options.io();
+        return with(new Io(io.stagingBudget(), io.requestSize(), io.requestsInFlight(), direct));
     }
 
     /**
      * Sets what the load demands of the driver. With {@link DirectStorage#REQUIRE} {@link #load} throws before it allocates or
      * reads, if the destination is host memory or if the driver would not serve a file by GPUDirect Storage. With
-     * {@link DirectStorage#OFF} it throws if the driver would serve a file by it: open such a driver with the same value.
+     * {@link DirectStorage#OFF} it throws if the driver would serve a file by it: open such a driver with the same value. Slices and
+     * replicas pass from GPU to GPU then, and through bounded memory of a GPU ({@link ParallelLoadPlan#load}).
      *
      * @param demand {@link DirectStorage#AUTO} by default: the driver decides
      */
     public LoadPlan directStorage(DirectStorage demand) {
-        return with(options.withDirectStorage(Objects.requireNonNull(demand, "demand")));
+        return with(options.with(Objects.requireNonNull(demand, "demand")));
     }
 
-    private LoadPlan io(long budget, long requestSize, int inFlight, boolean direct) {
-        LoadOptions changed = options.withIo(budget, requestSize, inFlight, direct);
-        int requests = changed.leastInFlight();
-        if (budget < LEAST_STAGING_PER_REQUEST * requests) {
+    private LoadPlan with(Io io) {
+        long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
+        if (io.stagingBudget() < least) {
             throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
-                    .formatted(LEAST_STAGING_PER_REQUEST * requests, requests, budget));
+                    .formatted(least, io.leastInFlight(), io.stagingBudget()));
         }
-        return with(changed);
+        return with(options.with(io));
     }
 
     /** Returns the chosen tensors, file by file in the order of their data. */
@@ -263,12 +270,12 @@ public final class LoadPlan {
 
     /** Returns the kind of the destination memory; meaningless after {@link #destinations}. */
     public MemoryKind kind() {
-        return options.kind();
+        return options.target().kind();
     }
 
     /** Returns the GPU of the destination memory, or {@link MemoryRange#NO_DEVICE}. */
     public int device() {
-        return options.device();
+        return options.target().device();
     }
 
     /** Returns the alignment of tensor addresses in bytes. */
@@ -332,7 +339,7 @@ public final class LoadPlan {
     public LoadedTensors load(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return new LoadJob(this, chosen(), driver, listener).run();
+        return new TensorLoad(this, chosen(), driver, listener).run();
     }
 
     /** Loads without a listener; see {@link #loadAsync(CuFileDriver, LoadListener)}. */
@@ -351,7 +358,7 @@ public final class LoadPlan {
     public CompletableFuture<LoadedTensors> loadAsync(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return LoadFuture.start(new LoadJob(this, chosen(), driver, listener));
+        return LoadFuture.start(new TensorLoad(this, chosen(), driver, listener));
     }
 
     /**
@@ -362,8 +369,7 @@ public final class LoadPlan {
      * @param rules how ranks share the tensors; the rules must fit the whole checkpoint
      * @throws CheckpointException if the rules do not fit ({@link ParallelPlan#slice(java.nio.file.Path, List, int)})
      * @throws CuFileException INVALID_VALUE for destinations that overlap, for none, or if the choice leaves none of the
-     *         checkpoint's tensors; CUDA_POINTER_RANGE_ERROR for memory of the caller that is too small; IO_NOT_SUPPORTED for
-     *         {@link DirectStorage#REQUIRE}, because slices pass through host memory
+     *         checkpoint's tensors; CUDA_POINTER_RANGE_ERROR for memory of the caller that is too small
      */
     public ParallelLoadPlan across(List<LoadDestination> destinations, ParallelPlan rules) {
         return ParallelLoadPlan.across(shared(), List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
@@ -385,7 +391,6 @@ public final class LoadPlan {
     }
 
     private ParallelSource shared() {
-        DirectStorageDemand.checkShared(options.directStorage());
         List<TensorInfo> tensors = List.copyOf(checkpoint.tensors().values());
         requireChoice((int) tensors.stream().filter(options.filter()).count());
         return new ParallelSource(checkpoint.path(), checkpoint.files(), tensors, options, checkpoint.headerNanos());
@@ -440,7 +445,7 @@ public final class LoadPlan {
                         plan.tensors().size(),
                         bytes(),
                         plan.files().size(),
-                        options.destinations() == null ? options.kind() : "memory of the caller",
+                        options.target().destinations() == null ? options.target().kind() : "memory of the caller",
                         requests().size());
     }
 }

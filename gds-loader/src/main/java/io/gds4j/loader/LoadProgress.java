@@ -1,32 +1,49 @@
 package io.gds4j.loader;
 
-import io.gds4j.loader.Layout.Work;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import java.util.List;
+import java.util.Map;
 
 /** Counts the bytes and tensors that are in place and tells the listener, one call at a time. Thread-safe. */
 final class LoadProgress {
     /** Outstanding reads of an alias, which {@link #placed} reports together with its original. */
     private static final int NEVER = Integer.MAX_VALUE;
 
-    private final Layout layout;
-    private final LoadListener listener;
+    private final List<CheckpointFile> files;
+    private final List<TensorInfo> tensors;
+    private final Map<Integer, List<Integer>> aliases;
+    private final ProgressListener listener;
     private final long total;
-    /** For each tensor, the number of reads that are not done yet. */
+    /** For each tensor, the number of units of work that are not done yet. */
     private final int[] outstanding;
 
     private long done;
 
-    LoadProgress(Layout layout, LoadListener listener) {
-        this.layout = layout;
+    /**
+     * @param works all work of the load
+     * @param aliases for a tensor, the others that are in place as soon as it is
+     */
+    LoadProgress(
+            List<CheckpointFile> files,
+            List<? extends FileWork> works,
+            List<TensorInfo> tensors,
+            Map<Integer, List<Integer>> aliases,
+            ProgressListener listener) {
+        this.files = files;
+        this.tensors = tensors;
+        this.aliases = aliases;
         this.listener = listener;
-        this.outstanding = new int[layout.tensors().size()];
-        for (Work work : layout.works()) {
+        this.outstanding = new int[tensors.size()];
+        long sum = 0;
+        for (FileWork work : works) {
             for (int i = 0; i < work.tensorCount(); i++) {
                 outstanding[work.tensor(i)]++;
             }
+            sum += work.tensorBytes();
         }
-        layout.aliases().values().forEach(same -> same.forEach(alias -> outstanding[alias] = NEVER));
-        this.total = layout.tensorBytes();
+        this.total = sum;
+        aliases.values().forEach(same -> same.forEach(alias -> outstanding[alias] = NEVER));
     }
 
     /** Returns the tensor bytes in place. */
@@ -35,19 +52,19 @@ final class LoadProgress {
     }
 
     /** Counts a unit of work whose bytes are in place. */
-    synchronized void done(Work work) {
+    synchronized void done(FileWork work) {
         done += work.tensorBytes();
-        listener.progress(done, total, layout.files().get(work.file()).path());
+        listener.progress(done, total, files.get(work.file()).path());
         for (int i = 0; i < work.tensorCount(); i++) {
             placed(work.tensor(i));
         }
     }
 
     private void placed(int tensor) {
-        if (--outstanding[tensor] == 0 && layout.tensors().get(tensor).tensor().length() > 0) {
-            listener.tensorPlaced(layout.tensors().get(tensor).tensor());
-            for (int alias : layout.aliases().getOrDefault(tensor, List.of())) {
-                listener.tensorPlaced(layout.tensors().get(alias).tensor());
+        if (--outstanding[tensor] == 0 && tensors.get(tensor).length() > 0) {
+            listener.tensorPlaced(tensors.get(tensor));
+            for (int alias : aliases.getOrDefault(tensor, List.of())) {
+                listener.tensorPlaced(tensors.get(alias));
             }
         }
     }

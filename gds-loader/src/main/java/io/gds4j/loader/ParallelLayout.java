@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import java.util.List;
@@ -11,10 +12,16 @@ import java.util.List;
  *
  * @param files files to read
  * @param blocks destination memory
+ * @param tensors tensors of which a rank keeps a slice
  * @param slices slices with their places, file by file
  * @param requests reads in the order of the files; no byte of a file occurs twice
  */
-record ParallelLayout(List<CheckpointFile> files, List<Block> blocks, List<Placed> slices, List<Request> requests) {
+record ParallelLayout(
+        List<CheckpointFile> files,
+        List<Block> blocks,
+        List<TensorInfo> tensors,
+        List<Placed> slices,
+        List<Request> requests) {
     /** Destination memory of one rank for the slices of one file. */
     record Block(int rank, BlockSpec memory) {
     }
@@ -36,10 +43,22 @@ record ParallelLayout(List<CheckpointFile> files, List<Block> blocks, List<Place
      * A read of a range of a file.
      *
      * @param pieces pieces with bytes in the range; they may reach beyond it
-     * @param slices indices of the slices of which it brings bytes
-     * @param delivered bytes that it brings to all ranks together
+     * @param tensors indices of the tensors of which it brings bytes
+     * @param tensorBytes bytes that it brings to all ranks together
      */
-    record Request(int file, long fileOffset, long length, List<Piece> pieces, List<Integer> slices, long delivered) {
+    record Request(
+            int file, long fileOffset, long length, List<Piece> pieces, List<Integer> tensors, long tensorBytes)
+            implements
+                FileWork {
+        @Override
+        public int tensorCount() {
+            return tensors.size();
+        }
+
+        @Override
+        public int tensor(int i) {
+            return tensors.get(i);
+        }
     }
 
     /** Returns the bytes that the requests read. */

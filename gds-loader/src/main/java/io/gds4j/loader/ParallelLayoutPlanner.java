@@ -16,8 +16,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 
 /**
@@ -38,6 +41,8 @@ final class ParallelLayoutPlanner {
     private final SortedMap<Integer, LoadDestination> destinations;
     private final List<CheckpointFile> files = new ArrayList<>();
     private final List<Block> blocks = new ArrayList<>();
+    /** Tensors and their numbers, in this order. */
+    private final Map<TensorInfo, Integer> tensors = new LinkedHashMap<>();
     private final List<Placed> placed = new ArrayList<>();
     private final List<Request> requests = new ArrayList<>();
     /** For each rank with memory of the caller, the bytes that are assigned. */
@@ -72,6 +77,7 @@ final class ParallelLayoutPlanner {
         return new ParallelLayout(
                 List.copyOf(planner.files),
                 List.copyOf(planner.blocks),
+                List.copyOf(planner.tensors.keySet()),
                 List.copyOf(planner.placed),
                 List.copyOf(planner.requests));
     }
@@ -80,8 +86,8 @@ final class ParallelLayoutPlanner {
     private record Extent(long begin, long end) {
     }
 
-    /** A piece, and the index of the slice that it belongs to. */
-    private record Sliced(Piece piece, int slice) {
+    /** A piece, and the number of its tensor. */
+    private record Sliced(Piece piece, int tensor) {
         long begin() {
             return piece.copy().fileOffset();
         }
@@ -99,8 +105,9 @@ final class ParallelLayoutPlanner {
                 if (slice.rank() == rank.getKey()) {
                     long offset = alignUp(end, options.alignment());
                     end = offset + slice.bytes();
+                    int tensor = tensors.computeIfAbsent(slice.tensor(), key -> tensors.size());
                     for (StridedCopy copy : slice.copies()) {
-                        pieces.add(new Sliced(new Piece(block, offset, copy), placed.size()));
+                        pieces.add(new Sliced(new Piece(block, offset, copy), tensor));
                         addExtents(slice.tensor(), copy, needed);
                     }
                     placed.add(new Placed(slice, block, offset));
@@ -120,7 +127,7 @@ final class ParallelLayoutPlanner {
         long whole = bytes + options.alignment();
         MemoryRange memory = destination.memory().orElse(null);
         if (memory == null) {
-            return new BlockSpec(whole, options.alignment(), null);
+            return new BlockSpec(whole, options.alignment(), destination.kind(), destination.device(), null);
         }
         long assigned = used.getOrDefault(rank, 0L);
         if (whole > memory.length() - assigned) {
@@ -131,7 +138,7 @@ final class ParallelLayoutPlanner {
                             .formatted(rank, memory.length(), assigned, files.getLast().path(), whole));
         }
         used.put(rank, assigned + whole);
-        return new BlockSpec(whole, options.alignment(), memory.slice(assigned, whole));
+        return BlockSpec.of(memory.slice(assigned, whole), options.alignment());
     }
 
     private static void addExtents(TensorInfo tensor, StridedCopy copy, List<Extent> needed) {
@@ -194,7 +201,7 @@ final class ParallelLayoutPlanner {
         for (Extent extent : extents) {
             for (long at = extent.begin; at < extent.end;) {
                 long length = extent.end - at;
-                long count = Math.ceilDiv(length, options.requestSize(left));
+                long count = Math.ceilDiv(length, options.io().requestSize(left));
                 long end = Math.min(extent.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
                 long from = at;
                 open.removeIf(sliced -> sliced.piece.copy().fileEnd() <= from);
@@ -211,21 +218,18 @@ final class ParallelLayoutPlanner {
 
     private void request(int file, long fileOffset, long length, List<Sliced> open) {
         List<Piece> pieces = new ArrayList<>(open.size());
-        List<Integer> slices = new ArrayList<>();
+        Set<Integer> brought = new LinkedHashSet<>();
         long delivered = 0;
         for (Sliced sliced : open) {
             long bytes = PieceRows.bytesWithin(sliced.piece.copy(), fileOffset, length);
             if (bytes > 0) {
                 pieces.add(sliced.piece);
                 delivered += bytes;
-                if (slices.isEmpty() || slices.getLast() != sliced.slice) {
-                    slices.add(sliced.slice);
-                }
+                brought.add(sliced.tensor);
             }
         }
         left -= Math.min(left, delivered);
-        requests.add(new Request(
-                file, fileOffset, length, merged(pieces), slices.stream().distinct().toList(), delivered));
+        requests.add(new Request(file, fileOffset, length, merged(pieces), List.copyOf(brought), delivered));
     }
 
     /** Unites pieces that follow each other in the file and in the memory. */

@@ -49,7 +49,6 @@ public final class ParallelLoadPlan {
     private final int world;
     private final SortedMap<Integer, LoadDestination> destinations;
     private final ParallelLayout layout;
-    private final int tensors;
     private final long bytes;
 
     private ParallelLoadPlan(
@@ -66,12 +65,7 @@ public final class ParallelLoadPlan {
         List<TensorSlice> slices = rules.slice(
                 source.path(), source.tensors(), chosen::contains, world);
         this.layout = ParallelLayoutPlanner.plan(source.files(), slices, destinations, source.options());
-        Set<TensorInfo> loaded = new LinkedHashSet<>();
-        for (ParallelLayout.Placed placed : layout.slices()) {
-            loaded.add(placed.slice().tensor());
-        }
-        this.tensors = loaded.size();
-        this.bytes = loaded.stream().mapToLong(TensorInfo::length).sum();
+        this.bytes = layout.tensors().stream().mapToLong(TensorInfo::length).sum();
     }
 
     static ParallelLoadPlan across(ParallelSource source, List<LoadDestination> destinations, ParallelPlan rules) {
@@ -91,10 +85,10 @@ public final class ParallelLoadPlan {
         if (rank < 0 || rank >= world) {
             throw invalid("the rank is %d; %d ranks are 0 to %d".formatted(rank, world, world - 1));
         }
-        LoadOptions options = source.options();
-        LoadDestination destination = options.into() == null
-                ? LoadDestination.of(options.kind(), options.device())
-                : LoadDestination.into(options.into());
+        LoadOptions.Target target = source.options().target();
+        LoadDestination destination = target.into() == null
+                ? LoadDestination.of(target.kind(), target.device())
+                : LoadDestination.into(target.into());
         return new ParallelLoadPlan(source, world, new TreeMap<>(Map.of(rank, destination)), rules);
     }
 
@@ -164,7 +158,7 @@ public final class ParallelLoadPlan {
 
     /** Returns the number of tensors of which a loaded rank keeps a slice. */
     public int tensors() {
-        return tensors;
+        return layout.tensors().size();
     }
 
     /** Returns the bytes of these tensors in the checkpoint. */
@@ -203,7 +197,7 @@ public final class ParallelLoadPlan {
 
     /**
      * Returns the largest number of bytes of host memory that a load uses in addition to its destinations: the bounce buffers of
-     * the driver, or 4 MiB for each request in flight where libcufile reads. The loader itself stages nothing.
+     * the driver, or 4 MiB for each request in flight where libcufile reads for host memory. The loader itself stages nothing.
      *
      * @param config configuration with which the driver was opened
      */
@@ -214,7 +208,7 @@ public final class ParallelLoadPlan {
         for (int i = 0; i < sizes.size(); i++) {
             pool += Math.max(4, sizes.get(i)) * KIB * counts.get(i);
         }
-        return pool + STAGED_BYTES * source.options().leastInFlight();
+        return pool + STAGED_BYTES * source.options().io().leastInFlight();
     }
 
     /** Returns the bytes that the load requests from the files. */
@@ -237,19 +231,21 @@ public final class ParallelLoadPlan {
 
     /**
      * Loads the slices of all ranks, or throws and leaves nothing allocated at any destination. Interrupts as of
-     * {@link LoadPlan#load(CuFileDriver, LoadListener)}.
+     * {@link LoadPlan#load(CuFileDriver, LoadListener)}. Where libcufile serves a file, it reads into memory of one GPU, and copies
+     * between GPUs follow. Parts of rows then pass through up to 64 MiB of each GPU, which the driver keeps.
      *
      * @param listener receives progress, in bytes that all ranks together received; {@code tensorPlaced} is called when
      *        all slices of a tensor are in place
      * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the size of a file changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
-     *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#readScattered}
+     *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#readScattered}; IO_NOT_SUPPORTED as of
+     *         {@link LoadPlan#directStorage}
      */
     public ParallelTensors load(CuFileDriver driver, ProgressListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return new ParallelJob(this, layout, driver, listener).run();
+        return new SliceLoad(this, layout, driver, listener).run();
     }
 
     /** Starts a load without a listener; see {@link #loadAsync(CuFileDriver, ProgressListener)}. */
@@ -263,7 +259,7 @@ public final class ParallelLoadPlan {
     public CompletableFuture<ParallelTensors> loadAsync(CuFileDriver driver, ProgressListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return LoadFuture.start(new ParallelJob(this, layout, driver, listener));
+        return LoadFuture.start(new SliceLoad(this, layout, driver, listener));
     }
 
     private void checkRank(int rank) {
@@ -276,6 +272,6 @@ public final class ParallelLoadPlan {
     @Override
     public String toString() {
         return "ParallelLoadPlan[%d tensors to ranks %s of %d, %d bytes from storage, %d requests]"
-                .formatted(tensors, destinations.keySet(), world, storageBytes(), layout.requests().size());
+                .formatted(tensors(), destinations.keySet(), world, storageBytes(), layout.requests().size());
     }
 }

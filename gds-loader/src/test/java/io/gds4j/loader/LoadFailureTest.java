@@ -22,6 +22,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -92,13 +93,17 @@ class LoadFailureTest {
     }
 
     @Test
-    void requiredDirectStorageRefusesLoadsOfSlices() {
-        CuFileException e = catchThrowableOfType(
-                CuFileException.class,
-                () -> plan.directStorage(DirectStorage.REQUIRE).rank(0, 1, ParallelPlan.replicate()));
+    void requiredDirectStorageAppliesToSlices() {
+        LoadPlan required = plan.directStorage(DirectStorage.REQUIRE);
+        ParallelLoadPlan slices = required.rank(0, 1, ParallelPlan.replicate());
+        ParallelLoadPlan toHost = required.across(List.of(LoadDestination.host()), ParallelPlan.replicate());
 
-        assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
-        assertThat(e.detail()).contains("pass through host memory").contains("DirectStorage.AUTO");
+        assertThat(catchThrowableOfType(CuFileException.class, () -> slices.load(driver)).detail())
+                .contains("COMPAT_BUFFERED serves this file");
+        backend.serveBy(IoPath.NVFS);
+        assertThat(catchThrowableOfType(CuFileException.class, () -> toHost.load(driver)).detail())
+                .contains("the destination is host memory");
+        slices.load(driver).close();
     }
 
     @Test

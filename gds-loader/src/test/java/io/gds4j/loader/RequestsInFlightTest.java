@@ -42,21 +42,21 @@ class RequestsInFlightTest {
             "60, 64, 32, 10"})
     void shortReadsAreMany(int tensors, long mebibytes, int processors, int expected) throws IOException {
         Layout layout = layout(tensors, mebibytes * MIB, LoadOptions.DEFAULTS);
-        assertThat(LoadOptions.DEFAULTS.inFlight(layout, processors)).isEqualTo(expected);
+        assertThat(LoadOptions.DEFAULTS.io().inFlight(layout, processors)).isEqualTo(expected);
     }
 
     @Test
     void stagingBudgetLimitsThem() throws IOException {
         Layout layout = layout(400, MIB / 2, LoadOptions.DEFAULTS);
-        assertThat(layout.gatherBytes()).isBetween(MIB, LoadOptions.DEFAULTS.gatherBytes());
-        int inFlight = LoadOptions.DEFAULTS.inFlight(layout, 32);
-        assertThat(inFlight * 2 * layout.gatherBytes()).isLessThanOrEqualTo(LoadOptions.DEFAULTS.stagingBudget());
+        assertThat(layout.gatherBytes()).isBetween(MIB, LoadOptions.DEFAULTS.io().gatherBytes());
+        int inFlight = LoadOptions.DEFAULTS.io().inFlight(layout, 32);
+        assertThat(inFlight * 2 * layout.gatherBytes()).isLessThanOrEqualTo(LoadOptions.DEFAULTS.io().stagingBudget());
         assertThat(inFlight).isGreaterThanOrEqualTo(4);
     }
 
     @Test
     void programDecides() throws IOException {
-        LoadOptions options = LoadOptions.DEFAULTS.withIo(64 * MIB, 0, 3, false);
-        assertThat(options.inFlight(layout(40, MIB, options), 32)).isEqualTo(3);
+        LoadOptions options = LoadOptions.DEFAULTS.with(new LoadOptions.Io(64 * MIB, 0, 3, false));
+        assertThat(options.io().inFlight(layout(40, MIB, options), 32)).isEqualTo(3);
     }
 }

@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -131,6 +132,20 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return super.write(file, onHost(base, "cuFileWrite"), size, fileOffset, bufferOffset);
+    }
+
+    @Override
+    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        return super.readScattered(file, fileOffset, length, copies.stream()
+                .map(copy -> new ScatterCopy(
+                        copy.sourceOffset(),
+                        copy.sourcePitch(),
+                        copy.width(),
+                        copy.rows(),
+                        onHost(copy.destination().range(), "cuFileRead"),
+                        copy.destinationOffset(),
+                        copy.destinationPitch()))
+                .toList());
     }
 
     /** Returns the host memory that holds the bytes. */

@@ -67,21 +67,56 @@ final class MemoryCopies {
         }
     }
 
-    /** Copies rows: from the host to a GPU by one call of the driver, otherwise one by one. */
+    /** Copies rows: by one call of the driver, or one by one where it has none for these kinds. */
     void rows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
-        boolean toGpu = from.kind().isHost() && to.kind().isCuda() && to.kind() != MemoryKind.CUDA_MANAGED;
-        if (toGpu && rows > 1 && Math.max(fromPitch, toPitch) <= Cuda.MAX_PITCH) {
-            Cuda cuda = contexts(to).cuda();
+        if (rows == 1
+                || Math.max(fromPitch, toPitch) > Cuda.MAX_PITCH
+                || !rowsByDriver(from, fromPitch, to, toPitch, width, rows)) {
+            for (long row = 0; row < rows; row++) {
+                between(from.slice(row * fromPitch, width), to.slice(row * toPitch, width));
+            }
+        }
+    }
+
+    private boolean rowsByDriver(
+            MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
+        boolean managed = from.kind() == MemoryKind.CUDA_MANAGED || to.kind() == MemoryKind.CUDA_MANAGED;
+        if (managed || from.kind().isHost() && to.kind().isHost()) {
+            return false;
+        }
+        Cuda cuda = contexts(from.kind().isHost() ? to : from).cuda();
+        long source = from.address();
+        long target = to.address();
+        if (from.kind().isHost()) {
             SegmentHold.during(HostMemoryViews.of(from), () -> run(
-                    to,
-                    "cuMemcpy2DAsync",
-                    stream -> cuda.memcpy2DHtoDAsync(
-                            to.address(), toPitch, from.address(), fromPitch, width, rows, stream)));
-            return;
+                    to, "cuMemcpy2DAsync",
+                    stream -> cuda.memcpy2DHtoDAsync(target, toPitch, source, fromPitch, width, rows, stream)));
+            return true;
         }
-        for (long row = 0; row < rows; row++) {
-            between(from.slice(row * fromPitch, width), to.slice(row * toPitch, width));
+        if (to.kind().isHost()) {
+            SegmentHold.during(HostMemoryViews.of(to), () -> run(
+                    from, "cuMemcpy2DAsync",
+                    stream -> cuda.memcpy2DDtoHAsync(target, toPitch, source, fromPitch, width, rows, stream)));
+            return true;
         }
+        long sourceContext = contextOf(from);
+        long targetContext = contextOf(to);
+        if (sourceContext == targetContext) {
+            run(from, "cuMemcpy2DAsync",
+                    stream -> cuda.memcpy2DDtoDAsync(target, toPitch, source, fromPitch, width, rows, stream));
+            return true;
+        }
+        if (!reachesAsPeer(from, to)) {
+            return false;
+        }
+        run(from, "cuMemcpy3DPeerAsync", stream -> cuda.memcpyRowsPeerAsync(
+                target, targetContext, toPitch, source, sourceContext, fromPitch, width, rows, stream));
+        return true;
+    }
+
+    /** Access rights, which only the program may change, decide about pool, mapped or managed memory of another context. */
+    private static boolean reachesAsPeer(MemoryRange from, MemoryRange to) {
+        return from.kind() == MemoryKind.CUDA_DEVICE && to.kind() == MemoryKind.CUDA_DEVICE;
     }
 
     void fill(MemoryRange range, byte value) {
@@ -114,18 +149,16 @@ final class MemoryCopies {
 
     private void deviceToDevice(MemoryRange from, MemoryRange to, long size) {
         Cuda cuda = contexts(from).cuda();
-        long source = contexts(from).contextOf(from.address(), from.device());
-        long target = contexts(to).contextOf(to.address(), to.device());
+        long source = contextOf(from);
+        long target = contextOf(to);
         if (source == target) {
             run(from, "cuMemcpyAsync", stream -> cuda.memcpyAsync(to.address(), from.address(), size, stream));
-        } else if (from.kind() == MemoryKind.CUDA_DEVICE && to.kind() == MemoryKind.CUDA_DEVICE) {
+        } else if (reachesAsPeer(from, to)) {
             run(
                     from,
                     "cuMemcpyPeerAsync",
                     stream -> cuda.memcpyPeerAsync(to.address(), target, from.address(), source, size, stream));
         } else {
-            // Access rights, which only the program may change, decide whether one context may reach pool, mapped or managed
-            // memory of another.
             staged(size, (stage, offset, length) -> {
                 deviceToHost(from.slice(offset, length), stage.address(), length);
                 hostToDevice(stage.address(), to.slice(offset, length), length);
@@ -147,8 +180,11 @@ final class MemoryCopies {
     }
 
     private void run(MemoryRange range, String call, LongToIntFunction work) {
-        long context = contexts(range).contextOf(range.address(), range.device());
-        streams.orElseThrow().run(context, call, work);
+        streams.orElseThrow().run(contextOf(range), call, work);
+    }
+
+    private long contextOf(MemoryRange range) {
+        return contexts(range).contextOf(range.address(), range.device());
     }
 
     private CudaContexts contexts(MemoryRange range) {

@@ -151,6 +151,31 @@ abstract class GpuMemoryContract {
     }
 
     @ParameterizedTest
+    @MethodSource("pairs")
+    void rowsOfEveryKindAreCopiedToEveryKindOnOneAndTwoGpus(MemoryKind from, MemoryKind to) {
+        int width = 301;
+        int rows = 37;
+        int fromPitch = 333;
+        int toPitch = 512;
+        byte[] bytes = random(rows * fromPitch);
+        byte[] expected = new byte[rows * toPitch];
+        Arrays.fill(expected, (byte) 9);
+        for (int row = 0; row < rows; row++) {
+            System.arraycopy(bytes, row * fromPitch, expected, row * toPitch, width);
+        }
+        for (int device : new int[]{0, lastDevice()}) {
+            try (MemoryAllocation source = allocator.allocate(from, bytes.length, 0);
+                    MemoryAllocation target = allocator.allocate(to, expected.length + 1, device)) {
+                allocator.copyFromHost(MemorySegment.ofArray(bytes), source.range());
+                allocator.fill(target.range(), (byte) 9);
+                MemoryRange odd = target.range().slice(1, expected.length);
+                allocator.copyRows(source.range(), fromPitch, odd, toPitch, width, rows);
+                assertThat(read(odd)).isEqualTo(expected);
+            }
+        }
+    }
+
+    @ParameterizedTest
     @EnumSource(MemoryKind.class)
     void segmentsOfSharedArenasAreCopiedBothWays(MemoryKind kind) {
         byte[] bytes = random(SIZE);

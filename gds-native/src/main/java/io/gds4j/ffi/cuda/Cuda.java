@@ -148,6 +148,13 @@ public interface Cuda {
     int memcpy2DHtoDAsync(
             long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream);
 
+    /** {@code cuMemcpy2DAsync} from a device to the host, with pitches as of {@link #memcpy2DHtoDAsync}. */
+    int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream);
+
+    /** {@code cuMemcpy2DAsync} within a device, with pitches as of {@link #memcpy2DHtoDAsync}. */
+    int memcpy2DDtoDAsync(long to, long toPitch, long from, long fromPitch, long width, long rows, long stream);
+
     int memcpyDtoHAsync(long host, long device, long bytes, long stream);
 
     int memcpyDtoDAsync(long to, long from, long bytes, long stream);
@@ -157,6 +164,13 @@ public interface Cuda {
 
     /** {@code cuMemcpyPeerAsync}: between device memory of two contexts, in a stream of the current one. */
     int memcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream);
+
+    /**
+     * {@code cuMemcpy3DPeerAsync} of rows: as {@link #memcpyPeerAsync}, with pitches as of {@link #memcpy2DHtoDAsync}.
+     */
+    int memcpyRowsPeerAsync(
+            long to, long toContext, long toPitch, long from, long fromContext, long fromPitch, long width, long rows,
+            long stream);
 
     int memsetD8Async(long pointer, byte value, long bytes, long stream);
 

@@ -46,6 +46,7 @@ public enum CudaFunction {
     MEMCPY_DTOD_ASYNC("cuMemcpyDtoDAsync_v2", "LLLL"),
     MEMCPY_ASYNC("cuMemcpyAsync", "LLLL"),
     MEMCPY_PEER_ASYNC("cuMemcpyPeerAsync", "LLLLLL"),
+    MEMCPY_3D_PEER_ASYNC("cuMemcpy3DPeerAsync", "PL"),
     MEMSET_D8_ASYNC("cuMemsetD8Async", "LBLL"),
     STREAM_CREATE("cuStreamCreate", "PI"),
     STREAM_DESTROY("cuStreamDestroy_v2", "L"),

@@ -327,6 +327,22 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream) {
+        MemorySegment copy = CallState.current().scratch();
+        Memcpy2D.writeRowsToHost(copy, host, hostPitch, device, devicePitch, width, rows);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+    }
+
+    @Override
+    public int memcpy2DDtoDAsync(
+            long to, long toPitch, long from, long fromPitch, long width, long rows, long stream) {
+        MemorySegment copy = CallState.current().scratch();
+        Memcpy2D.writeRowsWithinDevice(copy, to, toPitch, from, fromPitch, width, rows);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+    }
+
+    @Override
     public int memcpyDtoHAsync(long host, long device, long bytes, long stream) {
         return calls.call(CudaFunction.MEMCPY_DTOH_ASYNC, host, device, bytes, stream);
     }
@@ -344,6 +360,15 @@ public final class FfmCuda implements Cuda {
     @Override
     public int memcpyPeerAsync(long to, long toContext, long from, long fromContext, long bytes, long stream) {
         return calls.call(CudaFunction.MEMCPY_PEER_ASYNC, to, toContext, from, fromContext, bytes, stream);
+    }
+
+    @Override
+    public int memcpyRowsPeerAsync(
+            long to, long toContext, long toPitch, long from, long fromContext, long fromPitch, long width, long rows,
+            long stream) {
+        MemorySegment copy = CallState.current().scratch();
+        Memcpy3DPeer.write(copy, to, toContext, toPitch, from, fromContext, fromPitch, width, rows);
+        return calls.call(CudaFunction.MEMCPY_3D_PEER_ASYNC, copy, stream);
     }
 
     @Override

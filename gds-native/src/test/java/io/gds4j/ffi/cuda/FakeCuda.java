@@ -188,16 +188,64 @@ public final class FakeCuda extends FakeReservations {
     public int memcpy2DHtoDAsync(
             long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream) {
         return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
-            if (devicePitch < width || hostPitch < width || Math.max(devicePitch, hostPitch) > MAX_PITCH) {
-                return ERROR_INVALID_VALUE;
-            }
             long reached = (rows - 1) * devicePitch + width;
-            int result = first(checkHost("source", host), checkDevice("target", device, reached, used.context));
-            for (long row = 0; row < rows && result == SUCCESS; row++) {
-                result = copyLater(
-                        used, device + row * devicePitch, host + row * hostPitch, width, toGpu(width * rows, rows));
+            int refused = first(checkHost("source", host), checkDevice("target", device, reached, used.context));
+            return copyRowsLater(
+                    refused, used, device, devicePitch, host, hostPitch, width, rows, toGpu(width * rows, rows));
+        });
+    }
+
+    private int copyRowsLater(
+            int refused, FakeStream used, long to, long toPitch, long from, long fromPitch, long width, long rows,
+            FakeStream.Channel channel) {
+        if (toPitch < width || fromPitch < width || Math.max(toPitch, fromPitch) > MAX_PITCH) {
+            return ERROR_INVALID_VALUE;
+        }
+        int result = refused;
+        for (long row = 0; row < rows && result == SUCCESS; row++) {
+            result = copyLater(used, to + row * toPitch, from + row * fromPitch, width, channel);
+        }
+        return result;
+    }
+
+    @Override
+    public int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream) {
+        return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
+            long reached = (rows - 1) * devicePitch + width;
+            int refused = first(checkHost("target", host), checkDevice("source", device, reached, used.context));
+            return copyRowsLater(
+                    refused, used, host, hostPitch, device, devicePitch, width, rows, FakeStream.Channel.TO_HOST);
+        });
+    }
+
+    @Override
+    public int memcpy2DDtoDAsync(
+            long to, long toPitch, long from, long fromPitch, long width, long rows, long stream) {
+        return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
+            int refused = first(
+                    checkDevice("target", to, (rows - 1) * toPitch + width, used.context),
+                    checkDevice("source", from, (rows - 1) * fromPitch + width, used.context));
+            return copyRowsLater(
+                    refused, used, to, toPitch, from, fromPitch, width, rows, FakeStream.Channel.COMPUTE);
+        });
+    }
+
+    @Override
+    public int memcpyRowsPeerAsync(
+            long to, long toContext, long toPitch, long from, long fromContext, long fromPitch, long width, long rows,
+            long stream) {
+        return onStream(CudaFunction.MEMCPY_3D_PEER_ASYNC, stream, used -> {
+            FakeContext target = contexts.get(toContext);
+            FakeContext source = contexts.get(fromContext);
+            if (target == null || source == null) {
+                return ERROR_INVALID_CONTEXT;
             }
-            return result;
+            int refused = first(
+                    checkDevice("target", to, (rows - 1) * toPitch + width, target),
+                    checkDevice("source", from, (rows - 1) * fromPitch + width, source));
+            return copyRowsLater(
+                    refused, used, to, toPitch, from, fromPitch, width, rows, FakeStream.Channel.COMPUTE);
         });
     }
 

@@ -31,6 +31,14 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Scatter extends ScatterContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Write extends WriteContract {
         @Override
         protected BackendUnderTest backend() {

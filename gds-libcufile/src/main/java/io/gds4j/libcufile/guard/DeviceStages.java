@@ -1,0 +1,118 @@
+package io.gds4j.libcufile.guard;
+
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * GPU memory of a session for scattered reads: the library fills it, and copies to the destinations follow. Each GPU has up to
+ * {@link #MOST} blocks, made at first use and kept until {@link #close}. A thread holds one block at most, so a thread that waits
+ * for one gets it. Thread-safe.
+ */
+public final class DeviceStages {
+    /** Size of a block in bytes: as much as the library moves in one call. */
+    public static final long BYTES = 16L << 20;
+    /** Blocks of a GPU: as many as the loader has requests in flight. */
+    static final int MOST = 4;
+
+    private final CudaContexts contexts;
+    private final StreamWaits waits;
+    private final SessionBuffers buffers;
+    private final boolean registers;
+    private final Map<Integer, Blocks> byGpu = new HashMap<>();
+    private boolean closed;
+
+    /** The blocks of a GPU. */
+    private static final class Blocks {
+        private final List<MemoryRange> all = new ArrayList<>();
+        private final Deque<MemoryRange> idle = new ArrayDeque<>();
+    }
+
+    /** @param registers registers blocks, which costs as much host memory where the library does not read directly */
+    public DeviceStages(CudaContexts contexts, SessionBuffers buffers, boolean registers) {
+        this.contexts = contexts;
+        this.waits = StreamWaits.of(contexts);
+        this.buffers = buffers;
+        this.registers = registers;
+    }
+
+    /**
+     * Waits for a block of a GPU; closing the allocation gives it back.
+     *
+     * @throws CuFileException if the GPU has no memory for the first block, or the session is closed
+     */
+    public MemoryAllocation take(int gpu) {
+        MemoryRange block = idle(gpu);
+        return MemoryAllocation.of(block, () -> giveBack(gpu, block));
+    }
+
+    private synchronized MemoryRange idle(int gpu) {
+        Blocks blocks = byGpu.computeIfAbsent(gpu, key -> new Blocks());
+        if (blocks.idle.isEmpty() && blocks.all.size() < MOST) {
+            tryMake(gpu, blocks);
+        }
+        Uninterruptibly.await(() -> awaitIdle(blocks));
+        return blocks.idle.pop();
+    }
+
+    private synchronized void awaitIdle(Blocks blocks) throws InterruptedException {
+        while (blocks.idle.isEmpty()) {
+            wait();
+        }
+    }
+
+    private synchronized void giveBack(int gpu, MemoryRange block) {
+        byGpu.get(gpu).idle.push(block);
+        notifyAll();
+    }
+
+    /** Adds a block. If that fails, a thread can still wait for a block that another one holds. */
+    private void tryMake(int gpu, Blocks blocks) {
+        if (closed) {
+            throw OpenLibrary.closed("cuFileRead");
+        }
+        Cuda cuda = contexts.cuda();
+        long[] address = new long[1];
+        int result = waits.whileNone(contexts, contexts.primary(gpu), () -> cuda.memAlloc(address, BYTES));
+        if (result != Cuda.SUCCESS && blocks.all.isEmpty()) {
+            throw CudaErrors.failure(cuda, "cuMemAlloc", result).range(-1, BYTES).build();
+        }
+        if (result == Cuda.SUCCESS) {
+            MemoryRange block = MemoryRange.ofAddress(address[0], BYTES, MemoryKind.CUDA_DEVICE, gpu);
+            blocks.all.add(block);
+            blocks.idle.push(block);
+            register(block);
+        }
+    }
+
+    private void register(MemoryRange block) {
+        if (registers) {
+            try {
+                buffers.register(block, 0);
+            } catch (CuFileException limit) {
+                // reads into it work unregistered, through memory of the library
+            }
+        }
+    }
+
+    /** Frees all blocks, after the session has forgotten its buffers; none is in use. */
+    public synchronized void close() {
+        closed = true;
+        byGpu.forEach((gpu, blocks) -> blocks.all.forEach(block -> waits.whileNone(
+                contexts, contexts.primary(gpu), () -> contexts.cuda().memFree(block.address()))));
+        byGpu.clear();
+    }
+}

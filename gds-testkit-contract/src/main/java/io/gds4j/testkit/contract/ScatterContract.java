@@ -1,0 +1,219 @@
+package io.gds4j.testkit.contract;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Contract of reads of one file range into several memories: their counts, which bytes they change, and what they refuse.
+ *
+ * @since 0.1
+ */
+public abstract class ScatterContract extends BackendContract {
+    private static final int PAGE = 4096;
+
+    /** For subclasses. */
+    protected ScatterContract() {
+    }
+
+    /** Rows of a file range and their place; {@code memory} counts the memories of a test. */
+    private record Rows(int from, int fromPitch, int width, int rows, int memory, int to, int toPitch) {
+        static Rows dense(int from, int length, int memory, int to) {
+            return new Rows(from, length, length, 1, memory, to, length);
+        }
+
+        ScatterCopy copy(List<GuardedMemory> memories) {
+            return new ScatterCopy(from, fromPitch, width, rows, memories.get(memory).range(), to, toPitch);
+        }
+
+        /** Expects the bytes of those rows that {@code content} still has. */
+        void expect(List<GuardedMemory> memories, byte[] content) {
+            for (int row = 0; row < rows; row++) {
+                int begin = from + row * fromPitch;
+                int end = Math.min(begin + width, content.length);
+                if (begin < end) {
+                    memories.get(memory).expect(to + row * toPitch, Arrays.copyOfRange(content, begin, end));
+                }
+            }
+        }
+    }
+
+    /** The kind of the way, the same kind again, and the last kind of the backend. */
+    private List<GuardedMemory> memories(Way way, int length) {
+        List<GuardedMemory> memories = new ArrayList<>();
+        for (MemoryKind kind : List.of(way.kind(), way.kind(), backend().kinds().getLast())) {
+            memories.add(memory(kind, length));
+        }
+        return memories;
+    }
+
+    /** Reads twice, and checks the counts and every byte of the memories. */
+    private void scatter(Way way, int fileSize, int memorySize, long fileOffset, int length, Rows... rows) {
+        GuardedFile file = newFile(fileSize);
+        List<GuardedMemory> memories = memories(way, memorySize);
+        try (CuFileHandle handle = openToRead(file, way.mode())) {
+            byte[] content = file.expected(fileOffset, length);
+            List<ScatterCopy> copies = Arrays.stream(rows).map(one -> one.copy(memories)).toList();
+            for (int i = 0; i < 2; i++) {
+                assertThat(handle.readScattered(fileOffset, length, copies)).isEqualTo(content.length);
+            }
+            Arrays.stream(rows).forEach(one -> one.expect(memories, content));
+            memories.forEach(GuardedMemory::verify);
+        } finally {
+            memories.forEach(GuardedMemory::close);
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void everyMemoryReceivesItsPart(Way way) {
+        scatter(way, 50_000, 20_000, 100, 30_000,
+                Rows.dense(0, 10_000, 0, 0), Rows.dense(10_000, 10_000, 1, 5_001), Rows.dense(29_999, 1, 2, 19_999));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void replicasAreEqual(Way way) {
+        int size = 2 * backend().pieceBytes() + 4321;
+        scatter(way, size + PAGE, size, PAGE, size,
+                Rows.dense(0, size, 0, 0), Rows.dense(0, size, 1, 0), Rows.dense(0, size, 2, 0));
+        scatter(way, 9_000, 9_000, 1, 777,
+                Rows.dense(0, 777, 0, 7), Rows.dense(0, 777, 0, 1_000), Rows.dense(0, 777, 2, 3));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void columnsOfOddRowsGoToDifferentMemories(Way way) {
+        int rows = backend().pieceBytes() / 1000;
+        scatter(way, rows * 2007 + 13, rows * 1001, 13, rows * 2007,
+                new Rows(0, 2007, 1001, rows, 0, 0, 1001),
+                new Rows(1001, 2007, 999, rows, 1, 17, 999),
+                new Rows(2000, 2007, 7, rows, 2, 3, 7));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void columnsInterleaveInOneMemory(Way way) {
+        scatter(way, 40_000, 60_000, 0, 30_000,
+                new Rows(0, 300, 100, 100, 0, 200, 600),
+                new Rows(100, 300, 200, 100, 0, 400, 600),
+                new Rows(299, 300, 1, 100, 2, 0, 1));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void largeReplicasMayHaveRowsBetweenThem(Way way) {
+        int large = (1 << 20) + 100;
+        scatter(way, 3 * large, large + 2_000, 5, 2 * large + 3_000,
+                Rows.dense(0, large, 0, 0), Rows.dense(0, large, 1, 2_000),
+                new Rows(large, 30, 13, 100, 2, 0, 20),
+                Rows.dense(large + 3_000, large, 2, 2_000));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void endOfTheFileLeavesTheRestUnchanged(Way way) {
+        scatter(way, 10_000, 20_000, 0, 20_000,
+                Rows.dense(0, 20_000, 0, 0), new Rows(0, 2_000, 1_000, 10, 1, 0, 1_000));
+        scatter(way, 2 * PAGE, PAGE, 2 * PAGE, PAGE, Rows.dense(0, PAGE, 0, 0), Rows.dense(0, 1, 2, 0));
+        int large = 1 << 20;
+        scatter(way, large + 77, 2 * large, 1, 2 * large,
+                Rows.dense(0, 2 * large, 0, 0), Rows.dense(0, 2 * large, 2, 0));
+    }
+
+    @Test
+    void lengthZeroIsRefusedOnlyForCopiesPastIt() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED); GuardedMemory memory = first()) {
+            ScatterCopy one = new ScatterCopy(0, 1, memory.range(), 0);
+            Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readScattered(0, 0, List.of(one)));
+            memory.verify();
+        }
+    }
+
+    private GuardedMemory first() {
+        return memory(backend().kinds().getFirst(), PAGE);
+    }
+
+    @Test
+    void wrongRequestsChangeNothing() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED); GuardedMemory memory = first()) {
+            MemoryRange range = memory.range();
+            ScatterCopy good = new ScatterCopy(0, 60, range, 0);
+            for (List<ScatterCopy> wrong : List.of(
+                    List.<ScatterCopy>of(),
+                    List.of(good, new ScatterCopy(50, 51, range, 100)),
+                    List.of(good, new ScatterCopy(0, 60, range, 59)),
+                    List.of(good, good),
+                    List.of(new ScatterCopy(0, 20, 10, 5, range, 0, 20), new ScatterCopy(0, 20, 10, 5, range, 9, 20)),
+                    List.of(new ScatterCopy(0, 20, 10, 5, range, 0, 20),
+                            new ScatterCopy(0, 20, 10, 5, range, 10, 21)))) {
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readScattered(0, 100, wrong));
+            }
+            Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readScattered(-1, 100, List.of(good)));
+            Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readScattered(0, -1, List.of(good)));
+            Failures.expect(CuFileError.CUDA_POINTER_RANGE_ERROR, () -> new ScatterCopy(0, 2, range, PAGE - 1));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void closedObjectsAreRefused() {
+        GuardedFile file = newFile(PAGE);
+        GuardedMemory memory = first();
+        ScatterCopy copy = new ScatterCopy(0, PAGE, memory.range(), 0);
+        CuFileHandle closed = openToRead(file, Mode.BUFFERED);
+        closed.close();
+        Failures.expect(CuFileError.HANDLE_NOT_REGISTERED, () -> closed.readScattered(0, PAGE, List.of(copy)));
+        memory.verify();
+        memory.close();
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
+            Failures.expect(
+                    CuFileError.CUDA_POINTER_INVALID, () -> handle.readScattered(0, PAGE, List.of(copy)));
+        }
+    }
+
+    @Test
+    void fileThatIsOnlyWrittenIsRefused() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = driver().openFile(file.path(), StandardOpenOption.WRITE);
+                GuardedMemory memory = first()) {
+            ScatterCopy copy = new ScatterCopy(0, PAGE, memory.range(), 0);
+            Failures.expect(
+                    CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.readScattered(0, PAGE, List.of(copy)));
+            memory.verify();
+        }
+    }
+
+    @Test
+    void interruptEndsTheRead() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED); GuardedMemory memory = first()) {
+            ScatterCopy copy = new ScatterCopy(0, PAGE, memory.range(), 0);
+            Thread.currentThread().interrupt();
+            try {
+                assertThat(Failures.expect(() -> handle.readScattered(0, PAGE, List.of(copy))))
+                        .isInstanceOf(CuFileInterruptedException.class);
+            } finally {
+                assertThat(Thread.interrupted()).isTrue();
+            }
+        }
+    }
+}
