@@ -449,12 +449,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             for (int i = 0; i < count; i++) {
                 buffers.add(new BatchBuffer(i * stride, batch));
             }
-            BatchPlanner planner = new BatchPlanner(source, itinerary, batch, bufferBytes);
+            BatchPlanner planner = new BatchPlanner(
+                    source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
             BatchRing ring = new BatchRing(planner, ringMemory, buffers, position, closeTimeout);
             List<Thread> readers = new ArrayList<>(threads);
             for (int i = 0; i < threads; i++) {
                 readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(
-                        new BatchReader(ring, source, ringMemory, policy)));
+                        new BatchReader(
+                                ring, new RecordReads(source, ringMemory, policy, planner.longestTask()))));
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
             ring.publish();
