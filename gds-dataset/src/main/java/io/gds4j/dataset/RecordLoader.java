@@ -316,7 +316,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         /**
-         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default.
+         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Short reads into GPU memory
+         * take up to a quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
          *
          * @param bytes 1 or more; at least two batches have to fit
          * @return this builder

@@ -24,10 +24,12 @@ final class RecordReads implements AutoCloseable {
     private static final int FEWEST_ENTRIES = 4;
 
     /**
-     * Time for reads from the page cache, beside a nanosecond for each byte. A read of 4 KiB takes 1 microsecond there, and about 100
-     * from a disk.
+     * Time for reads from the page cache: once, for each read, and a nanosecond for each byte. A read of 4 KiB takes 1 microsecond
+     * there, and about 100 from a disk.
      */
     private static final long PATIENCE_NANOS = 100_000;
+
+    private static final long READ_NANOS = 5_000;
 
     private final RecordSource source;
     private final RecordMemory memory;
@@ -79,7 +81,8 @@ final class RecordReads implements AutoCloseable {
             }
             bytes += size;
             run++;
-        } while (run < end && System.nanoTime() - begun <= PATIENCE_NANOS + bytes);
+        } while (run < end
+                && System.nanoTime() - begun <= PATIENCE_NANOS + (run - first) * READ_NANOS + bytes);
         if (bytes > 0) {
             allocator.copy(staging.range().slice(0, bytes), memory.slice(buffer.runStart(first), bytes));
         }

@@ -46,8 +46,16 @@ final class RecordSums implements AutoCloseable {
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every JDK has SHA-256", e);
         }
-        for (int i = 0; i < THREADS; i++) {
-            adders.add(new FirstBytes(allocator, gpu, batchBytes, records));
+        boolean made = false;
+        try {
+            for (int i = 0; i < THREADS; i++) {
+                adders.add(new FirstBytes(allocator, gpu, batchBytes, records));
+            }
+            made = true;
+        } finally {
+            if (!made) {
+                close();
+            }
         }
         idle.addAll(adders);
     }
