@@ -36,7 +36,8 @@ public final class RecordsRun {
     private final String schema;
 
     /** What was read, in all and in the warm-up. */
-    private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum, String orderDigest) {
+    private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum,
+            String orderDigest) {
         private double perSecond(long all, long before) {
             double seconds = report.seconds() - warmUp.seconds();
             return seconds > 0 ? (all - before) / seconds : 0;
