@@ -122,8 +122,13 @@ final class BatchBuffer {
         return unfinished.decrementAndGet() == 0;
     }
 
-    boolean isComplete() {
-        return state == State.READY;
+    boolean isPlanning() {
+        return state == State.PLANNING;
+    }
+
+    /** Tells whether reads of a buffer in flight are left. */
+    boolean isIncomplete() {
+        return state != State.READY;
     }
 
     long runBytes(int run) {

@@ -87,14 +87,14 @@ final class BatchRing {
                     return null;
                 }
                 reap();
-                BatchBuffer readable = firstClaimable();
+                BatchBuffer readable = flight.first(BatchBuffer::isClaimable);
                 if (readable != null) {
                     return readable;
                 }
                 if (mayPlan() && !free.isEmpty()) {
                     toPlan = free.remove();
                     begin(toPlan);
-                } else if (!mayPlan() && !isPlanning()) {
+                } else if (!mayPlan() && flight.first(BatchBuffer::isPlanning) == null) {
                     return null;
                 } else if (passing.isEmpty() || polled) {
                     awaitWork();
@@ -137,24 +137,6 @@ final class BatchRing {
 
     private boolean mayPlan() {
         return planned < end() && !failed;
-    }
-
-    private @Nullable BatchBuffer firstClaimable() {
-        for (int i = 0; i < flight.size(); i++) {
-            if (flight.get(i).isClaimable()) {
-                return flight.get(i);
-            }
-        }
-        return null;
-    }
-
-    private boolean isPlanning() {
-        for (int i = 0; i < flight.size(); i++) {
-            if (flight.get(i).state == State.PLANNING) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** Waits for a change. Takers fail if for too long all buffers belong to batches that no one closes. */
@@ -313,7 +295,7 @@ final class BatchRing {
                     reason = failure;
                 } else if (delivered >= end()) {
                     reason = new NoSuchElementException("all records have been delivered");
-                } else if (!flight.isEmpty() && flight.get(0).isComplete()) {
+                } else if (!flight.isEmpty() && !flight.get(0).isIncomplete()) {
                     BatchBuffer first = flight.get(0);
                     reason = first.failure;
                     failure = reason;
@@ -364,27 +346,20 @@ final class BatchRing {
     }
 
     void release(BatchBuffer buffer) {
-        boolean last;
-        synchronized (this) {
-            held--;
-            buffer.state = State.FREE;
-            free.add(buffer);
-            account();
-            notifyAll();
-            last = mayFree();
-        }
-        if (last) {
-            free();
-        }
+        release(buffer, State.FREE, free);
     }
 
     void release(BatchBuffer buffer, CuFileStream stream) {
         buffer.mark(stream, memory.file(0), memory.driver().allocator());
+        release(buffer, State.PASSING, passing);
+    }
+
+    private void release(BatchBuffer buffer, State state, BufferQueue to) {
         boolean last;
         synchronized (this) {
             held--;
-            buffer.state = State.PASSING;
-            passing.add(buffer);
+            buffer.state = state;
+            to.add(buffer);
             account();
             notifyAll();
             last = mayFree();
@@ -427,10 +402,7 @@ final class BatchRing {
 
     /** Tells the counters who waits: the consumer for data, or the readers for a buffer. */
     private void account() {
-        boolean reading = false;
-        for (int i = 0; i < flight.size(); i++) {
-            reading |= !flight.get(i).isComplete();
-        }
+        boolean reading = flight.first(BatchBuffer::isIncomplete) != null;
         counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
 
