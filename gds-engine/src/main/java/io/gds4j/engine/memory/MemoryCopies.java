@@ -67,10 +67,10 @@ final class MemoryCopies {
         }
     }
 
-    /** Copies rows: from the host to a GPU by one call of the driver, otherwise one by one. */
+    /** Copies rows: between the host and a GPU by one call of the driver, otherwise one by one. */
     void rows(MemoryRange from, long fromPitch, MemoryRange to, long toPitch, long width, long rows) {
-        boolean toGpu = from.kind().isHost() && to.kind().isCuda() && to.kind() != MemoryKind.CUDA_MANAGED;
-        if (toGpu && rows > 1 && Math.max(fromPitch, toPitch) <= Cuda.MAX_PITCH) {
+        boolean pitched = rows > 1 && Math.max(fromPitch, toPitch) <= Cuda.MAX_PITCH;
+        if (pitched && from.kind().isHost() && isDevice(to)) {
             Cuda cuda = contexts(to).cuda();
             SegmentHold.during(HostMemoryViews.of(from), () -> run(
                     to,
@@ -79,9 +79,22 @@ final class MemoryCopies {
                             to.address(), toPitch, from.address(), fromPitch, width, rows, stream)));
             return;
         }
+        if (pitched && to.kind().isHost() && isDevice(from)) {
+            Cuda cuda = contexts(from).cuda();
+            SegmentHold.during(HostMemoryViews.of(to), () -> run(
+                    from,
+                    "cuMemcpy2DAsync",
+                    stream -> cuda.memcpy2DDtoHAsync(
+                            to.address(), toPitch, from.address(), fromPitch, width, rows, stream)));
+            return;
+        }
         for (long row = 0; row < rows; row++) {
             between(from.slice(row * fromPitch, width), to.slice(row * toPitch, width));
         }
+    }
+
+    private static boolean isDevice(MemoryRange range) {
+        return range.kind().isCuda() && range.kind() != MemoryKind.CUDA_MANAGED;
     }
 
     void fill(MemoryRange range, byte value) {

@@ -148,6 +148,10 @@ public interface Cuda {
     int memcpy2DHtoDAsync(
             long device, long devicePitch, long host, long hostPitch, long width, long rows, long stream);
 
+    /** As {@link #memcpy2DHtoDAsync}, from a device to the host. */
+    int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream);
+
     int memcpyDtoHAsync(long host, long device, long bytes, long stream);
 
     int memcpyDtoDAsync(long to, long from, long bytes, long stream);

@@ -327,6 +327,14 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream) {
+        MemorySegment copy = CallState.current().scratch();
+        Memcpy2D.writeRowsToHost(copy, host, hostPitch, device, devicePitch, width, rows);
+        return calls.call(CudaFunction.MEMCPY_2D_ASYNC, copy, stream);
+    }
+
+    @Override
     public int memcpyDtoHAsync(long host, long device, long bytes, long stream) {
         return calls.call(CudaFunction.MEMCPY_DTOH_ASYNC, host, device, bytes, stream);
     }

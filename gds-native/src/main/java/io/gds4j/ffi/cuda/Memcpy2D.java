@@ -31,8 +31,10 @@ final class Memcpy2D {
 
     private static final VarHandle FROM_TYPE = of("srcMemoryType");
     private static final VarHandle FROM_HOST = of("srcHost");
+    private static final VarHandle FROM_DEVICE = of("srcDevice");
     private static final VarHandle FROM_PITCH = of("srcPitch");
     private static final VarHandle TO_TYPE = of("dstMemoryType");
+    private static final VarHandle TO_HOST = of("dstHost");
     private static final VarHandle TO_DEVICE = of("dstDevice");
     private static final VarHandle TO_PITCH = of("dstPitch");
     private static final VarHandle WIDTH = of("WidthInBytes");
@@ -51,13 +53,27 @@ final class Memcpy2D {
     /** Overwrites {@code buffer} with a copy of rows from the host to a device. */
     static void writeRowsToDevice(
             MemorySegment buffer, long device, long devicePitch, long host, long hostPitch, long width, long rows) {
-        buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
+        writeRows(buffer, hostPitch, devicePitch, width, rows);
         FROM_TYPE.set(buffer, 0L, HOST);
         FROM_HOST.set(buffer, 0L, host);
-        FROM_PITCH.set(buffer, 0L, hostPitch);
         TO_TYPE.set(buffer, 0L, DEVICE);
         TO_DEVICE.set(buffer, 0L, device);
-        TO_PITCH.set(buffer, 0L, devicePitch);
+    }
+
+    /** Overwrites {@code buffer} with a copy of rows from a device to the host. */
+    static void writeRowsToHost(
+            MemorySegment buffer, long host, long hostPitch, long device, long devicePitch, long width, long rows) {
+        writeRows(buffer, devicePitch, hostPitch, width, rows);
+        FROM_TYPE.set(buffer, 0L, DEVICE);
+        FROM_DEVICE.set(buffer, 0L, device);
+        TO_TYPE.set(buffer, 0L, HOST);
+        TO_HOST.set(buffer, 0L, host);
+    }
+
+    private static void writeRows(MemorySegment buffer, long fromPitch, long toPitch, long width, long rows) {
+        buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
+        FROM_PITCH.set(buffer, 0L, fromPitch);
+        TO_PITCH.set(buffer, 0L, toPitch);
         WIDTH.set(buffer, 0L, width);
         HEIGHT.set(buffer, 0L, rows);
     }

@@ -201,6 +201,23 @@ public final class FakeCuda extends FakeReservations {
         });
     }
 
+    @Override
+    public int memcpy2DDtoHAsync(
+            long host, long hostPitch, long device, long devicePitch, long width, long rows, long stream) {
+        return onStream(CudaFunction.MEMCPY_2D_ASYNC, stream, used -> {
+            if (devicePitch < width || hostPitch < width || Math.max(devicePitch, hostPitch) > MAX_PITCH) {
+                return ERROR_INVALID_VALUE;
+            }
+            long reached = (rows - 1) * devicePitch + width;
+            int result = first(checkHost("target", host), checkDevice("source", device, reached, used.context));
+            for (long row = 0; row < rows && result == SUCCESS; row++) {
+                result = copyLater(
+                        used, host + row * hostPitch, device + row * devicePitch, width, FakeStream.Channel.TO_HOST);
+            }
+            return result;
+        });
+    }
+
     /** Returns true for a single row, which is a plain copy to the driver. */
     private static FakeStream.Channel toGpu(long bytes, long rows) {
         return rows == 1 && bytes <= SMALL_COPY ? FakeStream.Channel.COMPUTE : FakeStream.Channel.TO_GPU;
