@@ -13,10 +13,15 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /** The open files of a data set and the memory that its batches share. */
 final class RecordMemory implements AutoCloseable {
+    /** Copies at a time: as many keep a link busy, and threads that wait in the CUDA driver hinder each other. */
+    private static final int MOST_COPIES = Integer.getInteger("gds4j.x.copies", 4);
+
+    private final Semaphore copies = new Semaphore(MOST_COPIES);
     private final CuFileDriver driver;
     private final List<CuFileHandle> files = new ArrayList<>();
     private final MemoryAllocation memory;
@@ -77,6 +82,16 @@ final class RecordMemory implements AutoCloseable {
     /** Tells whether bytes come through host memory anyway, so that the loader may stage them itself. */
     boolean isStaged() {
         return staged;
+    }
+
+    /** Copies staged records into the memory of the ring. */
+    void copyIn(MemoryRange from, long offset) {
+        copies.acquireUninterruptibly();
+        try {
+            driver.allocator().copy(from, slice(offset, from.length()));
+        } finally {
+            copies.release();
+        }
     }
 
     MemoryKind kind() {

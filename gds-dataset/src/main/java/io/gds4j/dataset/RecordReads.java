@@ -24,12 +24,13 @@ final class RecordReads implements AutoCloseable {
     private static final int FEWEST_ENTRIES = 4;
 
     /**
-     * Time for reads from the page cache: once, for each read, and a nanosecond for each byte. A read of 4 KiB takes 1 microsecond
-     * there, and about 100 from a disk.
+     * Time of a read that is too long for the page cache, beside a nanosecond for each byte. A read of 4 KiB takes 1 microsecond there,
+     * and about 100 from a disk.
      */
-    private static final long PATIENCE_NANOS = 100_000;
+    private static final long SLOW_NANOS = 40_000;
 
-    private static final long READ_NANOS = 5_000;
+    /** Slow reads of a task after which the others go as a batch. One may be a pause of the machine. */
+    private static final int MOST_SLOW = 3;
 
     private final RecordSource source;
     private final RecordMemory memory;
@@ -71,20 +72,20 @@ final class RecordReads implements AutoCloseable {
                     allocator.supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST, taskBytes);
             stage = staging;
         }
-        long begun = System.nanoTime();
         long bytes = 0;
+        int slow = 0;
         int run = first;
-        do {
+        long begun = System.nanoTime();
+        while (run < end && slow < MOST_SLOW && succeeds(buffer, run, staging, bytes)) {
             long size = buffer.runBytes(run);
-            if (!succeeds(buffer, run, staging, bytes)) {
-                break;
-            }
+            long ended = System.nanoTime();
+            slow += ended - begun > SLOW_NANOS + size ? 1 : 0;
+            begun = ended;
             bytes += size;
             run++;
-        } while (run < end
-                && System.nanoTime() - begun <= PATIENCE_NANOS + (run - first) * READ_NANOS + bytes);
+        }
         if (bytes > 0) {
-            allocator.copy(staging.range().slice(0, bytes), memory.slice(buffer.runStart(first), bytes));
+            memory.copyIn(staging.range().slice(0, bytes), buffer.runStart(first));
         }
         return run;
     }
