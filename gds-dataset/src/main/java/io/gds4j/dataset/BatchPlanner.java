@@ -72,10 +72,10 @@ final class BatchPlanner {
         int runFile = -1;
         long runEnd = -1;
         long runBytes = 0;
+        itinerary.records(buffer.position, buffer.count, buffer.records);
         for (int i = 0; i < buffer.count; i++) {
-            long record = itinerary.record(buffer.position + i);
+            long record = buffer.records[i];
             long length = source.length(record);
-            buffer.records[i] = record;
             buffer.offsets[i] = at;
             int file = source.file(record);
             long fileOffset = source.fileOffset(record);
