@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /** The open files of a data set and the memory that its batches share. */
 final class RecordMemory implements AutoCloseable {
     /** Copies at a time: as many keep a link busy, and threads that wait in the CUDA driver hinder each other. */
-    private static final int MOST_COPIES = Integer.getInteger("gds4j.x.copies", 4);
+    private static final int MOST_COPIES = 4;
 
     private final Semaphore copies = new Semaphore(MOST_COPIES);
     private final CuFileDriver driver;

@@ -15,7 +15,7 @@ final class FirstBytes implements AutoCloseable {
      * Shortest record of GPU memory whose first bytes are copied without the others. Batches of shorter ones are copied whole: a copy
      * of 8 bytes takes about as long as 16 KiB.
      */
-    private static final long COPIED_ALONE = Integer.getInteger("gds4j.x.rows", 16 << 10);
+    private static final long COPIED_ALONE = 16 << 10;
 
     private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
