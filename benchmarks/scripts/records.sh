@@ -10,9 +10,8 @@
 #   DIR=/data            folder of the file, SIZE_GIB=8
 #   ROUNDS=5             alternations
 #   DEPTH=16             readers of gds records, threads of gds io; of 4 KiB records, each thread has a batch of 128
-#   EPOCHS=8             passes of gds records over cached files; cold files are read once
-#   SECONDS_EACH=3       time of one measurement of gds io and of the DataLoader
-#   WORKERS='0 1 2 4 8 16'  workers of the DataLoader, measured once; the best takes part
+#   SECONDS_EACH=3       time of one measurement of cached files, after WARM_UP=1 seconds; cold files are read once
+#   WORKERS='0 1 2 4 8 16'  workers of the DataLoader, measured once; the best takes part; without any no DataLoader
 #   CACHES='hot cold'    states of the page cache
 #   ONLY=REGEX           only cases whose name matches
 #   JAVA_OPTS            more options for the JVM
@@ -25,8 +24,8 @@ case ${1:-gpu} in
 esac
 . "$(dirname "$0")/common.sh"
 need_gds
-DIR=${DIR:-/data} SIZE_GIB=${SIZE_GIB:-8} ROUNDS=${ROUNDS:-5} DEPTH=${DEPTH:-16} EPOCHS=${EPOCHS:-8} SECONDS_EACH=${SECONDS_EACH:-3}
-WORKERS=${WORKERS:-0 1 2 4 8 16} CACHES=${CACHES:-hot cold} ONLY=${ONLY:-.}
+DIR=${DIR:-/data} SIZE_GIB=${SIZE_GIB:-8} ROUNDS=${ROUNDS:-5} DEPTH=${DEPTH:-16} SECONDS_EACH=${SECONDS_EACH:-3} WARM_UP=${WARM_UP:-1}
+WORKERS=${WORKERS-0 1 2 4 8 16} CACHES=${CACHES:-hot cold} ONLY=${ONLY:-.}
 mkdir -p "$DIR" || exit 4
 work=$(mktemp -d)
 data=$DIR/gds4j-records.data
@@ -50,15 +49,15 @@ peers=("-I 0 -w $DEPTH" "-I 2 -w $DEPTH" "-I 2 -w $DEPTH -x 6 -B 128")
 
 records() { # case, cache
     prepare "$2"
-    local epochs=$EPOCHS
-    [ "$2" = cold ] && epochs=1
-    gds records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} --epochs "$epochs" --readers "$DEPTH" \
+    local time="--epochs 1000000 -T $SECONDS_EACH --warm-up $WARM_UP"
+    [ "$2" = cold ] && time=
+    gds records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} $time --readers "$DEPTH" \
         -t "$target" >"$work/json" || exit 4
     rate <"$work/json" >>"$work/$1.$2.records"
 }
 io() {
     prepare "$2"
-    local time="-T $SECONDS_EACH --warm-up 1"
+    local time="-T $SECONDS_EACH --warm-up $WARM_UP"
     [ "$2" = cold ] && time="--cold"
     gds io -f "$data" -d "$device" -O 1 -i "${sizes[$1]}" ${peers[$1]} $time >"$work/json" || exit 4
     rate <"$work/json" >>"$work/$1.$2.io"
@@ -70,7 +69,9 @@ loader() { # case, cache, workers, shape: bytes per second
 }
 
 torch=
-python3 -c 'import numpy, torch' 2>/dev/null && torch=yes || echo "records: python3 has no torch; its columns stay empty" >&2
+if [ -n "$WORKERS" ]; then
+    python3 -c 'import numpy, torch' 2>/dev/null && torch=yes || echo "records: python3 has no torch; its columns stay empty" >&2
+fi
 for c in $CACHES; do
     for i in "${!names[@]}"; do
         [[ "${names[$i]}" =~ $ONLY ]] || continue

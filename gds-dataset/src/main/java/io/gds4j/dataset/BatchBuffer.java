@@ -7,6 +7,8 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +25,9 @@ final class BatchBuffer {
         HELD,
         PASSING
     }
+
+    /** What {@link #claim} returns when all tasks are taken. */
+    static final int NO_TASK = -1;
 
     /** Value of the marker's result until the stream has passed it. No result of an operation is as low. */
     private static final long PENDING = Long.MIN_VALUE;
@@ -45,8 +50,12 @@ final class BatchBuffer {
     final int[] runFile;
     final long[] runFileOffset;
 
-    int claimedRuns;
-    int finishedRuns;
+    /** Consecutive runs that one reader reads: a long one, or several short ones. */
+    int tasks;
+    final int[] taskFirst;
+    /** The number of tasks to claim in the upper half, and the next in the lower: no reader takes a lock, or one of another batch. */
+    private final AtomicLong claims = new AtomicLong();
+    private final AtomicInteger unfinished = new AtomicInteger();
     /** Records that could not be read; written by the readers of their runs. */
     final boolean[] bad;
     volatile boolean anyBad;
@@ -64,6 +73,7 @@ final class BatchBuffer {
         this.runFirst = new int[batch + 1];
         this.runFile = new int[batch];
         this.runFileOffset = new long[batch];
+        this.taskFirst = new int[batch + 1];
         this.bad = new boolean[batch];
     }
 
@@ -72,8 +82,7 @@ final class BatchBuffer {
         position = from;
         count = number;
         runs = 0;
-        claimedRuns = 0;
-        finishedRuns = 0;
+        tasks = 0;
         skipped = 0;
         failure = null;
         if (anyBad) {
@@ -82,16 +91,53 @@ final class BatchBuffer {
         }
     }
 
-    boolean isClaimable() {
-        return state == State.READING && claimedRuns < runs;
+    /** Offers the planned tasks to the readers. */
+    void publish() {
+        state = State.READING;
+        unfinished.set(tasks);
+        claims.set((long) tasks << Integer.SIZE);
     }
 
-    boolean isComplete() {
-        return state == State.READY;
+    /** Offers no more tasks: the rest of the batch is not needed. */
+    void withdraw() {
+        claims.set(0);
+    }
+
+    boolean isClaimable() {
+        long known = claims.get();
+        return (int) known < (int) (known >>> Integer.SIZE);
+    }
+
+    /** Returns a task that no other reader has; {@link #NO_TASK} if all are taken. */
+    int claim() {
+        if (!isClaimable()) {
+            return NO_TASK;
+        }
+        long claimed = claims.getAndIncrement();
+        return (int) claimed < (int) (claimed >>> Integer.SIZE) ? (int) claimed : NO_TASK;
+    }
+
+    /** Ends a claimed task; returns true for the last. */
+    boolean finish() {
+        return unfinished.decrementAndGet() == 0;
+    }
+
+    boolean isPlanning() {
+        return state == State.PLANNING;
+    }
+
+    /** Tells whether reads of a buffer in flight are left. */
+    boolean isIncomplete() {
+        return state != State.READY;
     }
 
     long runBytes(int run) {
         return offsets[runFirst[run + 1]] - offsets[runFirst[run]];
+    }
+
+    /** Returns where a run begins in the memory of the ring. */
+    long runStart(int run) {
+        return base + offsets[runFirst[run]];
     }
 
     /** Queues a read of no bytes, whose result says when the stream has passed it. */

@@ -7,16 +7,42 @@ final class BatchPlanner {
     /** Longest read that serves several records: long enough for full speed, short enough for several readers. */
     private static final long LONGEST_RUN = 16L << 20;
 
+    private static final long SHORTEST_RUN = 1L << 20;
+
+    /** Bytes of several short reads that one reader claims: a copy of 1 MiB to a GPU costs little more than its transfer. */
+    private static final long LONGEST_TASK = 1L << 20;
+
+    private static final long SHORTEST_TASK = 4096;
+
+    /** Part of the memory that is read at a time, at most. The rest holds batches that wait for an earlier one, or for the consumer. */
+    private static final int PART_AT_ONCE = 4;
+
     private final RecordSource source;
     private final Itinerary itinerary;
     private final int batch;
     private final long bufferBytes;
+    private final long longestRun;
+    private final long longestTask;
 
-    BatchPlanner(RecordSource source, Itinerary itinerary, int batch, long bufferBytes) {
+    /**
+     * @param batch records of a batch
+     * @param bufferBytes bytes of a buffer
+     * @param bytes bytes of all buffers
+     * @param readers number of threads that read
+     */
+    BatchPlanner(RecordSource source, Itinerary itinerary, int batch, long bufferBytes, long bytes, int readers) {
         this.source = source;
         this.itinerary = itinerary;
         this.batch = batch;
         this.bufferBytes = bufferBytes;
+        long share = bytes / PART_AT_ONCE / readers;
+        this.longestRun = Math.clamp(share, SHORTEST_RUN, LONGEST_RUN);
+        this.longestTask = Math.clamp(share, SHORTEST_TASK, LONGEST_TASK);
+    }
+
+    /** Returns the most bytes of a task with several reads. */
+    long longestTask() {
+        return longestTask;
     }
 
     Itinerary itinerary() {
@@ -39,21 +65,21 @@ final class BatchPlanner {
         return most;
     }
 
-    /** Fills in records, offsets and runs of a buffer. */
+    /** Fills in records, offsets, runs and tasks of a buffer. */
     void plan(BatchBuffer buffer) {
         long at = 0;
         int runs = 0;
         int runFile = -1;
         long runEnd = -1;
         long runBytes = 0;
+        itinerary.records(buffer.position, buffer.count, buffer.records);
         for (int i = 0; i < buffer.count; i++) {
-            long record = itinerary.record(buffer.position + i);
+            long record = buffer.records[i];
             long length = source.length(record);
-            buffer.records[i] = record;
             buffer.offsets[i] = at;
             int file = source.file(record);
             long fileOffset = source.fileOffset(record);
-            if (file != runFile || fileOffset != runEnd || runBytes + length > LONGEST_RUN) {
+            if (file != runFile || fileOffset != runEnd || runBytes + length > longestRun) {
                 buffer.runFirst[runs] = i;
                 buffer.runFile[runs] = file;
                 buffer.runFileOffset[runs] = fileOffset;
@@ -73,5 +99,23 @@ final class BatchPlanner {
         buffer.runFirst[runs] = buffer.count;
         buffer.bytes = at;
         buffer.runs = runs;
+        divide(buffer);
+    }
+
+    /** Makes a task of each long run, and of as many short neighbours as a reader claims at once. */
+    private void divide(BatchBuffer buffer) {
+        int tasks = 0;
+        long bytes = Long.MAX_VALUE;
+        for (int run = 0; run < buffer.runs; run++) {
+            long size = buffer.runBytes(run);
+            if (bytes > longestTask - size) {
+                buffer.taskFirst[tasks] = run;
+                tasks++;
+                bytes = 0;
+            }
+            bytes += size;
+        }
+        buffer.taskFirst[tasks] = buffer.runs;
+        buffer.tasks = tasks;
     }
 }

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The buffers between readers and consumer. Readers plan batches in the order of positions and read parts of several batches at the
- * same time. Batches leave in order. One lock guards everything; readers take it once for about a mebibyte.
+ * same time. Batches leave in order. One lock guards everything but the tasks of a batch, which readers claim without it.
  */
 final class BatchRing {
     /** Time between two looks at streams that have buffers. */
@@ -75,27 +75,27 @@ final class BatchRing {
         notifyAll();
     }
 
-    /** Waits for something to read. Plans batches on the way; returns false when there is nothing more to do. */
-    boolean claim(BatchClaim claim, int runs, long bytes) {
+    /** Waits for a batch with unclaimed tasks. Plans batches on the way; returns null when there is nothing more to do. */
+    @Nullable
+    BatchBuffer next() {
         int polls = 0;
         while (true) {
             BatchBuffer toPlan = null;
             BatchBuffer toAwait = null;
             synchronized (this) {
                 if (isOver()) {
-                    return false;
+                    return null;
                 }
                 reap();
-                BatchBuffer readable = firstClaimable();
+                BatchBuffer readable = flight.first(BatchBuffer::isClaimable);
                 if (readable != null) {
-                    claim.take(readable, runs, bytes);
-                    return true;
+                    return readable;
                 }
                 if (mayPlan() && !free.isEmpty()) {
                     toPlan = free.remove();
                     begin(toPlan);
-                } else if (!mayPlan() && !isPlanning()) {
-                    return false;
+                } else if (!mayPlan() && flight.first(BatchBuffer::isPlanning) == null) {
+                    return null;
                 } else if (passing.isEmpty() || polled) {
                     awaitWork();
                     continue;
@@ -137,24 +137,6 @@ final class BatchRing {
 
     private boolean mayPlan() {
         return planned < end() && !failed;
-    }
-
-    private @Nullable BatchBuffer firstClaimable() {
-        for (int i = 0; i < flight.size(); i++) {
-            if (flight.get(i).isClaimable()) {
-                return flight.get(i);
-            }
-        }
-        return null;
-    }
-
-    private boolean isPlanning() {
-        for (int i = 0; i < flight.size(); i++) {
-            if (flight.get(i).state == State.PLANNING) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** Waits for a change. Takers fail if for too long all buffers belong to batches that no one closes. */
@@ -213,9 +195,16 @@ final class BatchRing {
     private void fail(CuFileException reason) {
         synchronized (this) {
             failure = reason;
+            stopReading();
             notifyAll();
         }
         deliver();
+    }
+
+    private void stopReading() {
+        for (int i = 0; i < flight.size(); i++) {
+            flight.get(i).withdraw();
+        }
     }
 
     private void plan(BatchBuffer buffer) {
@@ -233,30 +222,42 @@ final class BatchRing {
             return;
         }
         synchronized (this) {
-            buffer.state = State.READING;
-            notifyAll();
+            if (!isOver()) {
+                buffer.publish();
+                notifyAll();
+            }
         }
     }
 
-    /** Ends claimed reads; returns true to the reader that ends the last of its buffer. */
-    synchronized boolean finish(BatchClaim claim, @Nullable Throwable reason) {
-        BatchBuffer buffer = claim.buffer();
+    /** Ends a claimed task. The last task of a batch makes it ready for delivery. */
+    void finish(BatchBuffer buffer, @Nullable Throwable reason) {
+        if (reason != null) {
+            synchronized (this) {
+                fail(buffer, reason);
+                notifyAll();
+            }
+        }
+        if (buffer.finish()) {
+            Throwable later = null;
+            try {
+                memory.leaveOutBad(buffer);
+            } catch (Throwable e) {
+                later = e;
+            }
+            complete(buffer, later);
+        }
+    }
+
+    private void fail(BatchBuffer buffer, @Nullable Throwable reason) {
         if (reason != null && buffer.failure == null) {
             buffer.failure = reason;
             failed = true;
-            notifyAll();
         }
-        buffer.finishedRuns += claim.endRun - claim.firstRun;
-        return buffer.finishedRuns == buffer.runs;
     }
 
-    /** Makes a buffer ready for delivery. */
-    void complete(BatchBuffer buffer, @Nullable Throwable reason) {
+    private void complete(BatchBuffer buffer, @Nullable Throwable reason) {
         synchronized (this) {
-            if (reason != null && buffer.failure == null) {
-                buffer.failure = reason;
-                failed = true;
-            }
+            fail(buffer, reason);
             buffer.state = State.READY;
             notifyAll();
         }
@@ -294,12 +295,14 @@ final class BatchRing {
                     reason = failure;
                 } else if (delivered >= end()) {
                     reason = new NoSuchElementException("all records have been delivered");
-                } else if (!flight.isEmpty() && flight.get(0).isComplete()) {
+                } else if (!flight.isEmpty() && !flight.get(0).isIncomplete()) {
                     BatchBuffer first = flight.get(0);
                     reason = first.failure;
                     failure = reason;
                     if (reason == null) {
                         batch = hold(flight.remove());
+                    } else {
+                        stopReading();
                     }
                 } else {
                     return;
@@ -343,27 +346,20 @@ final class BatchRing {
     }
 
     void release(BatchBuffer buffer) {
-        boolean last;
-        synchronized (this) {
-            held--;
-            buffer.state = State.FREE;
-            free.add(buffer);
-            account();
-            notifyAll();
-            last = mayFree();
-        }
-        if (last) {
-            free();
-        }
+        release(buffer, State.FREE, free);
     }
 
     void release(BatchBuffer buffer, CuFileStream stream) {
         buffer.mark(stream, memory.file(0), memory.driver().allocator());
+        release(buffer, State.PASSING, passing);
+    }
+
+    private void release(BatchBuffer buffer, State state, BufferQueue to) {
         boolean last;
         synchronized (this) {
             held--;
-            buffer.state = State.PASSING;
-            passing.add(buffer);
+            buffer.state = state;
+            to.add(buffer);
             account();
             notifyAll();
             last = mayFree();
@@ -406,10 +402,7 @@ final class BatchRing {
 
     /** Tells the counters who waits: the consumer for data, or the readers for a buffer. */
     private void account() {
-        boolean reading = false;
-        for (int i = 0; i < flight.size(); i++) {
-            reading |= !flight.get(i).isComplete();
-        }
+        boolean reading = flight.first(BatchBuffer::isIncomplete) != null;
         counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
 
@@ -431,6 +424,7 @@ final class BatchRing {
         boolean last;
         synchronized (this) {
             closed = true;
+            stopReading();
             notifyAll();
             while (readers > 0) {
                 try {

@@ -1,6 +1,7 @@
 package io.gds4j.dataset;
 
 import java.util.NoSuchElementException;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A queue of at most as many buffers as the ring has. It allocates nothing. */
@@ -27,6 +28,18 @@ final class BufferQueue {
             throw new NoSuchElementException();
         }
         return item;
+    }
+
+    /** Returns the first buffer that a condition holds for. */
+    @Nullable
+    BatchBuffer first(Predicate<BatchBuffer> condition) {
+        for (int i = 0; i < size; i++) {
+            BatchBuffer item = get(i);
+            if (condition.test(item)) {
+                return item;
+            }
+        }
+        return null;
     }
 
     void add(BatchBuffer buffer) {

@@ -66,7 +66,19 @@ final class Itinerary {
 
     /** Returns the record at a position, 0 to {@code end - 1}. */
     long record(long position) {
+        return recordAt(first + position % perEpoch, position / perEpoch);
+    }
+
+    /** Fills in the records from a position on, all of one epoch. What they share is computed once. */
+    void records(long position, int count, long[] numbers) {
+        long epoch = epoch(position);
         long index = first + position % perEpoch;
-        return order.recordAt(index < records ? index : index % records, records, position / perEpoch);
+        for (int i = 0; i < count; i++) {
+            numbers[i] = recordAt(index + i, epoch);
+        }
+    }
+
+    private long recordAt(long index, long epoch) {
+        return order.recordAt(index < records ? index : index % records, records, epoch);
     }
 }

@@ -316,7 +316,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         /**
-         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default.
+         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Short reads into GPU memory
+         * take up to a quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
          *
          * @param bytes 1 or more; at least two batches have to fit
          * @return this builder
@@ -449,12 +450,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             for (int i = 0; i < count; i++) {
                 buffers.add(new BatchBuffer(i * stride, batch));
             }
-            BatchPlanner planner = new BatchPlanner(source, itinerary, batch, bufferBytes);
+            BatchPlanner planner = new BatchPlanner(
+                    source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
             BatchRing ring = new BatchRing(planner, ringMemory, buffers, position, closeTimeout);
             List<Thread> readers = new ArrayList<>(threads);
             for (int i = 0; i < threads; i++) {
                 readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(
-                        new BatchReader(ring, source, ringMemory, policy)));
+                        new BatchReader(
+                                ring, new RecordReads(source, ringMemory, policy, planner.longestTask()))));
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
             ring.publish();

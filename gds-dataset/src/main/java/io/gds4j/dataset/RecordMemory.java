@@ -13,13 +13,19 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /** The open files of a data set and the memory that its batches share. */
 final class RecordMemory implements AutoCloseable {
+    /** Copies at a time: as many keep a link busy, and threads that wait in the CUDA driver hinder each other. */
+    private static final int MOST_COPIES = 4;
+
+    private final Semaphore copies = new Semaphore(MOST_COPIES);
     private final CuFileDriver driver;
     private final List<CuFileHandle> files = new ArrayList<>();
     private final MemoryAllocation memory;
+    private boolean staged;
     private @Nullable CuFileBuffer registered;
 
     RecordMemory(
@@ -32,6 +38,7 @@ final class RecordMemory implements AutoCloseable {
                 files.add(driver.openFile(path, options));
             }
             register();
+            staged = kind.isCuda() && files.stream().noneMatch(file -> file.ioPath().path().isDirect());
             opened = true;
         } finally {
             if (!opened) {
@@ -72,8 +79,52 @@ final class RecordMemory implements AutoCloseable {
         return memory.length();
     }
 
+    /** Tells whether bytes come through host memory anyway, so that the loader may stage them itself. */
+    boolean isStaged() {
+        return staged;
+    }
+
+    /** Copies staged records into the memory of the ring. */
+    void copyIn(MemoryRange from, long offset) {
+        copies.acquireUninterruptibly();
+        try {
+            driver.allocator().copy(from, slice(offset, from.length()));
+        } finally {
+            copies.release();
+        }
+    }
+
     MemoryKind kind() {
         return memory.range().kind();
+    }
+
+    /** Moves the good records of a batch together, in their order. */
+    void leaveOutBad(BatchBuffer buffer) {
+        if (!buffer.anyBad) {
+            return;
+        }
+        int kept = 0;
+        long at = 0;
+        for (int i = 0; i < buffer.count; i++) {
+            if (!buffer.bad[i]) {
+                long from = buffer.offsets[i];
+                long length = buffer.offsets[i + 1] - from;
+                // In steps no longer than the distance, because the ranges of a copy must not overlap.
+                long step = from - at;
+                for (long done = 0; step > 0 && done < length; done += step) {
+                    long part = Math.min(step, length - done);
+                    driver.allocator().copy(
+                            slice(buffer.base + from + done, part), slice(buffer.base + at + done, part));
+                }
+                buffer.records[kept] = buffer.records[i];
+                buffer.offsets[kept] = at;
+                kept++;
+                at += length;
+            }
+        }
+        buffer.offsets[kept] = at;
+        buffer.skipped = buffer.count - kept;
+        buffer.bytes = at;
     }
 
     @Override

@@ -10,17 +10,21 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.MemoryUsage;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.FakeStream;
 import io.gds4j.testkit.GdsExtension;
+import io.gds4j.testkit.PlannedFault;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -138,6 +142,27 @@ class RecordLoaderGpuTest {
             assertThatThrownBy(loader::next).isInstanceOf(RecordException.class)
                     .hasMessageContaining(file.toString());
         }
+    }
+
+    @Test
+    void readsThatWaitForADiskGoAsABatch() {
+        gds.faults().on(Call.READ).file(file).always().delays(Duration.ofMillis(1));
+        PlannedFault batches = gds.faults().on(Call.BATCH_READ).file(file).always().delays(Duration.ZERO);
+        try (RecordLoader loader = loader(20).order(RecordOrder.shuffled(4)).open()) {
+            assertThat(TestRecords.all(gds.driver(), loader))
+                    .containsExactlyInAnyOrderElementsOf(LongStream.range(0, RECORDS).boxed().toList());
+        }
+        assertThat(batches.hits()).isPositive();
+    }
+
+    @Test
+    void shortReadsTakeLittlePinnedMemory() {
+        try (RecordLoader loader = loader(10).order(RecordOrder.shuffled(4)).open()) {
+            TestRecords.all(gds.driver(), loader);
+        }
+        Map<MemoryKind, MemoryUsage> usage = gds.driver().allocator().usage();
+        assertThat(usage.get(MemoryKind.CUDA_DEVICE).peakBytes()).isEqualTo(3 * 4096);
+        assertThat(usage.get(MemoryKind.HOST_PINNED).peakBytes()).isBetween(4096L, 2 * 4096L);
     }
 
     @Test

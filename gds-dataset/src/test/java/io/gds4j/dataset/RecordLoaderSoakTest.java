@@ -28,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RecordLoaderSoakTest {
     private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
     private static final long GPU_BYTES = 8 << 20;
+    private static final long PAGE = 4096;
 
     @TempDir
     Path folder;
@@ -69,13 +70,16 @@ class RecordLoaderSoakTest {
                 .map(position -> order.recordAt(position % records, records, position / records)).boxed().toList();
         FakeGpu gpu = FakeGpu.builder().bytesPerDevice(GPU_BYTES).seed(random.nextLong()).build();
         int batch = 1 + random.nextInt(60);
+        int readers = 1 + random.nextInt(6);
+        long bound = PAGE * (2 + random.nextInt(6));
         try (CuFileDriver driver = gpu.openDriver();
                 FakeStream queue = gpu.newStream();
                 CuFileStream stream = driver.stream(queue.address(), Set.of());
                 RecordLoader loader = RecordLoader.builder(driver, source, batch).order(order).epochs(epochs)
-                        .resumeAt(resumed).readers(1 + random.nextInt(6)).memory(4096L * (2 + random.nextInt(6)))
-                        .open()) {
+                        .resumeAt(resumed).readers(readers).memory(bound).open()) {
             assertThat(consume(driver, loader, queue, stream, random)).isEqualTo(expected);
+            driver.allocator().usage().forEach((kind, use) -> assertThat(use.peakBytes()).as("%s", kind)
+                    .isLessThanOrEqualTo(kind.isCuda() ? bound : PAGE * readers + PAGE));
         }
         assertThat(gpu.availableBytes(0)).isEqualTo(GPU_BYTES);
         gpu.verify();

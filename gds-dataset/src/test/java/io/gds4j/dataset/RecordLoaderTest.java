@@ -159,6 +159,30 @@ class RecordLoaderTest {
     }
 
     @Test
+    void nextEpochIsReadBeforeTheFirstBatchIsTaken() {
+        // Each epoch has two reads of the first file: records 0 to 29 and 30 to 59.
+        Gate gate = gds.faults().on(Call.READ).file(first).nth(3).holds();
+        try (RecordLoader loader = loader(30).readers(1).epochs(2).open()) {
+            gate.awaitArrival();
+            assertThat(loader.position()).isZero();
+            gate.open();
+            assertThat(TestRecords.all(gds.driver(), loader)).hasSize(2 * RECORDS);
+        }
+    }
+
+    @Test
+    void readerThatHangsHoldsUpNoOther() {
+        Gate gate = gds.faults().on(Call.READ).file(first).nth(1).holds();
+        Gate last = gds.faults().on(Call.READ).file(second).nth(2).holds();
+        last.open();
+        try (RecordLoader loader = loader(30).readers(2).open()) {
+            last.awaitArrival();
+            gate.open();
+            assertThat(TestRecords.all(gds.driver(), loader)).isEqualTo(upTo(RECORDS));
+        }
+    }
+
+    @Test
     void positionOfABatchContinuesBehindIt() {
         long position;
         try (RecordLoader loader = loader(40).open(); RecordBatch batch = loader.next()) {

@@ -1,6 +1,8 @@
 package io.gds4j.tools;
 
+import io.gds4j.dataset.ErrorPolicy;
 import io.gds4j.dataset.RecordOrder;
+import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.records.RecordsArguments;
@@ -74,6 +76,14 @@ final class RecordsCommand implements Callable<Integer> {
             description = "With --shuffle: the same seed gives the same order. Default: 0.")
     private @Nullable Long seed;
 
+    @Option(names = "--block", paramLabel = "N",
+            description = "With --shuffle: keep N consecutive records together, which disks like.")
+    private @Nullable Long block;
+
+    @Option(names = "--window", paramLabel = "N",
+            description = "With --block: mix the records of N neighbouring blocks. Default: 1.")
+    private @Nullable Long window;
+
     @Option(names = "--epochs", paramLabel = "N", defaultValue = "1",
             description = "How often all records are read. Default: 1.")
     private long epochs = 1;
@@ -85,6 +95,27 @@ final class RecordsCommand implements Callable<Integer> {
     @Option(names = "--world", paramLabel = "W", defaultValue = "1",
             description = "Number of parts, which differ by one record at most. Default: 1.")
     private int world = 1;
+
+    @Option(names = "--remainder", paramLabel = "keep|drop|pad", converter = RemainderConverter.class,
+            defaultValue = "keep",
+            description = "Records that do not fill whole batches on all ranks: keep, drop, or pad with others. Default: keep.")
+    private Remainder remainder = Remainder.KEEP;
+
+    @Option(names = "--skip-bad",
+            description = "Leave out records that cannot be read, and count them; otherwise the first ends the run.")
+    private boolean skip;
+
+    @Option(names = "--resume-at", paramLabel = "P", defaultValue = "0",
+            description = "Begin at a position, which counts this rank's records over all epochs. Default: 0.")
+    private long resumeAt;
+
+    @Option(names = "-T", paramLabel = "SECONDS",
+            description = "Stop after this time and the warm-up. Default: no limit.")
+    private @Nullable Double seconds;
+
+    @Option(names = "--warm-up", paramLabel = "SECONDS", defaultValue = "0",
+            description = "Leave the first seconds out of the rates. Default: 0.")
+    private double warmUp;
 
     @Option(names = "--memory", paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Most memory of all batches, delivered and read ahead. Default: 256M, or two batches.")
@@ -130,10 +161,30 @@ final class RecordsCommand implements Callable<Integer> {
         if (header > 0 && record == null) {
             throw CommandFailure.usage("--header is allowed with --record only");
         }
-        RecordOrder order = shuffle ? RecordOrder.shuffled(seed == null ? 0 : seed) : RecordOrder.sequential();
+        if (block != null && !shuffle || window != null && block == null) {
+            throw CommandFailure.usage("--block is allowed with --shuffle only, --window with --block only");
+        }
+        check("--block", block == null ? 1 : block, 1, Long.MAX_VALUE);
+        check("--window", window == null ? 1 : window, 1, Long.MAX_VALUE);
+        check("--resume-at", resumeAt, 0, Long.MAX_VALUE);
+        if (!(warmUp >= 0) || seconds != null && !(seconds > 0)) {
+            throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
+        }
         RecordsArguments arguments = new RecordsArguments(
-                paths, record, header, batch, order, epochs, new Share(rank, world), memory, readers, target, backend);
+                paths, record, header, batch, order(), epochs, new Share(rank, world), remainder,
+                skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
+                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend);
         return RecordsRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("records")).code();
+    }
+
+    private RecordOrder order() {
+        if (!shuffle) {
+            return RecordOrder.sequential();
+        }
+        long key = seed == null ? 0 : seed;
+        return block == null
+                ? RecordOrder.shuffled(key)
+                : RecordOrder.shuffledBlocks(key, block, window == null ? 1 : window);
     }
 
     private static void check(String option, long value, long least, long most) {

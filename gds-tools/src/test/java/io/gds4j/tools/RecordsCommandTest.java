@@ -72,7 +72,8 @@ class RecordsCommandTest {
 
     @Test
     void sequentialRecordsHaveTheirSumAndOrder() {
-        JsonNode json = records("--batch", "64", "--json").json();
+        JsonNode json = records("--batch", "64", "--skip-bad", "--json").json();
+        assertThat(json.get("skipped").asLong()).isZero();
         assertThat(json.get("records").asLong()).isEqualTo(RECORDS);
         assertThat(json.get("bytes").asLong()).isEqualTo(RECORDS * RECORD);
         assertThat(json.get("batches").asLong()).isEqualTo(16);
@@ -105,6 +106,37 @@ class RecordsCommandTest {
         }
         assertThat(total.mod(BigInteger.TWO.pow(64))).isEqualTo(sum);
         assertThat(most - least).isLessThan(2);
+    }
+
+    @Test
+    void shuffledBlocksKeepTheSum() {
+        JsonNode one = records("--shuffle", "--block", "10", "--json").json();
+        JsonNode mixed = records("--shuffle", "--block", "10", "--window", "4", "--json").json();
+        assertThat(one.get("recordSum").bigIntegerValue()).isEqualTo(sum);
+        assertThat(mixed.get("recordSum").bigIntegerValue()).isEqualTo(sum);
+        assertThat(mixed.get("orderDigest")).isNotEqualTo(one.get("orderDigest"));
+    }
+
+    @Test
+    void resumesBehindTheRecordsOfAnEarlierRun() {
+        JsonNode json = records("--resume-at", "900", "--json").json();
+        assertThat(json.get("orderDigest").asText()).isEqualTo(digest(LongStream.range(900, RECORDS)));
+        assertThat(json.get("position").asLong()).isEqualTo(RECORDS);
+    }
+
+    @Test
+    void remainderFillsOrLeavesOutTheLastBatch() {
+        assertThat(records("--batch", "10", "--remainder", "drop", "--json").json().get("records").asLong())
+                .isEqualTo(1000);
+        assertThat(records("--batch", "10", "--remainder", "pad", "--json").json().get("records").asLong())
+                .isEqualTo(1010);
+    }
+
+    @Test
+    void timeEndsTheRunAndWarmUpCountsNot() {
+        JsonNode json = records("--epochs", "1000000000", "--warm-up", "0.02", "-T", "0.02", "--json").json();
+        assertThat(json.get("seconds").asDouble()).isGreaterThan(0.02);
+        assertThat(json.get("bytesPerSecond").asLong()).isPositive();
     }
 
     @Test
@@ -156,6 +188,9 @@ class RecordsCommandTest {
         assertThat(records("--rank", "2", "--world", "2").errorLine()).contains("--rank is 2, allowed: 0 to 1");
         assertThat(records("--seed", "1").errorLine()).contains("--seed is allowed with --shuffle only");
         assertThat(records("--memory", "4096").errorLine()).contains("--memory 4096 is less than two batches");
+        assertThat(records("--block", "4").errorLine()).contains("--block is allowed with --shuffle only");
+        assertThat(records("--warm-up", "-1").status()).isEqualTo(2);
+        assertThat(records("--remainder", "half").errorLine()).contains("'half' is not one of keep, drop and pad");
         assertThat(records("--epochs", "0").status()).isEqualTo(2);
         assertThat(gds("records").status()).isEqualTo(2);
     }

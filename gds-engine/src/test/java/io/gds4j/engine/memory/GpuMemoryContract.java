@@ -102,6 +102,23 @@ abstract class GpuMemoryContract {
 
     @ParameterizedTest
     @EnumSource(MemoryKind.class)
+    void rowsAreGatheredIntoTheHostAndBack(MemoryKind kind) {
+        byte[] bytes = random(70);
+        try (MemoryAllocation memory = allocator.allocate(kind, 70);
+                MemoryAllocation host = allocator.allocate(MemoryKind.HOST, 40)) {
+            allocator.copyFromHost(MemorySegment.ofArray(bytes), memory.range());
+            allocator.copyRows(memory.range(), 30, host.range(), 15, 8, 3);
+            for (int row = 0; row < 3; row++) {
+                assertThat(read(host.range().slice(row * 15L, 8)))
+                        .isEqualTo(Arrays.copyOfRange(bytes, row * 30, row * 30 + 8));
+            }
+            allocator.copyRows(host.range(), 15, memory.range().slice(1, 69), 10, 8, 3);
+            assertThat(read(memory.range().slice(21, 8))).isEqualTo(Arrays.copyOfRange(bytes, 60, 68));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(MemoryKind.class)
     void everyKindIsAllocatedAlignedCopiedFilledAndFreed(MemoryKind kind) {
         assertThat(allocator.supports(kind)).isTrue();
         byte[] bytes = random(SIZE);

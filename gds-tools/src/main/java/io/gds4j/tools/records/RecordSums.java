@@ -1,36 +1,37 @@
 package io.gds4j.tools.records;
 
 import io.gds4j.dataset.RecordBatch;
-import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
-import io.gds4j.memory.MemoryKind;
-import io.gds4j.memory.MemoryRange;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
-/** What identifies delivered records and their order: {@code recordSum} and {@code orderDigest}. */
+/**
+ * What identifies delivered records and their order: {@code recordSum} and {@code orderDigest}. Threads of its own add up the bytes,
+ * so that looking at the records takes no time of reading them.
+ */
 final class RecordSums implements AutoCloseable {
-    /**
-     * Shortest record of GPU memory whose first bytes are copied alone. Batches of shorter ones are copied whole: a copy of 8 bytes takes
-     * about 10 microseconds, as long as 512 KiB into pinned memory.
-     */
-    private static final long COPIED_ALONE = 512 << 10;
+    private static final int THREADS = 3;
     private static final int DIGEST_BUFFER = 8192;
 
-    private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-
-    private final MemoryAllocator allocator;
-    private final MemoryAllocation staging;
-    private final MemorySegment bytes;
     private final MessageDigest order;
     private final ByteBuffer numbers = ByteBuffer.allocate(DIGEST_BUFFER).order(ByteOrder.LITTLE_ENDIAN);
-    private long sum;
+    private final List<FirstBytes> adders = new ArrayList<>();
+    private final BlockingQueue<FirstBytes> idle = new ArrayBlockingQueue<>(THREADS);
+    private final ExecutorService threads =
+            Executors.newFixedThreadPool(THREADS, Thread.ofPlatform().daemon().name("gds-sums-", 0).factory());
+    private final AtomicReference<@Nullable RuntimeException> failure = new AtomicReference<>();
 
     /**
      * Allocates room for copies of GPU memory.
@@ -40,52 +41,43 @@ final class RecordSums implements AutoCloseable {
      * @param records records of the largest batch
      */
     RecordSums(MemoryAllocator allocator, boolean gpu, long batchBytes, int records) {
-        this.allocator = allocator;
-        long room = gpu ? Math.min(batchBytes, COPIED_ALONE * records) : 0;
-        boolean pinned = gpu && allocator.supports(MemoryKind.HOST_PINNED);
-        this.staging =
-                allocator.allocate(pinned ? MemoryKind.HOST_PINNED : MemoryKind.HOST, Math.max(Long.BYTES, room));
-        this.bytes = staging.segment();
         try {
             this.order = MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every JDK has SHA-256", e);
         }
+        boolean made = false;
+        try {
+            for (int i = 0; i < THREADS; i++) {
+                adders.add(new FirstBytes(allocator, gpu, batchBytes, records));
+            }
+            made = true;
+        } finally {
+            if (!made) {
+                close();
+            }
+        }
+        idle.addAll(adders);
     }
 
-    void add(RecordBatch batch) {
-        MemoryRange memory = batch.memory();
-        boolean onHost = memory.segment().isPresent();
-        boolean whole = !onHost && memory.length() < COPIED_ALONE * batch.count();
-        if (whole && memory.length() > 0) {
-            allocator.copyToHost(memory, bytes.asSlice(0, memory.length()));
-        }
-        MemorySegment source = onHost ? memory.segment().orElseThrow() : bytes;
+    /** Adds a batch, and closes it. Returns before that if a thread is idle. */
+    void add(RecordBatch batch) throws InterruptedException {
         for (int i = 0; i < batch.count(); i++) {
-            long length = Math.min(Long.BYTES, batch.length(i));
-            if (onHost || whole) {
-                sum += word(source, batch.offset(i), length);
-            } else if (length > 0) {
-                allocator.copyToHost(memory.slice(batch.offset(i), length), bytes.asSlice(0, length));
-                sum += word(bytes, 0, length);
-            }
             if (!numbers.hasRemaining()) {
                 flush();
             }
             numbers.putLong(batch.record(i));
         }
-    }
-
-    /** Returns the first bytes of a record as a little-endian number. */
-    private static long word(MemorySegment from, long offset, long length) {
-        if (length == Long.BYTES) {
-            return from.get(WORD, offset);
-        }
-        long word = 0;
-        for (int i = 0; i < length; i++) {
-            word |= Byte.toUnsignedLong(from.get(ValueLayout.JAVA_BYTE, offset + i)) << (Byte.SIZE * i);
-        }
-        return word;
+        FirstBytes adder = idle.take();
+        threads.execute(() -> {
+            try (batch) {
+                adder.add(batch);
+            } catch (RuntimeException e) {
+                failure.compareAndSet(null, e);
+            } finally {
+                idle.add(adder);
+            }
+        });
     }
 
     private void flush() {
@@ -93,8 +85,16 @@ final class RecordSums implements AutoCloseable {
         numbers.clear();
     }
 
-    /** Sum of each record's first 8 bytes as little-endian numbers, modulo 2^64. */
-    BigInteger recordSum() {
+    /** Waits for all batches. Returns the sum of each record's first 8 bytes as little-endian numbers, modulo 2^64. */
+    BigInteger recordSum() throws InterruptedException {
+        long sum = 0;
+        for (int i = 0; i < THREADS; i++) {
+            sum += idle.take().sum();
+        }
+        RuntimeException failed = failure.get();
+        if (failed != null) {
+            throw failed;
+        }
         return new BigInteger(Long.toUnsignedString(sum));
     }
 
@@ -106,6 +106,7 @@ final class RecordSums implements AutoCloseable {
 
     @Override
     public void close() {
-        staging.close();
+        threads.close();
+        adders.forEach(FirstBytes::close);
     }
 }

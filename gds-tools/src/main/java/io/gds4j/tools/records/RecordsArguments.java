@@ -1,6 +1,8 @@
 package io.gds4j.tools.records;
 
+import io.gds4j.dataset.ErrorPolicy;
 import io.gds4j.dataset.RecordOrder;
+import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.tools.load.Target;
 import java.nio.file.Path;
@@ -17,6 +19,11 @@ import org.jspecify.annotations.Nullable;
  * @param order order of the records
  * @param epochs number of epochs
  * @param share rank and number of ranks
+ * @param remainder what happens to records that do not fill whole batches
+ * @param policy what happens to records that cannot be read
+ * @param resumeAt position of the first record
+ * @param warmUp seconds that the rates leave out
+ * @param seconds most time after that; infinite for no limit
  * @param memory most bytes of all buffers; null for as many as the batch needs
  * @param readers number of threads that read; null for the loader's choice
  * @param target memory of the records; null for gpu:0 if there is a GPU, else the host
@@ -30,6 +37,11 @@ public record RecordsArguments(
         RecordOrder order,
         long epochs,
         Share share,
+        Remainder remainder,
+        ErrorPolicy policy,
+        long resumeAt,
+        double warmUp,
+        double seconds,
         @Nullable Long memory,
         @Nullable Integer readers,
         @Nullable Target target,

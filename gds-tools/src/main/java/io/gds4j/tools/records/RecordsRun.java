@@ -2,7 +2,6 @@ package io.gds4j.tools.records;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.dataset.LoaderReport;
-import io.gds4j.dataset.RecordBatch;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
@@ -29,14 +28,28 @@ public final class RecordsRun {
     /** Fewest batches in memory: one is with the consumer while another is read. */
     private static final long FEWEST_BATCHES = 2;
     private static final long PAGE = 4096;
+    private static final double NANOS = 1e9;
 
     private final RecordsArguments arguments;
     private final Terminal terminal;
     private final OutputMode mode;
     private final String schema;
 
-    /** What was read. */
-    private record Outcome(LoaderReport report, BigInteger recordSum, String orderDigest) {
+    /** What was read, in all and in the warm-up. */
+    private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum,
+            String orderDigest) {
+        private double perSecond(long all, long before) {
+            double seconds = report.seconds() - warmUp.seconds();
+            return seconds > 0 ? (all - before) / seconds : 0;
+        }
+
+        double bytesPerSecond() {
+            return perSecond(report.bytes(), warmUp.bytes());
+        }
+
+        double recordsPerSecond() {
+            return perSecond(report.records(), warmUp.records());
+        }
     }
 
     private RecordsRun(RecordsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
@@ -75,28 +88,42 @@ public final class RecordsRun {
                 .order(arguments.order())
                 .epochs(arguments.epochs())
                 .share(arguments.share())
+                .remainder(arguments.remainder())
+                .onError(arguments.policy())
+                .resumeAt(arguments.resumeAt())
                 .memory(memory)
                 .target(target.target().kind(), Math.max(0, target.target().device()));
         if (arguments.readers() != null) {
             builder.readers(arguments.readers());
         }
-        try (RecordLoader loader = builder.open();
-                RecordSums checks = new RecordSums(
-                        driver.allocator(),
-                        target.target().isGpu(),
-                        Math.min(memory, batchBytes(source)),
-                        arguments.batch());
+        try (RecordSums checks = new RecordSums(
+                driver.allocator(),
+                target.target().isGpu(),
+                Math.min(memory, batchBytes(source)),
+                arguments.batch());
+                RecordLoader loader = builder.open();
                 Progress progress = mode.start(terminal, "reading", bytes(loader, source))) {
-            long done = 0;
-            while (loader.hasNext()) {
-                try (RecordBatch batch = loader.next()) {
-                    checks.add(batch);
-                    done += batch.memory().length();
+            long begun = System.nanoTime();
+            LoaderReport warm = loader.report();
+            boolean isWarm = arguments.warmUp() == 0;
+            while (loader.hasNext() && seconds(begun) < arguments.warmUp() + arguments.seconds()) {
+                checks.add(loader.next());
+                LoaderReport now = loader.report();
+                if (!isWarm && seconds(begun) >= arguments.warmUp()) {
+                    isWarm = true;
+                    warm = now;
                 }
-                progress.advanceTo(done);
+                progress.advanceTo(now.bytes());
             }
-            return new Outcome(loader.report(), checks.recordSum(), checks.orderDigest());
+            return new Outcome(loader.report(), warm, loader.position(), checks.recordSum(), checks.orderDigest());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while reading", e);
         }
+    }
+
+    private static double seconds(long begun) {
+        return (System.nanoTime() - begun) / NANOS;
     }
 
     /** Returns the bytes to come, for the progress: exact for records of one length. */
@@ -133,9 +160,11 @@ public final class RecordsRun {
         object.put("records", report.records());
         object.put("bytes", report.bytes());
         object.put("seconds", report.seconds());
-        object.put("bytesPerSecond", Math.round(report.bytesPerSecond()));
-        object.put("recordsPerSecond", Math.round(report.recordsPerSecond()));
+        object.put("bytesPerSecond", Math.round(outcome.bytesPerSecond()));
+        object.put("recordsPerSecond", Math.round(outcome.recordsPerSecond()));
         object.put("batches", report.batches());
+        object.put("skipped", report.skipped());
+        object.put("position", outcome.position());
         object.put("recordSum", outcome.recordSum());
         object.put("orderDigest", outcome.orderDigest());
         object.put("waitingForDataSeconds", report.waitingForDataSeconds());
@@ -176,8 +205,8 @@ public final class RecordsRun {
                 Units.bytes(report.bytes()))));
         terminal.out().println(Text.row("in", "%s   %s, %,d records/s".formatted(
                 Units.seconds(report.seconds()),
-                Units.rate(report.bytesPerSecond()),
-                Math.round(report.recordsPerSecond()))));
+                Units.rate(outcome.bytesPerSecond()),
+                Math.round(outcome.recordsPerSecond()))));
         terminal.out().println(Text.row("waiting", "%s for data, %s for the consumer".formatted(
                 Units.seconds(report.waitingForDataSeconds()), Units.seconds(report.waitingForConsumerSeconds()))));
         terminal.out().println(Text.row("memory", Units.bytes(report.memoryBytes()) + " of buffers"));

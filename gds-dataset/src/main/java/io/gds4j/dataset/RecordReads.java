@@ -1,0 +1,178 @@
+package io.gds4j.dataset;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatchException;
+import io.gds4j.CuFileHandle;
+import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileException;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The reads of one thread. A long read goes to the engine. Short reads into GPU memory share a stage in pinned memory and one copy;
+ * those that wait for a disk, or that bypass the host, go as a batch, which has more in flight than there are threads.
+ */
+final class RecordReads implements AutoCloseable {
+    private static final int MOST_ENTRIES = 256;
+
+    /** Fewest reads that are worth a batch. */
+    private static final int FEWEST_ENTRIES = 4;
+
+    /**
+     * Time of a read that is too long for the page cache, beside a nanosecond for each byte. A read of 4 KiB takes 1 microsecond there,
+     * and about 100 from a disk.
+     */
+    private static final long SLOW_NANOS = 40_000;
+
+    /** Slow reads of a task after which the others go as a batch. One may be a pause of the machine. */
+    private static final int MOST_SLOW = 3;
+
+    private final RecordSource source;
+    private final RecordMemory memory;
+    private final ErrorPolicy policy;
+    private final long taskBytes;
+    private final List<CuFileBatch.Request> requests = new ArrayList<>();
+    private @Nullable MemoryAllocation stage;
+    private @Nullable CuFileBatch batch;
+
+    /** @param taskBytes most bytes of a task with several reads */
+    RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, long taskBytes) {
+        this.source = source;
+        this.memory = memory;
+        this.policy = policy;
+        this.taskBytes = taskBytes;
+    }
+
+    /** Reads the runs of a task. Bad records fail, or are marked, as the policy says. */
+    void read(BatchBuffer buffer, int task) {
+        int run = buffer.taskFirst[task];
+        int end = buffer.taskFirst[task + 1];
+        if (end - run > 1 && memory.isStaged()) {
+            run = readStaged(buffer, run, end);
+        }
+        if (end - run >= FEWEST_ENTRIES && memory.kind().isCuda()) {
+            run = readTogether(buffer, run, end);
+        }
+        for (; run < end; run++) {
+            readRun(buffer, run);
+        }
+    }
+
+    /** Reads runs into pinned memory, and copies them at once. Stops at a failed read, and when a disk keeps it waiting. */
+    private int readStaged(BatchBuffer buffer, int first, int end) {
+        MemoryAllocator allocator = memory.driver().allocator();
+        MemoryAllocation staging = stage;
+        if (staging == null) {
+            staging = allocator.allocate(
+                    allocator.supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST, taskBytes);
+            stage = staging;
+        }
+        long bytes = 0;
+        int slow = 0;
+        int run = first;
+        long begun = System.nanoTime();
+        while (run < end && slow < MOST_SLOW && succeeds(buffer, run, staging, bytes)) {
+            long size = buffer.runBytes(run);
+            long ended = System.nanoTime();
+            slow += ended - begun > SLOW_NANOS + size ? 1 : 0;
+            begun = ended;
+            bytes += size;
+            run++;
+        }
+        if (bytes > 0) {
+            memory.copyIn(staging.range().slice(0, bytes), buffer.runStart(first));
+        }
+        return run;
+    }
+
+    /** Submits runs as a batch. Returns the first if one of them fails, so that all are read again one by one, to find it. */
+    private int readTogether(BatchBuffer buffer, int first, int end) {
+        CuFileBatch entries = batch;
+        if (entries == null) {
+            entries = memory.driver().batch(
+                    Math.clamp(memory.driver().properties().maxBatchIoSize(), 1, MOST_ENTRIES));
+            batch = entries;
+        }
+        requests.clear();
+        for (int run = first; run < end; run++) {
+            requests.add(CuFileBatch.Request.read(
+                    memory.file(buffer.runFile[run]),
+                    memory.target(),
+                    buffer.runBytes(run),
+                    buffer.runFileOffset[run],
+                    buffer.runStart(run)));
+        }
+        try {
+            boolean whole = entries.transferAll(requests).stream()
+                    .allMatch(completion -> completion.bytes() == completion.request().size());
+            return whole ? end : first;
+        } catch (CuFileBatchException e) {
+            return first;
+        }
+    }
+
+    private void readRun(BatchBuffer buffer, int run) {
+        int first = buffer.runFirst[run];
+        int end = buffer.runFirst[run + 1];
+        if (end - first > 1 && succeeds(buffer, run, memory.target(), buffer.runStart(run))) {
+            return;
+        }
+        for (int i = first; i < end; i++) {
+            readRecord(buffer, i, buffer.runFile[run]);
+        }
+    }
+
+    /** Reads a run; returns false if it fails or is short. */
+    private boolean succeeds(BatchBuffer buffer, int run, IoMemory to, long offset) {
+        long size = buffer.runBytes(run);
+        try {
+            return size == 0
+                    || memory.file(buffer.runFile[run]).read(to, size, buffer.runFileOffset[run], offset) == size;
+        } catch (CuFileException e) {
+            System.getLogger("io.gds4j.dataset").log(
+                    System.Logger.Level.DEBUG, "a read failed; its records are read one by one", e);
+            return false;
+        }
+    }
+
+    private void readRecord(BatchBuffer buffer, int index, int fileIndex) {
+        long size = buffer.offsets[index + 1] - buffer.offsets[index];
+        if (size == 0) {
+            return;
+        }
+        long record = buffer.records[index];
+        long fileOffset = source.fileOffset(record);
+        CuFileHandle file = memory.file(fileIndex);
+        RecordException failure;
+        try {
+            long bytes = file.read(memory.target(), size, fileOffset, buffer.base + buffer.offsets[index]);
+            if (bytes == size) {
+                return;
+            }
+            failure = RecordException.tooShort(record, source.files().get(fileIndex), fileOffset, size, bytes);
+        } catch (CuFileException e) {
+            if (!memory.driver().isOpen()) {
+                throw e; // says nothing about the record
+            }
+            failure = RecordException.failed(record, source.files().get(fileIndex), fileOffset, size, e);
+        }
+        if (policy == ErrorPolicy.STOP) {
+            throw failure;
+        }
+        buffer.bad[index] = true;
+        buffer.anyBad = true;
+    }
+
+    @Override
+    public void close() {
+        try (MemoryAllocation staging = stage; CuFileBatch entries = batch) {
+            batch = null;
+            stage = null;
+        }
+    }
+}
