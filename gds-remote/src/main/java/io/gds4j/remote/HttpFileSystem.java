@@ -33,6 +33,10 @@ final class HttpFileSystem extends FileSystem {
         this.connections = connections;
     }
 
+    HttpFileSystem over(RemoteCache cache) {
+        return new HttpFileSystem(origin, connections.over(cache));
+    }
+
     HttpPath path(URI uri) {
         return new HttpPath(this, true, names(uri.getPath()), uri);
     }

@@ -37,6 +37,11 @@ final class HttpPath implements SourcePath {
         throw new ProviderMismatchException("not the path of an HTTP object: " + path);
     }
 
+    /** Returns this path in a file system of its own, which reads through a cache. */
+    HttpPath over(RemoteCache cache) {
+        return new HttpPath(system.over(cache), absolute, names, exact);
+    }
+
     HttpSource source() throws IOException {
         return system.source(this);
     }

@@ -125,12 +125,22 @@ public final class HttpSource implements RangeSource {
             MemorySegment.copy(head, offset, target, 0, known);
         }
         if (known < count) {
-            readParts(offset + known, target.asSlice(known, count - known), cancellation);
+            readBehindHead(offset + known, target.asSlice(known, count - known), cancellation);
         }
         return count;
     }
 
-    private void readParts(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
+    private void readBehindHead(long offset, MemorySegment target, Cancellation cancellation)
+            throws InterruptedException {
+        if (version.canBeDemanded() && connections.cache().isPresent()) {
+            CachedReads.of(this, connections.cache().get()).read(offset, target, cancellation);
+        } else {
+            readUncached(offset, target, cancellation);
+        }
+    }
+
+    /** Reads a range that lies inside the object from the server. */
+    void readUncached(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
         long size = options().partBytes();

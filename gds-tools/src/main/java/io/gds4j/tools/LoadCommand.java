@@ -31,6 +31,7 @@ import picocli.CommandLine.Parameters;
                 "  gds load Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
                 "  gds load Llama-3-8B/ --list                 reads only the headers",
                 "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
+                "  gds load https://example.com/m.safetensors --cache ~/models",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
@@ -79,6 +80,9 @@ final class LoadCommand implements Callable<Integer> {
     @Mixin
     private final DirectStorageOption directStorage = new DirectStorageOption();
 
+    @Mixin
+    private final CacheOption cache = new CacheOption();
+
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
             description = "Load only tensors whose name contains a match of this regular expression.")
     private @Nullable Pattern tensor;
@@ -108,7 +112,8 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(
-                path, List.copyOf(targets), parallel, backend, directStorage.value(), tensor, verify, digest, list);
+                cache.over(path), List.copyOf(targets), parallel, backend, directStorage.value(), tensor, verify,
+                digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

@@ -132,6 +132,24 @@ class LoadRemoteTest {
     }
 
     @Test
+    void cacheServesASecondLoad() {
+        TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        String[] words = {"load", url("model.safetensors"), "-t", "host", "--digest", "--json", "--cache",
+                folder.resolve("cache").toString(), "--cache-size", "8M"};
+        Map<String, String> first = digests(gds(words).json());
+        status = 418;
+
+        assertThat(digests(gds(words).json())).isEqualTo(first).isNotEmpty();
+    }
+
+    @Test
+    void cacheIsForUrls() {
+        GdsRun run = gds("load", folder.resolve("model.safetensors").toString(), "--cache", folder.toString());
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.err()).contains("--cache is for URLs");
+    }
+
+    @Test
     void wrongUrlIsWrongUsageAndNotRepeated() {
         GdsRun run = gds("load", "http://me:hush@/model safetensors");
         assertThat(run.status()).isEqualTo(2);

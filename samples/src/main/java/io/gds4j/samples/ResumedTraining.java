@@ -65,21 +65,22 @@ public final class ResumedTraining {
         long end = EPOCHS * file.source().records();
         long start = System.nanoTime();
         int lives = 0;
+        int rounds = 1;
         // Each life ends after a few more steps, some of which were not saved.
         for (int steps = SAVED_EVERY + 2; Saved.read(state).position() < end; steps += 5) {
             Saved from = Saved.read(state);
             lives++;
-            train(from, steps);
+            rounds = train(from, steps);
             arguments.say("life %d: resumed at %d of %d, saved %d", lives, from.position(), end,
                     Saved.read(state).position());
         }
         double seconds = (System.nanoTime() - start) / 1e9;
-        boolean verified = Saved.read(state).sum() == file.sum() * EPOCHS;
+        boolean verified = Saved.read(state).sum() == file.sum() * EPOCHS * rounds;
         return new SampleResult(bytes, seconds, verified, driver.bytesByPath(), LESSON);
     }
 
-    /** Trains from a saved state until the end, or until it dies after some steps. */
-    private void train(Saved from, int steps) throws IOException, InterruptedException {
+    /** Trains from a saved state until the end, or until it dies after some steps; returns how often a step adds each word. */
+    private int train(Saved from, int steps) throws IOException, InterruptedException {
         try (TrainingStep step = TrainingStep.open(arguments, driver);
                 RecordLoader loader = RecordLoader.builder(driver, file.source(), file.batch())
                         .order(RecordOrder.shuffled(7))
@@ -93,10 +94,11 @@ public final class ResumedTraining {
                     step.work(batch.memory());
                     long position = batch.nextPosition();
                     if (done % SAVED_EVERY == 0 || position == loader.end()) {
-                        new Saved(from.sum() + step.sum() / step.rounds(), position).write(state);
+                        new Saved(from.sum() + step.sum(), position).write(state);
                     }
                 }
             }
+            return step.rounds();
         }
     }
 }

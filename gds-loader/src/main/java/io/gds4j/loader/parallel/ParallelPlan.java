@@ -6,6 +6,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.Split.Part;
+import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -28,7 +29,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
-public final class ParallelPlan {
+public final class ParallelPlan implements Serializable {
+    private static final long serialVersionUID = 1L;
+
     /** A plan that is not JSON of the expected structure. */
     public static final CheckpointRule INVALID_PLAN = new CheckpointRule("InvalidPlan", "broken parallel plan");
     /** A rule that matches no tensor, or a tensor that no rule matches. */
@@ -43,6 +46,8 @@ public final class ParallelPlan {
     private static final String FUNCTION = "ParallelPlan";
 
     private final String name;
+    /** An immutable list, which the JDK can serialize. */
+    @SuppressWarnings("serial")
     private final List<ParallelRule> rules;
 
     ParallelPlan(String name, List<ParallelRule> rules) {

@@ -3,6 +3,7 @@ package io.gds4j.loader.parallel;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import java.io.Serializable;
 import java.util.Objects;
 
 /**
@@ -18,7 +19,7 @@ import java.util.Objects;
  * @param optional true if the rule may match no tensor
  * @since 0.1
  */
-public record ParallelRule(String pattern, Split split, boolean optional) {
+public record ParallelRule(String pattern, Split split, boolean optional) implements Serializable {
     /**
      * Creates a rule.
      *

@@ -2,6 +2,7 @@ package io.gds4j.loader.parallel;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import java.io.Serializable;
 import java.util.List;
 
 /**
@@ -13,7 +14,7 @@ import java.util.List;
  *
  * @since 0.1
  */
-public sealed interface Split {
+public sealed interface Split extends Serializable {
     /**
      * A part of a dimension that is divided on its own, such as q, k and v of a fused tensor.
      *
@@ -21,7 +22,7 @@ public sealed interface Split {
      * @param heads number of units that are never cut, such as attention heads; 0 if single elements are the units. With fewer
      *        heads than ranks, several consecutive ranks receive the same head
      */
-    record Part(long share, long heads) {
+    record Part(long share, long heads) implements Serializable {
         /**
          * Creates a part.
          *

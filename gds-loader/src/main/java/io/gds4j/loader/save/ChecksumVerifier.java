@@ -5,13 +5,11 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
@@ -117,24 +115,14 @@ public final class ChecksumVerifier {
 
     private void expect(CheckpointFile file) {
         List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
-        String digits = file.metadata().get(SaveFile.CHECKSUMS);
-        if (digits == null) {
-            withBytes.forEach(tensor -> unchecked.add(tensor.name()));
-            return;
-        }
-        if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(file.path())
-                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
-                            .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
-                                    OneLine.quote(digits)))
-                    .build();
-        }
-        for (int i = 0; i < withBytes.size(); i++) {
-            TensorInfo tensor = withBytes.get(i);
-            int at = i * SaveFile.CHECKSUM_DIGITS;
-            expected.add(Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
+        Map<String, Integer> recorded = TensorChecksums.recorded(file);
+        for (TensorInfo tensor : withBytes) {
+            Integer crc = recorded.get(tensor.name());
+            if (crc == null) {
+                unchecked.add(tensor.name());
+                continue;
+            }
+            expected.add(crc);
             for (long offset = tensor.fileOffset(); offset < tensor.fileEnd();) {
                 long end = Math.min(tensor.fileEnd(), (offset & -Piece.SLAB) + Piece.SLAB);
                 parts.add(new Part(tensors.size(), offset, end - offset));
@@ -148,7 +136,7 @@ public final class ChecksumVerifier {
         int[] joined = new int[tensors.size()];
         for (int i = 0; i < crcs.length; i++) {
             Part part = parts.get(i);
-            joined[part.tensor] = Crc32c.combine(joined[part.tensor], crcs[i], part.length);
+            joined[part.tensor] = TensorChecksums.combine(joined[part.tensor], crcs[i], part.length);
         }
         List<String> different = new ArrayList<>();
         for (int i = 0; i < joined.length; i++) {
@@ -162,8 +150,8 @@ public final class ChecksumVerifier {
     /** Reads parts on one thread, with the rest of their pages: only whole pages bypass the page cache. */
     private final class Reader implements Workers.Worker {
         private final int[] crcs;
-        private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
         private final CRC32C crc = new CRC32C();
+        private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
 
         Reader(int... crcs) {
             this.crcs = crcs;

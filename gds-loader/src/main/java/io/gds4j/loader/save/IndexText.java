@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -15,9 +16,7 @@ final class IndexText {
 
     /** @param names name of each file */
     static byte[] of(List<SaveFile> files, List<String> names) {
-        Map<String, String> fileOf = new TreeMap<>(
-                (a, b) -> Arrays.compareUnsigned(
-                        a.getBytes(StandardCharsets.UTF_8), b.getBytes(StandardCharsets.UTF_8)));
+        Map<String, String> fileOf = new HashMap<>();
         long bytes = 0;
         for (int i = 0; i < files.size(); i++) {
             for (SaveTensor tensor : files.get(i).tensors()) {
@@ -25,6 +24,18 @@ final class IndexText {
                 bytes += tensor.bytes();
             }
         }
+        return of(fileOf, bytes);
+    }
+
+    /**
+     * @param files name of the file for each tensor
+     * @param bytes bytes of all tensors
+     */
+    static byte[] of(Map<String, String> files, long bytes) {
+        Map<String, String> fileOf = new TreeMap<>(
+                (a, b) -> Arrays.compareUnsigned(
+                        a.getBytes(StandardCharsets.UTF_8), b.getBytes(StandardCharsets.UTF_8)));
+        fileOf.putAll(files);
         StringBuilder text = new StringBuilder();
         text.append("{\n  \"metadata\": {\n    \"total_size\": ").append(bytes).append("\n  },\n  \"weight_map\": {");
         String separator = "\n    ";

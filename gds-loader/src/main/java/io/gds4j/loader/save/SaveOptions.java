@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
+import java.io.Serializable;
 import java.util.Objects;
 
 /**
@@ -31,7 +32,7 @@ public record SaveOptions(
         boolean checksums,
         boolean direct,
         int writesInFlight,
-        int stagingDevice) {
+        int stagingDevice) implements Serializable {
 
     /**
      * Page alignment, files of up to 50 GB (10^9 bytes), {@link Consistency#STOP}, no checksums, O_DIRECT, 4 writes in

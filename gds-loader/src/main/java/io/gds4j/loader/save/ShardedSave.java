@@ -1,0 +1,208 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.TensorInfo;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A new checkpoint whose shards other processes write, each to a file of its own. One process begins and commits it.
+ *
+ * <pre>{@code
+ * try (ShardedSave save = ShardedSave.begin(Path.of("step-1000"))) {
+ *     // in other processes: builder.toFile(ShardedSave.part(save.temporary(), rank, attempt)).save(driver)
+ *     save.commit(parts);      // the files of the attempts that succeeded
+ * }
+ * }</pre>
+ *
+ * <p>
+ * The shards lie in {@code step-1000.tmp} until the commit gives them their final names, writes the index and renames the folder. A
+ * crash at any moment leaves {@code step-1000} absent or complete, and other checkpoints as they were. An attempt that still writes
+ * after the commit cannot reach the checkpoint: each attempt has a file of its own. The next save to the same folder removes what a
+ * crash left. {@link SharedSave} is for processes that write ranges of the same files. Not thread-safe.
+ *
+ * @since 0.1
+ */
+public final class ShardedSave implements AutoCloseable {
+    private static final String SUFFIX = ".tmp";
+    private static final String READY = "ready";
+
+    private final FileCalls calls = FileCalls.SYSTEM;
+    private final SaveTarget target;
+    private final Path parent;
+    private final Path temporary;
+    private @Nullable SaveLock lock;
+
+    private ShardedSave(Path folder, Path parent, SaveLock lock) {
+        this.target = SaveTarget.folder(folder);
+        this.parent = parent;
+        this.temporary = parent.resolve(folder.getFileName() + SUFFIX);
+        this.lock = lock;
+    }
+
+    /**
+     * Begins a save: removes what an interrupted save to this folder left, and creates the temporary folder.
+     *
+     * @param folder the checkpoint's folder, absent or empty; its parents are created
+     * @throws CuFileException IO_ERROR with EEXIST if the folder has entries, EBUSY if another process saves to it; otherwise with
+     *         the errno of the call that failed
+     */
+    public static ShardedSave begin(Path folder) {
+        Path place = folder.toAbsolutePath().normalize();
+        Path parent = place.getParent();
+        if (parent == null) {
+            throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
+        }
+        FileCalls.SYSTEM.createFolder(parent);
+        SaveLock lock = SaveLock.take(parent, "." + place.getFileName() + ".lock");
+        ShardedSave save = new ShardedSave(place, parent, lock);
+        boolean begun = false;
+        try {
+            save.prepare();
+            begun = true;
+            return save;
+        } finally {
+            if (!begun) {
+                lock.close();
+            }
+        }
+    }
+
+    /**
+     * Returns the file that an attempt to write a shard writes.
+     *
+     * @param temporary the folder of {@link #temporary}
+     * @param rank number of the shard, from 0
+     * @param attempt a number that no other attempt has
+     */
+    public static Path part(Path temporary, int rank, long attempt) {
+        return temporary.resolve("shard-%05d-%d.safetensors".formatted(rank, attempt));
+    }
+
+    /** Returns the folder in which the attempts write. */
+    public Path temporary() {
+        return temporary;
+    }
+
+    private void prepare() {
+        Path folder = target.folder();
+        boolean used = Files.isDirectory(folder)
+                ? !calls.list(folder).isEmpty()
+                : Files.exists(folder, LinkOption.NOFOLLOW_LINKS);
+        if (used) {
+            throw failure(folder, Errno.EEXIST, "the folder exists and is not empty; a save writes a new one");
+        }
+        removeTree(temporary);
+        calls.createFolder(temporary);
+        calls.sync(parent);
+    }
+
+    /**
+     * Makes the shards the checkpoint, in their order. A file without tensors is left out.
+     *
+     * @param parts files of {@link #part}, complete and durable, one for each rank
+     * @return the files of the checkpoint, one for each part; the folder for a part that was left out
+     * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
+     *         them have a tensor of the same name
+     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then
+     */
+    public List<Path> commit(List<Path> parts) {
+        Map<String, TensorInfo> tensors = new LinkedHashMap<>();
+        List<Path> filled = new ArrayList<>();
+        for (Path part : parts) {
+            Checkpoint shard = Checkpoint.open(part);
+            for (TensorInfo tensor : shard.tensors().values()) {
+                TensorInfo other = tensors.putIfAbsent(tensor.name(), tensor);
+                if (other != null) {
+                    throw CheckpointException.inTwoFiles(tensor.name(), part, other.file());
+                }
+            }
+            if (!shard.tensors().isEmpty()) {
+                filled.add(part);
+            }
+        }
+        if (filled.isEmpty()) {
+            filled.addAll(parts.subList(0, 1));
+        }
+        List<String> names = target.names(filled.size());
+        Map<Path, String> nameOf = new LinkedHashMap<>();
+        filled.forEach(part -> nameOf.put(part, names.get(nameOf.size())));
+        publish(nameOf, tensors);
+        return parts.stream()
+                .map(part -> nameOf.containsKey(part) ? target.folder().resolve(nameOf.get(part)) : target.folder())
+                .toList();
+    }
+
+    private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
+        Path ready = temporary.resolve(READY);
+        calls.createFolder(ready);
+        for (Map.Entry<Path, String> part : nameOf.entrySet()) {
+            calls.rename(part.getKey(), ready.resolve(part.getValue()));
+        }
+        if (nameOf.size() > 1) {
+            Map<String, String> files = new LinkedHashMap<>();
+            long bytes = 0;
+            for (TensorInfo tensor : tensors.values()) {
+                files.put(tensor.name(), nameOf.get(tensor.file()));
+                bytes += tensor.length();
+            }
+            calls.write(ready.resolve(target.indexName()), IndexText.of(files, bytes));
+        }
+        calls.sync(ready);
+        // over an empty folder of this name, as rename(2) does
+        calls.rename(ready, target.folder());
+        calls.sync(parent);
+    }
+
+    /** Removes the temporary folder: all that is left after a commit, or all of the save without one. Idempotent. */
+    @Override
+    public void close() {
+        SaveLock held = lock;
+        lock = null;
+        if (held == null) {
+            return;
+        }
+        try (held) {
+            removeTree(temporary);
+        } catch (CuFileException e) {
+            System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
+        }
+    }
+
+    /** Removes a folder with all that is in it; an attempt that has not ended may add a file meanwhile. */
+    private void removeTree(Path folder) {
+        if (!Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+            for (String name : calls.list(folder)) {
+                removeTree(folder.resolve(name));
+            }
+        }
+        calls.delete(folder);
+    }
+
+    private static CuFileException failure(Path path, int errno, String detail) {
+        return CuFileException.builder(SaveFailure.FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(errno)
+                .path(path)
+                .detail(detail)
+                .build();
+    }
+
+    @Override
+    public String toString() {
+        return "ShardedSave[%s]".formatted(target.folder());
+    }
+}

@@ -1,0 +1,93 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.memory.MemoryAllocation;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.zip.CRC32C;
+
+/**
+ * The CRC32C of tensors: those that a file records, those of bytes in a file, and those of joined parts. For verifications that
+ * several processes share; {@link ChecksumVerifier} is one of a single process.
+ *
+ * <pre>{@code
+ * Map<String, Integer> recorded = TensorChecksums.recorded(file);
+ * int crc = TensorChecksums.combine(ofFirstPart, ofSecondPart, secondLength);
+ * boolean equal = recorded.get("lm_head.weight") == crc;
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class TensorChecksums {
+    private static final String FUNCTION = "TensorChecksums";
+
+    private TensorChecksums() {
+    }
+
+    /**
+     * Returns the checksums in the header of a file ({@link SaveOptions#checksums}).
+     *
+     * @return CRC32C by the name of the tensor, without tensors of 0 bytes; empty if the file records none
+     * @throws CuFileException INVALID_VALUE if the checksums are malformed
+     */
+    public static Map<String, Integer> recorded(CheckpointFile file) {
+        String digits = file.metadata().get(SaveFile.CHECKSUMS);
+        if (digits == null) {
+            return Map.of();
+        }
+        List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
+        if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.INVALID_VALUE)
+                    .path(file.path())
+                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
+                            .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
+                                    OneLine.quote(digits)))
+                    .build();
+        }
+        Map<String, Integer> recorded = HashMap.newHashMap(withBytes.size());
+        for (int i = 0; i < withBytes.size(); i++) {
+            int at = i * SaveFile.CHECKSUM_DIGITS;
+            recorded.put(
+                    withBytes.get(i).name(),
+                    Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
+        }
+        return recorded;
+    }
+
+    /**
+     * Reads bytes of a file and returns their CRC32C.
+     *
+     * @param fileOffset offset of the first byte
+     * @param length bytes, 0 or more
+     * @param buffer host memory of 1 byte or more that the reads pass through; its size is the size of a read
+     * @throws CuFileException as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}
+     */
+    public static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer) {
+        CRC32C crc = new CRC32C();
+        long most = buffer.range().length();
+        for (long at = 0; at < length; at += most) {
+            long bytes = Math.min(most, length - at);
+            file.readFully(buffer.range().slice(0, bytes), fileOffset + at);
+            crc.update(buffer.segment().asSlice(0, bytes).asByteBuffer());
+        }
+        return (int) crc.getValue();
+    }
+
+    /**
+     * Returns the CRC32C of two parts, one after the other.
+     *
+     * @param first CRC32C of the first part; 0 if it has no bytes
+     * @param second CRC32C of the second part
+     * @param length bytes of the second part, 0 or more
+     */
+    public static int combine(int first, int second, long length) {
+        return Crc32c.combine(first, second, length);
+    }
+}

@@ -1,0 +1,10 @@
+package io.gds4j.spark;
+
+/** A rank's failure with the place where it happened, in one line. */
+final class JobFailure extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    JobFailure(String line, Throwable cause) {
+        super(line, cause);
+    }
+}
