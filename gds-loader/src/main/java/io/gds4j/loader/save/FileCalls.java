@@ -32,7 +32,7 @@ interface FileCalls {
     /** Gives a file a second name ({@code link}). */
     void link(Path existing, Path name);
 
-    /** Deletes a file; returns if there is none. */
+    /** Deletes a file or an empty folder; returns if there is none. */
     void delete(Path file);
 
     /** Drops what the page cache holds of a file, except mapped pages, after it has written changed pages to the disk. */

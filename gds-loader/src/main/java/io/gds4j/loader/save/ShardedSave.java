@@ -6,7 +6,6 @@ import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -176,25 +175,21 @@ public final class ShardedSave implements AutoCloseable {
         try (held) {
             removeTree(temporary);
         } catch (CuFileException e) {
-            System.getLogger("io.gds4j.loader")
-                    .log(System.Logger.Level.WARNING, "cannot remove the folder {0}: {1}", temporary, e.getMessage());
+            System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
         }
     }
 
     /** Removes a folder with all that is in it; an attempt that has not ended may add a file meanwhile. */
     private void removeTree(Path folder) {
-        if (!Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
-            calls.delete(folder);
+        if (!Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
             return;
         }
-        for (String name : calls.list(folder)) {
-            removeTree(folder.resolve(name));
+        if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+            for (String name : calls.list(folder)) {
+                removeTree(folder.resolve(name));
+            }
         }
-        try {
-            Files.deleteIfExists(folder);
-        } catch (IOException e) {
-            throw SaveFailure.of(folder, "delete the folder", Errno.EIO);
-        }
+        calls.delete(folder);
     }
 
     private static CuFileException failure(Path path, int errno, String detail) {

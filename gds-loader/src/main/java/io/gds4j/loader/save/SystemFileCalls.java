@@ -135,6 +135,9 @@ final class SystemFileCalls implements FileCalls {
     @Override
     public void delete(Path file) {
         int result = posix().unlink(file.toString());
+        if (result == -Errno.EISDIR) {
+            result = posix().rmdir(file.toString());
+        }
         if (result != -Errno.ENOENT) {
             check(file, "delete the file", result);
         }

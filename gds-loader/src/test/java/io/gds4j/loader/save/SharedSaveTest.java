@@ -9,7 +9,6 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
@@ -164,6 +163,15 @@ class SharedSaveTest {
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
     }
 
+    /** The save interrupts its threads when it ends. */
+    private static void awaitInterrupt() {
+        try {
+            new CountDownLatch(1).await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     @Test
     void cancelledWriterIsMissingUntilItWritesAgain() throws IOException {
         int[] sizes = {5000, 6000, 7000};
@@ -172,25 +180,22 @@ class SharedSaveTest {
             writers.add(writer(rank, sizes, SaveOptions.DEFAULTS));
             writers.get(rank).write(driver);
         }
-        CountDownLatch begun = new CountDownLatch(1);
-        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<CompletableFuture<SaveReport>> self = new CompletableFuture<>();
         CompletableFuture<SaveReport> again = writers.get(1).writeAsync(driver, new SaveListener() {
             @Override
             public void progress(long bytesDone, long bytesTotal) {
-                begun.countDown();
-                Workers.awaitUninterruptibly(go);
+                self.join().cancel(true);
             }
         });
-        Workers.awaitUninterruptibly(begun);
-        Thread.ofVirtual().start(go::countDown);
-        assertThat(again.cancel(true)).isTrue();
+        self.complete(again);
         assertThatThrownBy(again::join).isInstanceOf(CancellationException.class);
+        assertThat(again.cancel(true)).as("waits for the writes in flight").isTrue();
         assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 1 of 3 has not finished");
         Thread.currentThread().interrupt();
         SaveListener waits = new SaveListener() {
             @Override
             public void progress(long bytesDone, long bytesTotal) {
-                Workers.awaitUninterruptibly(go);
+                awaitInterrupt();
             }
         };
         assertThatThrownBy(() -> writers.get(2).write(driver, waits)).isInstanceOf(CuFileInterruptedException.class);

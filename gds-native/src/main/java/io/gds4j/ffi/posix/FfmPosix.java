@@ -55,6 +55,7 @@ public final class FfmPosix implements Posix {
     private static final MethodHandle RENAME = call("rename", JAVA_INT, ADDRESS, ADDRESS);
     private static final MethodHandle LINK = call("link", JAVA_INT, ADDRESS, ADDRESS);
     private static final MethodHandle UNLINK = call("unlink", JAVA_INT, ADDRESS);
+    private static final MethodHandle RMDIR = call("rmdir", JAVA_INT, ADDRESS);
     private static final MethodHandle MKDIR = call("mkdir", JAVA_INT, ADDRESS, JAVA_INT);
     private static final MethodHandle CHMOD = call("chmod", JAVA_INT, ADDRESS, JAVA_INT);
     private static final MethodHandle MEMFD_CREATE = call("memfd_create", JAVA_INT, ADDRESS, JAVA_INT);
@@ -347,16 +348,12 @@ public final class FfmPosix implements Posix {
 
     @Override
     public int unlink(String path) {
-        if (!CString.isRepresentable(path)) {
-            return -Errno.EINVAL;
-        }
-        CallState state = CallState.current();
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment name = CString.ofFileName(arena, path);
-            return state.resultOrErrno((int) UNLINK.invokeExact(state.errnoSlot(), name));
-        } catch (Throwable t) {
-            throw Linkage.rethrow(t);
-        }
+        return ofName(UNLINK, path);
+    }
+
+    @Override
+    public int rmdir(String path) {
+        return ofName(RMDIR, path);
     }
 
     @Override
@@ -512,6 +509,19 @@ public final class FfmPosix implements Posix {
         CallState state = CallState.current();
         try {
             return (long) SYSCONF.invokeExact(state.errnoSlot(), name);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private static int ofName(MethodHandle function, String path) {
+        if (!CString.isRepresentable(path)) {
+            return -Errno.EINVAL;
+        }
+        CallState state = CallState.current();
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment name = CString.ofFileName(arena, path);
+            return state.resultOrErrno((int) function.invokeExact(state.errnoSlot(), name));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

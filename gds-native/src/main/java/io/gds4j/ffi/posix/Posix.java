@@ -100,6 +100,11 @@ public interface Posix {
         return -Errno.ENOSYS;
     }
 
+    /** {@code rmdir(2)}. */
+    default int rmdir(String path) {
+        return -Errno.ENOSYS;
+    }
+
     /** {@code mkdir(2)}. */
     default int mkdir(String path, int mode) {
         return -Errno.ENOSYS;

@@ -266,6 +266,11 @@ public final class FaultyPosix implements Posix {
     }
 
     @Override
+    public int rmdir(String path) {
+        return (int) call(new PosixRequest(PosixCall.RMDIR, -1, path, 0, 0, 0, 0), () -> real.rmdir(path));
+    }
+
+    @Override
     public int mkdir(String path, int mode) {
         return (int) call(new PosixRequest(PosixCall.MKDIR, -1, path, 0, 0, 0, 0), () -> real.mkdir(path, mode));
     }

@@ -422,6 +422,7 @@ class FfmPosixTest {
         assertThat(posix.rename(linked, made + "/renamed")).isEqualTo(-Errno.ENOENT);
         assertThat(posix.unlink(made + "/renamed")).isZero();
         assertThat(posix.unlink(made)).isEqualTo(-Errno.EISDIR);
+        assertThat(posix.rmdir(made)).isZero();
         assertThat(posix.chmod(made + "/none", 0600)).isEqualTo(-Errno.ENOENT);
         assertThat(posix.rename("a\0b", file)).isEqualTo(-Errno.EINVAL);
         assertThat(posix.unlink("a\0b")).isEqualTo(-Errno.EINVAL);
