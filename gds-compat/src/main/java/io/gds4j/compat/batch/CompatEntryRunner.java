@@ -18,6 +18,9 @@ import java.util.List;
 
 /** Serves claims on one thread: small and adjacent reads in groups where that is possible, other entries one by one. */
 public final class CompatEntryRunner implements EntryRunner {
+    /** Number of groups after which a thread gives its slabs back, although there is more to do: others may wait for them. */
+    private static final int MOST_GROUPS = 16;
+
     private final RequestContext context;
     private final RequestExecutor executor;
     private final CoalescedDeviceReads deviceReads;
@@ -27,6 +30,9 @@ public final class CompatEntryRunner implements EntryRunner {
 
     /** Claims that have not ended, in their order. */
     private final Deque<Begun> begun = new ArrayDeque<>();
+
+    /** Number of groups that had begun when the thread gave its slabs back. */
+    private long settled;
 
     /**
      * A claim whose groups have begun.
@@ -59,7 +65,8 @@ public final class CompatEntryRunner implements EntryRunner {
                 deviceReads.begin(claim.entries(), claim.results(), claim.slabBytes());
             }
             begun.add(new Begun(claim, deviceReads.begun()));
-            if (claim.hasUndone() || claim.submission().waitsForDisk()) {
+            boolean heldLong = deviceReads.begun() - settled >= MOST_GROUPS;
+            if (heldLong || claim.hasUndone() || claim.submission().waitsForDisk()) {
                 settle();
             } else {
                 endComplete();
@@ -77,6 +84,7 @@ public final class CompatEntryRunner implements EntryRunner {
     @Override
     public void settle() {
         deviceReads.settle();
+        settled = deviceReads.begun();
         endComplete();
     }
 

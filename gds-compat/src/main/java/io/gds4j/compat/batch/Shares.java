@@ -68,7 +68,7 @@ record Shares(int threads, int mostEntries, long least, long first, long most, l
     }
 
     private static int most(int threads, int entries, long total, long least) {
-        return (int) Math.clamp(Math.ceilDiv(total, least), 1, Math.min(threads, entries));
+        return Math.clamp(Math.ceilDiv(total, least), 1, Math.min(threads, entries));
     }
 
     /** Returns the work to claim next, after {@code claimed}. */
