@@ -37,7 +37,16 @@ final class HttpPath implements SourcePath {
         throw new ProviderMismatchException("not the path of an HTTP object: " + path);
     }
 
-    HttpSource source() throws IOException {
+    List<String> names() {
+        return names;
+    }
+
+    /** Returns whether the program or a list wrote it as a folder. */
+    boolean isWrittenAsFolder() {
+        return names.isEmpty() || exact != null && exact.getPath() != null && exact.getPath().endsWith("/");
+    }
+
+    RangeSource source() throws IOException {
         return system.source(this);
     }
 

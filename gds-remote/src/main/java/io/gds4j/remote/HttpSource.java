@@ -73,7 +73,7 @@ public final class HttpSource implements RangeSource {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static HttpSource open(URI uri, HttpOptions options) {
-        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options")));
+        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options"), Signer.NONE));
     }
 
     static HttpSource open(URI uri, HttpConnections connections) {
@@ -161,6 +161,11 @@ public final class HttpSource implements RangeSource {
         }
     }
 
+    /** Returns whether the first answer had these bytes. */
+    boolean isKnown(long offset, long count) {
+        return offset + count <= head.byteSize();
+    }
+
     HttpOptions options() {
         return connections.options();
     }
@@ -184,7 +189,7 @@ public final class HttpSource implements RangeSource {
 
     CompletableFuture<HttpResponse<Void>> send(
             long first, long size, HttpResponse.BodyHandler<Void> handler) {
-        HttpRequest.Builder request = request(options(), uri, place, basic)
+        HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=%d-%d".formatted(first, first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
@@ -193,12 +198,13 @@ public final class HttpSource implements RangeSource {
     }
 
     /** Returns a request. Credentials go to the origin that the program named only. */
-    static HttpRequest.Builder request(HttpOptions options, URI uri, URI place, String basic) {
+    static HttpRequest.Builder request(HttpConnections connections, URI uri, URI place, String basic) {
         HttpRequest.Builder request = HttpRequest.newBuilder(withoutUser(place))
                 .GET()
                 .header("Accept-Encoding", "identity");
         if (ObjectName.isSameOrigin(uri, place)) {
-            options.headers().forEach(request::setHeader);
+            connections.options().headers().forEach(request::setHeader);
+            connections.signer().headers("GET", place, Signer.EMPTY_BODY).forEach(request::setHeader);
             if (!basic.isEmpty()) {
                 request.setHeader("Authorization", basic);
             }
@@ -236,7 +242,9 @@ public final class HttpSource implements RangeSource {
         } catch (IllegalArgumentException e) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), e);
         }
-        String refusal = location.isEmpty() ? "status %d without Location".formatted(status)
+        String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
+                .map(", the bucket is in region "::concat).orElse("");
+        String refusal = location.isEmpty() ? "status %d without Location%s".formatted(status, region)
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);
