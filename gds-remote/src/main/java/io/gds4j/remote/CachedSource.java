@@ -6,6 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /** An object whose blocks are kept in a local folder. Blocks that are not there come from the server, and are stored. Thread-safe. */
 final class CachedSource implements RangeSource {
@@ -18,6 +19,17 @@ final class CachedSource implements RangeSource {
 
     /** One thread fetches a block; others that need it wait. */
     private final ReentrantLock[] locks = new ReentrantLock[LOCKS];
+
+    /** The block of the last read of a part; parsers of headers read many small parts. */
+    private volatile @Nullable Held held;
+
+    /**
+     * A block in memory.
+     *
+     * @param bytes never changed
+     */
+    private record Held(long block, MemorySegment bytes) {
+    }
 
     CachedSource(HttpSource source, RemoteCache cache) {
         this.source = source;
@@ -60,13 +72,22 @@ final class CachedSource implements RangeSource {
             if (bytes == end - start) {
                 block(block, into, cancellation);
             } else {
-                MemorySegment whole = MemorySegment.ofArray(new byte[(int) (end - start)]);
-                block(block, whole, cancellation);
-                MemorySegment.copy(whole, from, into, 0, bytes);
+                MemorySegment.copy(whole(block, (int) (end - start), cancellation), from, into, 0, bytes);
             }
             done += bytes;
         }
         return count;
+    }
+
+    private MemorySegment whole(long block, int bytes, Cancellation cancellation) throws InterruptedException {
+        Held known = held;
+        if (known != null && known.block == block) {
+            return known.bytes;
+        }
+        MemorySegment whole = MemorySegment.ofArray(new byte[bytes]);
+        block(block, whole, cancellation);
+        held = new Held(block, whole);
+        return whole;
     }
 
     private void block(long block, MemorySegment into, Cancellation cancellation) throws InterruptedException {

@@ -9,6 +9,7 @@ import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.SourcePath;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
@@ -22,10 +23,13 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
@@ -54,9 +58,18 @@ public final class ConvertRun {
 
     private ExitStatus convert() {
         Path destination = arguments.destination();
+        if (destination instanceof SourcePath) {
+            try (RemoteFolder remote = new RemoteFolder(destination)) {
+                return convert(remote.local(), Optional.of(remote));
+            }
+        }
         if (Files.exists(destination) && !Files.isDirectory(destination)) {
             throw CommandFailure.badInput(destination.toString(), destination + ": not a folder");
         }
+        return convert(destination, Optional.empty());
+    }
+
+    private ExitStatus convert(Path folder, Optional<RemoteFolder> remote) {
         int gpu = arguments.options().stagingDevice();
         if (gpu != MemoryRange.NO_DEVICE) {
             Targets.resolve(Target.gpu(gpu));
@@ -66,22 +79,28 @@ public final class ConvertRun {
         if (!mode.quiet()) {
             checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
         }
-        SavePlan plan = plan(checkpoint);
+        SavePlan plan = plan(checkpoint, folder);
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
             SaveReport report = save(plan, opened.driver());
-            double seconds = (planned - start) / NANOS + report.seconds();
+            long saved = System.nanoTime();
+            if (remote.isPresent()) {
+                remote.get().upload();
+            }
+            double seconds = (planned - start + System.nanoTime() - saved) / NANOS + report.seconds();
             print(checkpoint, report, seconds, opened);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
         return ExitStatus.DONE;
     }
 
-    private SavePlan plan(Checkpoint checkpoint) {
+    private SavePlan plan(Checkpoint checkpoint, Path folder) {
         try {
             return SavePlan.builder()
                     .checkpoint(checkpoint)
                     .options(arguments.options())
-                    .toFolder(arguments.destination());
+                    .toFolder(folder);
         } catch (CuFileException e) {
             if (e.error() != CuFileError.INVALID_VALUE) {
                 throw e;
