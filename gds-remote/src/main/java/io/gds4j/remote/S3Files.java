@@ -38,7 +38,8 @@ public final class S3Files {
         if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")
                 || key.contains("//") || uri.getRawQuery() != null) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Files.path", "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
+                    CuFileError.INVALID_VALUE, "S3Files.path",
+                    "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
         }
         HttpConnections connections = HttpConnections.of(options.http(),
                 S3Signer.of(options.region(), options.credentials()));

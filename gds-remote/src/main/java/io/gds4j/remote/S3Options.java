@@ -33,7 +33,8 @@ public record S3Options(
         }
         if (!region.matches("[A-Za-z0-9-]{1,64}")) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Options", "the region has other characters than letters, digits and -");
+                    CuFileError.INVALID_VALUE, "S3Options",
+                    "the region has other characters than letters, digits and -");
         }
     }
 

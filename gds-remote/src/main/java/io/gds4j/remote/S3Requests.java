@@ -48,7 +48,8 @@ record S3Requests(HttpConnections connections) {
                 }
                 why = RemoteFailure.meaning(status) + (code.isEmpty() ? "" : ", " + code);
                 errno = RemoteFailure.errno(status);
-                boolean passes = RangePart.isTransient(status) || code.equals("InternalError") || code.equals("SlowDown");
+                boolean passes =
+                        RangePart.isTransient(status) || code.equals("InternalError") || code.equals("SlowDown");
                 if (!passes) {
                     throw failure(method, uri, errno, why, null);
                 }

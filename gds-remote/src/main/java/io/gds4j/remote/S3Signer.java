@@ -24,7 +24,9 @@ import javax.crypto.spec.SecretKeySpec;
  * @param clock tells the time of a request
  */
 record S3Signer(String region, String service, Supplier<S3Credentials> credentials, InstantSource clock)
-        implements Signer {
+        implements
+            Signer {
+
     private static final String ALGORITHM = "AWS4-HMAC-SHA256";
     private static final DateTimeFormatter TIME =
             DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);

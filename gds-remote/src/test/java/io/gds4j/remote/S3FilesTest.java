@@ -7,7 +7,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -112,7 +111,8 @@ class S3FilesTest {
                 .hasToString("https://models.s3.eu-west-1.amazonaws.com/a%20b");
         assertThat(new S3Names("with.dots", aws).url("k", Map.of()))
                 .hasToString("https://s3.eu-west-1.amazonaws.com/with.dots/k");
-        assertThat(new S3Names("models", aws.withEndpoint(URI.create("http://store:9000/s3/"), false)).url("k", Map.of()))
+        assertThat(
+                new S3Names("models", aws.withEndpoint(URI.create("http://store:9000/s3/"), false)).url("k", Map.of()))
                 .hasToString("http://models.store:9000/s3/k");
         assertThat(new S3Names("models", S3Options.fromEnvironment(
                 Map.of("AWS_ENDPOINT_URL", "http://store:9000", "HOME", folder.toString()))).url("k", Map.of()))
@@ -280,7 +280,8 @@ class S3FilesTest {
 
     @Test
     void listThatIsNotXmlOrHasADocumentTypeIsAnError() {
-        for (String text : List.of("no xml", "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a><Key>&x;</Key></a>")) {
+        for (String text : List.of("no xml",
+                "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a><Key>&x;</Key></a>")) {
             server.on((exchange, request) -> {
                 S3Server.answer(exchange, 200, text);
                 return true;

@@ -107,7 +107,8 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(
-                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend, directStorage.value(), tensor, verify, digest, list);
+                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend,
+                directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

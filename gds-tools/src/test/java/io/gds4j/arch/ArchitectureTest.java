@@ -74,7 +74,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", "javax.crypto..", "javax.xml.stream..", Rooms.JSPECIFY,
+                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", "javax.crypto..", "javax.xml.stream..",
+                                Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
                 Arguments.of(
                         "samples",

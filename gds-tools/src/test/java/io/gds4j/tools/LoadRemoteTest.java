@@ -95,7 +95,8 @@ class LoadRemoteTest {
         if (Files.isDirectory(listed)) {
             try (Stream<Path> files = Files.list(listed)) {
                 files.filter(Files::isRegularFile).forEach(
-                        file -> xml.append("<Contents><Key>%s</Key></Contents>".formatted(prefix + file.getFileName())));
+                        file -> xml
+                                .append("<Contents><Key>%s</Key></Contents>".formatted(prefix + file.getFileName())));
             }
         }
         byte[] bytes = xml.append("</ListBucketResult>").toString().getBytes(StandardCharsets.UTF_8);
