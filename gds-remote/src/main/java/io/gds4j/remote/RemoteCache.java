@@ -10,12 +10,12 @@ import java.util.Objects;
  * without a strong ETag are not kept. Several processes may share the folder.
  *
  * @param folder the folder, for this purpose only; created if necessary
- * @param limitBytes bytes above which the blocks used longest ago are deleted, 64 MiB or more. For a short time the folder may
+ * @param limitBytes bytes above which the blocks used longest ago are deleted, 16 MiB or more. For a short time the folder may
  *        hold a sixteenth more for each process
  * @since 0.1
  */
 public record RemoteCache(Path folder, long limitBytes) {
-    private static final long LEAST = 64L << 20;
+    private static final long LEAST = 16L << 20;
 
     /** Checks the limit. */
     public RemoteCache {

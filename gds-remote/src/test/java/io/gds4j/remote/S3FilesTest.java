@@ -186,7 +186,7 @@ class S3FilesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1000, (33 << 20) + 5})
+    @ValueSource(ints = {0, 1000, (17 << 20) + 5})
     void uploadedFileIsTheObject(int size) throws IOException {
         S3Files.upload(file(size), path("new/file%20x"));
         assertThat(Arrays.mismatch(server.objects.get("new/file x"), RangeServer.random(size))).isEqualTo(-1);
@@ -195,7 +195,7 @@ class S3FilesTest {
 
     @Test
     void failedUploadLeavesNothing() throws IOException {
-        Path file = file(33 << 20);
+        Path file = file(17 << 20);
         server.on((exchange, request) -> {
             boolean fails = String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber=2");
             if (fails) {
@@ -292,7 +292,7 @@ class S3FilesTest {
 
     private Path cached(String key) {
         return S3Files.path(URI.create("s3://models/" + key), options.withHttp(
-                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 64 << 20))));
+                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))));
     }
 
     private long cachedBytes() throws IOException {
@@ -333,11 +333,11 @@ class S3FilesTest {
 
     @Test
     void cacheStaysBelowItsLimit() throws IOException {
-        byte[] bytes = RangeServer.random(40 << 20);
+        byte[] bytes = RangeServer.random(9 << 20);
         for (String key : List.of("a", "b", "c")) {
             server.objects.put(key, bytes);
             Files.readAllBytes(cached(key));
         }
-        assertThat(cachedBytes()).isBetween(40L << 20, 76L << 20);
+        assertThat(cachedBytes()).isBetween(9L << 20, 18L << 20);
     }
 }
