@@ -1,7 +1,8 @@
-/** Objects of HTTP servers as sources of gds4j. */
+/** Objects of HTTP and S3 servers as sources of gds4j. */
 module io.gds4j.remote {
     requires transitive io.gds4j;
     requires transitive java.net.http;
+    requires java.xml;
 
     exports io.gds4j.remote;
 }

@@ -85,7 +85,7 @@ final class FirstRequest {
     private Optional<HttpSource> attempt() throws InterruptedException, ExecutionException, Passing {
         MemorySegment head = MemorySegment.ofArray(new byte[HEAD_BYTES]);
         RangeBody body = new RangeBody(head);
-        HttpRequest request = HttpSource.request(options, uri, place, basic)
+        HttpRequest request = HttpSource.request(connections, uri, place, basic)
                 .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
         HttpResponse<Void> response = await(request, info -> info.statusCode() == 206 ? body : dropped(), body);
         int status = response.statusCode();
@@ -143,7 +143,7 @@ final class FirstRequest {
                             + " once from its beginning",
                     null);
         }
-        HttpRequest request = HttpSource.request(options, uri, place, basic).build();
+        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
         CompletableFuture<RangeBody> begun = new CompletableFuture<>();
         HttpResponse<Void> response = await(request, info -> {
             long length = info.headers().firstValueAsLong("Content-Length").orElse(-1);

@@ -1,7 +1,8 @@
 package io.gds4j.remote;
 
+import io.gds4j.source.RangeSource;
+import java.net.URI;
 import java.net.http.HttpClient;
-import java.util.Optional;
 import java.util.concurrent.Semaphore;
 
 /**
@@ -10,20 +11,23 @@ import java.util.concurrent.Semaphore;
  * @param client sends requests; its connections are kept for the next ones
  * @param free requests that may begin now
  * @param options settings of all requests
- * @param cache keeps what was read
+ * @param signer signs the requests to the server of the URL
  */
-record HttpConnections(HttpClient client, Semaphore free, HttpOptions options, Optional<RemoteCache> cache) {
-    static HttpConnections of(HttpOptions options) {
+record HttpConnections(HttpClient client, Semaphore free, HttpOptions options, Signer signer) {
+    static HttpConnections of(HttpOptions options, Signer signer) {
         HttpClient.Builder builder = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .followRedirects(HttpClient.Redirect.NEVER)
                 .connectTimeout(options.connectTimeout());
         options.proxy().ifPresent(builder::proxy);
         options.tls().ifPresent(builder::sslContext);
-        return new HttpConnections(builder.build(), new Semaphore(options.connections()), options, Optional.empty());
+        return new HttpConnections(builder.build(), new Semaphore(options.connections()), options, signer);
     }
 
-    HttpConnections over(RemoteCache kept) {
-        return new HttpConnections(client, free, options, Optional.of(kept));
+    /** Opens an object, behind the cache if there is one. */
+    RangeSource open(URI uri) {
+        HttpSource source = HttpSource.open(uri, this);
+        return options.cache().isEmpty() || !source.version().canBeDemanded() ? source
+                : new CachedSource(source, options.cache().get());
     }
 }

@@ -1,19 +1,19 @@
 package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.net.URI;
-import java.net.URISyntaxException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
-import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.PathMatcher;
 import java.nio.file.WatchService;
 import java.nio.file.attribute.UserPrincipalLookupService;
 import java.nio.file.spi.FileSystemProvider;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -21,20 +21,15 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** The objects of one server. Opens each object once, so that its headers and its data are of the same version. Thread-safe. */
+/** The objects of one server or bucket. Opens each object once, so that its headers and its data are of the same version. Thread-safe. */
 final class HttpFileSystem extends FileSystem {
-    private final URI origin;
-    private final HttpConnections connections;
+    private final ObjectStore store;
     private final HttpProvider provider = new HttpProvider(this);
-    private final Map<URI, HttpSource> opened = new ConcurrentHashMap<>();
+    private final Map<URI, RangeSource> opened = new ConcurrentHashMap<>();
+    private final Map<List<String>, List<Path>> listed = new ConcurrentHashMap<>();
 
-    HttpFileSystem(URI origin, HttpConnections connections) {
-        this.origin = origin;
-        this.connections = connections;
-    }
-
-    HttpFileSystem over(RemoteCache cache) {
-        return new HttpFileSystem(origin, connections.over(cache));
+    HttpFileSystem(ObjectStore store) {
+        this.store = store;
     }
 
     HttpPath path(URI uri) {
@@ -46,13 +41,24 @@ final class HttpFileSystem extends FileSystem {
     }
 
     URI uri(List<String> names) {
-        try {
-            return new URI(
-                    origin.getScheme(), origin.getUserInfo(), origin.getHost(), origin.getPort(),
-                    "/" + String.join("/", names), null, null);
-        } catch (URISyntaxException e) {
-            throw new InvalidPathException(String.join("/", names), e.getReason());
-        }
+        return store.uri(names);
+    }
+
+    ObjectStore store() {
+        return store;
+    }
+
+    /** Returns what is directly below a folder; empty if it is none. */
+    List<Path> list(HttpPath folder) {
+        return listed.computeIfAbsent(
+                folder.names(), names -> store.list(names).stream().map(name -> entry(names, name)).toList());
+    }
+
+    private Path entry(List<String> folder, String name) {
+        List<String> names = new ArrayList<>(folder);
+        boolean isFolder = name.endsWith("/");
+        names.add(isFolder ? name.substring(0, name.length() - 1) : name);
+        return new HttpPath(this, true, names, isFolder ? URI.create(store.uri(names) + "/") : null);
     }
 
     /**
@@ -60,15 +66,15 @@ final class HttpFileSystem extends FileSystem {
      *
      * @throws NoSuchFileException if there is no such object
      */
-    HttpSource source(HttpPath path) throws IOException {
+    RangeSource source(HttpPath path) throws IOException {
         URI uri = path.toAbsolutePath().toUri();
-        HttpSource known = opened.get(uri);
+        RangeSource known = opened.get(uri);
         if (known != null) {
             return known;
         }
         try {
-            HttpSource source = HttpSource.open(uri, connections);
-            HttpSource earlier = opened.putIfAbsent(uri, source);
+            RangeSource source = store.open(uri);
+            RangeSource earlier = opened.putIfAbsent(uri, source);
             return earlier == null ? source : earlier;
         } catch (CuFileException e) {
             if (e.isNotFound()) {

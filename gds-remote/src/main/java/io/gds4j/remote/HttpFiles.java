@@ -34,6 +34,7 @@ public final class HttpFiles {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "HttpFiles.path", "not an http or https URL: " + ObjectName.shown(uri));
         }
-        return new HttpFileSystem(uri, HttpConnections.of(Objects.requireNonNull(options, "options"))).path(uri);
+        return new HttpFileSystem(new HttpStore(
+                uri, HttpConnections.of(Objects.requireNonNull(options, "options"), Signer.NONE))).path(uri);
     }
 }

@@ -29,6 +29,7 @@ import javax.net.ssl.SSLContext;
  *        refuses such servers
  * @param proxy chooses a proxy; empty for that of the JVM
  * @param tls certificates and keys; empty for those of the JVM, which checks servers
+ * @param cache keeps parts of objects in a local folder; empty for none
  * @since 0.1
  */
 public record HttpOptions(
@@ -44,12 +45,13 @@ public record HttpOptions(
         boolean linkLocal,
         boolean sequential,
         Optional<ProxySelector> proxy,
-        Optional<SSLContext> tls) {
+        Optional<SSLContext> tls,
+        Optional<RemoteCache> cache) {
 
     /** Parts of 4 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
     public static final HttpOptions DEFAULTS = new HttpOptions(
             Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
-            false, false, Optional.empty(), Optional.empty());
+            false, false, Optional.empty(), Optional.empty(), Optional.empty());
 
     /** Checks the ranges. */
     public HttpOptions {
@@ -65,6 +67,7 @@ public record HttpOptions(
         check("backoff in milliseconds", backoff.toMillis(), 0, Integer.MAX_VALUE);
         Objects.requireNonNull(proxy, "proxy");
         Objects.requireNonNull(tls, "tls");
+        Objects.requireNonNull(cache, "cache");
     }
 
     private static void check(String name, long value, long least, long most) {
@@ -88,7 +91,7 @@ public record HttpOptions(
         more.put(name, value);
         return new HttpOptions(
                 more, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls);
+                linkLocal, sequential, proxy, tls, cache);
     }
 
     /**
@@ -101,7 +104,7 @@ public record HttpOptions(
     public HttpOptions withRequests(int bytes, int inFlight) {
         return new HttpOptions(
                 headers, bytes, inFlight, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls);
+                linkLocal, sequential, proxy, tls, cache);
     }
 
     /**
@@ -115,7 +118,7 @@ public record HttpOptions(
     public HttpOptions withPatience(Duration stall, int most, Duration pause) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stall, most, pause, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls);
+                linkLocal, sequential, proxy, tls, cache);
     }
 
     /**
@@ -129,7 +132,7 @@ public record HttpOptions(
     public HttpOptions withRedirects(int most, boolean toOtherScheme, boolean toLinkLocal) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, most, toOtherScheme,
-                toLinkLocal, sequential, proxy, tls);
+                toLinkLocal, sequential, proxy, tls, cache);
     }
 
     /**
@@ -141,7 +144,7 @@ public record HttpOptions(
     public HttpOptions withSequential(boolean allowed) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, allowed, proxy, tls);
+                schemeChange, linkLocal, allowed, proxy, tls, cache);
     }
 
     /**
@@ -153,7 +156,7 @@ public record HttpOptions(
     public HttpOptions withProxy(ProxySelector selector) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, Optional.of(selector), tls);
+                schemeChange, linkLocal, sequential, Optional.of(selector), tls, cache);
     }
 
     /**
@@ -165,7 +168,19 @@ public record HttpOptions(
     public HttpOptions withTls(SSLContext context) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, proxy, Optional.of(context));
+                schemeChange, linkLocal, sequential, proxy, Optional.of(context), cache);
+    }
+
+    /**
+     * Returns a copy that keeps parts of objects in a local folder. Paths use it; {@link HttpSource#open} does not.
+     *
+     * @param folder as {@link #cache}
+     * @return the copy
+     */
+    public HttpOptions withCache(RemoteCache folder) {
+        return new HttpOptions(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                schemeChange, linkLocal, sequential, proxy, tls, Optional.of(folder));
     }
 
     /** Returns a text without the values of headers, which may be credentials. */

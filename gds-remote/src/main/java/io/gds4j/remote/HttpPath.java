@@ -37,12 +37,16 @@ final class HttpPath implements SourcePath {
         throw new ProviderMismatchException("not the path of an HTTP object: " + path);
     }
 
-    /** Returns this path in a file system of its own, which reads through a cache. */
-    HttpPath over(RemoteCache cache) {
-        return new HttpPath(system.over(cache), absolute, names, exact);
+    List<String> names() {
+        return names;
     }
 
-    HttpSource source() throws IOException {
+    /** Returns whether the program or a list wrote it as a folder. */
+    boolean isWrittenAsFolder() {
+        return names.isEmpty() || exact != null && exact.getPath() != null && exact.getPath().endsWith("/");
+    }
+
+    RangeSource source() throws IOException {
         return system.source(this);
     }
 

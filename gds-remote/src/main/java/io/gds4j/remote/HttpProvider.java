@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.channels.FileChannel;
@@ -10,6 +11,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystem;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -21,6 +23,9 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileAttributeView;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.spi.FileSystemProvider;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -37,8 +42,9 @@ final class HttpProvider extends FileSystemProvider {
      * Attributes of an object.
      *
      * @param size bytes
+     * @param isDirectory whether it is a folder
      */
-    private record Attributes(long size) implements BasicFileAttributes {
+    private record Attributes(long size, boolean isDirectory) implements BasicFileAttributes {
         private static final FileTime UNKNOWN = FileTime.fromMillis(0);
 
         @Override
@@ -58,12 +64,7 @@ final class HttpProvider extends FileSystemProvider {
 
         @Override
         public boolean isRegularFile() {
-            return true;
-        }
-
-        @Override
-        public boolean isDirectory() {
-            return false;
+            return !isDirectory;
         }
 
         @Override
@@ -82,11 +83,32 @@ final class HttpProvider extends FileSystemProvider {
         }
     }
 
-    private static HttpSource source(Path path) throws IOException {
+    private static HttpPath own(Path path) {
         if (path instanceof HttpPath own) {
-            return own.source();
+            return own;
         }
-        throw new ProviderMismatchException("not the path of an HTTP object: " + path);
+        throw new ProviderMismatchException("not the path of an object: " + path);
+    }
+
+    private static RangeSource source(Path path) throws IOException {
+        return own(path).source();
+    }
+
+    private Attributes attributes(Path path) throws IOException {
+        HttpPath own = own(path);
+        try {
+            if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
+                return new Attributes(own.source().size(), false);
+            }
+        } catch (NoSuchFileException e) {
+            if (system.list(own).isEmpty()) {
+                throw e;
+            }
+        }
+        if (system.list(own).isEmpty()) {
+            throw new NoSuchFileException(path.toString());
+        }
+        return new Attributes(0, true);
     }
 
     @Override
@@ -129,7 +151,27 @@ final class HttpProvider extends FileSystemProvider {
     @Override
     public DirectoryStream<Path> newDirectoryStream(Path folder, DirectoryStream.Filter<? super Path> filter)
             throws IOException {
-        throw new NotDirectoryException(folder.toString());
+        List<Path> all = system.list(own(folder));
+        if (all.isEmpty()) {
+            throw new NotDirectoryException(folder.toString());
+        }
+        List<Path> accepted = new ArrayList<>();
+        for (Path each : all) {
+            if (filter.accept(each)) {
+                accepted.add(each);
+            }
+        }
+        return new DirectoryStream<>() {
+            @Override
+            public Iterator<Path> iterator() {
+                return accepted.iterator();
+            }
+
+            @Override
+            public void close() {
+                // Holds nothing.
+            }
+        };
     }
 
     @Override
@@ -139,7 +181,7 @@ final class HttpProvider extends FileSystemProvider {
                 throw new ReadOnlyFileSystemException();
             }
         }
-        source(path);
+        attributes(path);
     }
 
     @Override
@@ -148,13 +190,14 @@ final class HttpProvider extends FileSystemProvider {
         if (type != BasicFileAttributes.class) {
             throw new UnsupportedOperationException("only basic attributes");
         }
-        return type.cast(new Attributes(source(path).size()));
+        return type.cast(attributes(path));
     }
 
     @Override
     public Map<String, Object> readAttributes(Path path, String attributes, LinkOption... options)
             throws IOException {
-        return Map.of("size", source(path).size(), "isRegularFile", true, "isDirectory", false);
+        Attributes found = attributes(path);
+        return Map.of("size", found.size(), "isRegularFile", found.isRegularFile(), "isDirectory", found.isDirectory());
     }
 
     @Override

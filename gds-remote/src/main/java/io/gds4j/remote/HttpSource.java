@@ -73,7 +73,7 @@ public final class HttpSource implements RangeSource {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static HttpSource open(URI uri, HttpOptions options) {
-        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options")));
+        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options"), Signer.NONE));
     }
 
     static HttpSource open(URI uri, HttpConnections connections) {
@@ -125,22 +125,12 @@ public final class HttpSource implements RangeSource {
             MemorySegment.copy(head, offset, target, 0, known);
         }
         if (known < count) {
-            readBehindHead(offset + known, target.asSlice(known, count - known), cancellation);
+            readParts(offset + known, target.asSlice(known, count - known), cancellation);
         }
         return count;
     }
 
-    private void readBehindHead(long offset, MemorySegment target, Cancellation cancellation)
-            throws InterruptedException {
-        if (version.canBeDemanded() && connections.cache().isPresent()) {
-            CachedReads.of(this, connections.cache().get()).read(offset, target, cancellation);
-        } else {
-            readUncached(offset, target, cancellation);
-        }
-    }
-
-    /** Reads a range that lies inside the object from the server. */
-    void readUncached(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
+    private void readParts(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
         long size = options().partBytes();
@@ -171,6 +161,11 @@ public final class HttpSource implements RangeSource {
         }
     }
 
+    /** Returns whether the first answer had these bytes. */
+    boolean isKnown(long offset, long count) {
+        return offset + count <= head.byteSize();
+    }
+
     HttpOptions options() {
         return connections.options();
     }
@@ -194,7 +189,7 @@ public final class HttpSource implements RangeSource {
 
     CompletableFuture<HttpResponse<Void>> send(
             long first, long size, HttpResponse.BodyHandler<Void> handler) {
-        HttpRequest.Builder request = request(options(), uri, place, basic)
+        HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=%d-%d".formatted(first, first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
@@ -203,12 +198,13 @@ public final class HttpSource implements RangeSource {
     }
 
     /** Returns a request. Credentials go to the origin that the program named only. */
-    static HttpRequest.Builder request(HttpOptions options, URI uri, URI place, String basic) {
+    static HttpRequest.Builder request(HttpConnections connections, URI uri, URI place, String basic) {
         HttpRequest.Builder request = HttpRequest.newBuilder(withoutUser(place))
                 .GET()
                 .header("Accept-Encoding", "identity");
         if (ObjectName.isSameOrigin(uri, place)) {
-            options.headers().forEach(request::setHeader);
+            connections.options().headers().forEach(request::setHeader);
+            connections.signer().headers("GET", place, Signer.EMPTY_BODY).forEach(request::setHeader);
             if (!basic.isEmpty()) {
                 request.setHeader("Authorization", basic);
             }
@@ -246,7 +242,9 @@ public final class HttpSource implements RangeSource {
         } catch (IllegalArgumentException e) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), e);
         }
-        String refusal = location.isEmpty() ? "status %d without Location".formatted(status)
+        String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
+                .map(", the bucket is in region "::concat).orElse("");
+        String refusal = location.isEmpty() ? "status %d without Location%s".formatted(status, region)
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);

@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -20,10 +21,10 @@ final class SourceChannel extends FileChannel {
     private static final Thread ANOTHER = Thread.ofPlatform().unstarted(() -> {
     });
 
-    private final HttpSource source;
+    private final RangeSource source;
     private long position;
 
-    SourceChannel(HttpSource source) {
+    SourceChannel(RangeSource source) {
         this.source = source;
     }
 
@@ -54,7 +55,7 @@ final class SourceChannel extends FileChannel {
     }
 
     /** Reads into memory that only this thread may access, although connections have other threads. */
-    private int readThere(long offset, MemorySegment into) throws InterruptedException {
+    private int readThere(long offset, MemorySegment into) throws IOException, InterruptedException {
         MemorySegment part = MemorySegment.ofArray(new byte[(int) Math.min(PART, into.byteSize())]);
         long done = 0;
         while (done < into.byteSize()) {
@@ -97,7 +98,7 @@ final class SourceChannel extends FileChannel {
     }
 
     @Override
-    public long size() {
+    public long size() throws IOException {
         return source.size();
     }
 

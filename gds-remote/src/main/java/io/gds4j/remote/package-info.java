@@ -1,4 +1,4 @@
-/** Objects of HTTP servers as sources and as paths. */
+/** Objects of HTTP and S3 servers as sources and as paths. */
 @NullMarked
 package io.gds4j.remote;
 

@@ -7,7 +7,6 @@ import io.gds4j.tools.convert.ConvertRun;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
-import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -29,6 +28,7 @@ import picocli.CommandLine.Parameters;
                 "  gds convert Llama/ shards/ --max-shard 5G    files of 5 GiB, and an index",
                 "  gds convert Llama/ out/ --align 8            the reference writer's layout",
                 "  gds convert Llama/ out/ --checksums          checksums, compared with the disk",
+                "  gds convert Llama/ s3://bucket/llama/        to S3, the index last",
                 "",
                 "Whatever happens, the folder holds a complete checkpoint, old or new."})
 final class ConvertCommand implements Callable<Integer> {
@@ -43,19 +43,17 @@ final class ConvertCommand implements Callable<Integer> {
     @Parameters(
             index = "0",
             paramLabel = "SRC",
-            converter = PathConverter.class,
             description = "A checkpoint as gds load takes it.")
     @SuppressWarnings("NullAway.Init")
-    private Path source;
+    private String source;
 
     @Parameters(
             index = "1",
             paramLabel = "DST",
-            converter = PathConverter.class,
             description = "A folder, which is created if necessary. A checkpoint named model in it is replaced; other files"
-                    + " remain.")
+                    + " remain. An s3 URL of a folder is written by way of the folder for temporary files.")
     @SuppressWarnings("NullAway.Init")
-    private Path destination;
+    private String destination;
 
     @Option(names = "--max-shard", paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Largest sum of tensor bytes in a file. Default: 50,000,000,000.")
@@ -91,7 +89,9 @@ final class ConvertCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        ConvertArguments arguments = new ConvertArguments(source, destination, backend, options());
+        ConvertArguments arguments = new ConvertArguments(
+                CheckpointPath.of(source, terminal.environment()),
+                CheckpointPath.of(destination, terminal.environment()), backend, options());
         return ConvertRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("convert")).code();
     }
 

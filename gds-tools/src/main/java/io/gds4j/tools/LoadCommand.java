@@ -6,7 +6,6 @@ import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
@@ -31,7 +30,7 @@ import picocli.CommandLine.Parameters;
                 "  gds load Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
                 "  gds load Llama-3-8B/ --list                 reads only the headers",
                 "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
-                "  gds load https://example.com/m.safetensors --cache ~/models",
+                "  gds load s3://bucket/Llama-3-8B/            index and shards, from S3",
                 "  gds load model.safetensors --verify         compares with a second read",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
@@ -50,13 +49,12 @@ final class LoadCommand implements Callable<Integer> {
 
     @Parameters(
             paramLabel = "PATH",
-            converter = CheckpointPathConverter.class,
             description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
                     + " (JSON), an index of shards (model.safetensors.index.json), the first part of a split GGUF set,"
                     + " or a folder that contains one of these. Content decides, not the name."
-                    + " An http or https URL of such a file or index is read by ranges.")
+                    + " An http, https or s3 URL of such a file or index, or an s3 URL of a folder, is read by ranges.")
     @SuppressWarnings("NullAway.Init")
-    private Path path;
+    private String path;
 
     @Option(
             names = {"-t", "--target"},
@@ -79,9 +77,6 @@ final class LoadCommand implements Callable<Integer> {
 
     @Mixin
     private final DirectStorageOption directStorage = new DirectStorageOption();
-
-    @Mixin
-    private final CacheOption cache = new CacheOption();
 
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
             description = "Load only tensors whose name contains a match of this regular expression.")
@@ -112,8 +107,8 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(
-                cache.over(path), List.copyOf(targets), parallel, backend, directStorage.value(), tensor, verify,
-                digest, list);
+                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend,
+                directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
     }
 }

@@ -75,7 +75,9 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", Rooms.JSPECIFY, Rooms.REMOTE)),
+                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", "javax.crypto..", "javax.xml.stream..",
+                                Rooms.JSPECIFY,
+                                Rooms.REMOTE)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},

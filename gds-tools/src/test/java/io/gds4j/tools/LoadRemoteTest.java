@@ -9,10 +9,14 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -27,6 +31,8 @@ class LoadRemoteTest {
     @TempDir
     Path folder;
 
+    private static final String BUCKET = "models/";
+    private final List<String> stored = new CopyOnWriteArrayList<>();
     private HttpServer server;
     private volatile int status;
 
@@ -44,7 +50,24 @@ class LoadRemoteTest {
 
     private void answer(HttpExchange exchange) throws IOException {
         try (exchange) {
-            Path file = folder.resolve(exchange.getRequestURI().getPath().substring(1));
+            String name = exchange.getRequestURI().getPath().substring(1);
+            boolean s3 = name.startsWith(BUCKET);
+            if (s3 && !exchange.getRequestHeaders().containsKey("Authorization")) {
+                exchange.sendResponseHeaders(403, -1);
+                return;
+            }
+            Path file = folder.resolve(s3 ? name.substring(BUCKET.length()) : name);
+            if (exchange.getRequestMethod().equals("PUT")) {
+                Files.createDirectories(file.getParent());
+                Files.write(file, exchange.getRequestBody().readAllBytes());
+                stored.add(file.getFileName().toString());
+                exchange.sendResponseHeaders(200, -1);
+                return;
+            }
+            if (exchange.getRequestURI().getQuery() != null) {
+                list(exchange);
+                return;
+            }
             String[] range = exchange.getRequestHeaders().getFirst("Range").substring("bytes=".length()).split("-");
             if (!Files.isRegularFile(file)) {
                 exchange.sendResponseHeaders(404, -1);
@@ -62,6 +85,80 @@ class LoadRemoteTest {
             exchange.sendResponseHeaders(206, last - first + 1);
             exchange.getResponseBody().write(bytes, (int) first, (int) (last - first + 1));
         }
+    }
+
+    /** Lists the files of one folder. */
+    private void list(HttpExchange exchange) throws IOException {
+        String prefix = exchange.getRequestURI().getQuery().replaceFirst(".*prefix=", "");
+        StringBuilder xml = new StringBuilder("<ListBucketResult>");
+        Path listed = folder.resolve(prefix);
+        if (Files.isDirectory(listed)) {
+            try (Stream<Path> files = Files.list(listed)) {
+                files.filter(Files::isRegularFile).forEach(
+                        file -> xml
+                                .append("<Contents><Key>%s</Key></Contents>".formatted(prefix + file.getFileName())));
+            }
+        }
+        byte[] bytes = xml.append("</ListBucketResult>").toString().getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(200, bytes.length);
+        exchange.getResponseBody().write(bytes);
+    }
+
+    private GdsRun s3(String... arguments) {
+        return gds(Map.of(
+                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
+                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString(),
+                "GDS4J_REMOTE_CACHE", folder.resolve("cache").toString(), "GDS4J_REMOTE_CACHE_BYTES", "64M"),
+                () -> false, arguments);
+    }
+
+    private void loadsTheSameFromS3(String name, String key) {
+        JsonNode file = gds("load", folder.resolve(name).toString(), "-t", "host", "--digest", "--json").json();
+        GdsRun run = s3("load", "s3://models/" + key, "-t", "host", "--digest", "--json");
+        assertThat(run.err()).isEmpty();
+        assertThat(digests(run.json())).isEqualTo(digests(file)).isNotEmpty();
+        assertThat(run.json().get("path").asText()).isEqualTo("s3://models/" + key);
+    }
+
+    @Test
+    void everyFormatLoadsFromS3() throws IOException {
+        for (String name : List.of("types.pt", "nested.bin", "arrays.npz", "fortran.npy")) {
+            Files.copy(FILES.resolve(name), folder.resolve(name));
+            loadsTheSameFromS3(name, name);
+        }
+        TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        loadsTheSameFromS3("model.safetensors", "model.safetensors");
+        TestCheckpoints.gguf(folder.resolve("model.gguf"));
+        loadsTheSameFromS3("model.gguf", "model.gguf");
+        Path shards = Files.createDirectory(folder.resolve("shards"));
+        TestCheckpoints.sharded(shards);
+        loadsTheSameFromS3("shards", "shards/");
+        loadsTheSameFromS3("shards", "shards");
+        loadsTheSameFromS3("shards/model.safetensors.index.json", "shards/model.safetensors.index.json");
+    }
+
+    @Test
+    void convertedCheckpointIsStoredIndexLastAndNotReplaced() {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K", "--json");
+        assertThat(run.err()).isEmpty();
+        assertThat(stored).hasSize(3).endsWith("model.safetensors.index.json");
+        loadsTheSameFromS3("odd.safetensors", "out/");
+        GdsRun again = s3("convert", source.toString(), "s3://models/out/");
+        assertThat(again.status()).isEqualTo(3);
+        assertThat(again.err().lines()).singleElement().asString().contains("s3://models/out/", "already");
+        assertThat(s3("convert", source.toString(), url("out")).status()).isEqualTo(2);
+    }
+
+    @Test
+    void s3WithoutSuchAnObjectOrCredentialsFails() {
+        GdsRun missing = s3("load", "s3://models/none/", "-t", "host");
+        assertThat(missing.status()).isEqualTo(3);
+        assertThat(missing.err().lines()).singleElement().asString().contains("s3://models/none");
+        GdsRun unknown = gds(Map.of("HOME", folder.toString(), "AWS_EC2_METADATA_DISABLED", "true"), () -> false,
+                "load", "s3://models/x", "-t", "host");
+        assertThat(unknown.status()).isEqualTo(3);
+        assertThat(unknown.err().lines()).singleElement().asString().contains("no S3 credentials");
     }
 
     private String url(String path) {
@@ -129,24 +226,6 @@ class LoadRemoteTest {
         assertThat(run.status()).isEqualTo(4);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(url("model.safetensors"), "status 418");
-    }
-
-    @Test
-    void cacheServesASecondLoad() {
-        TestCheckpoints.odd(folder.resolve("model.safetensors"));
-        String[] words = {"load", url("model.safetensors"), "-t", "host", "--digest", "--json", "--cache",
-                folder.resolve("cache").toString(), "--cache-size", "8M"};
-        Map<String, String> first = digests(gds(words).json());
-        status = 418;
-
-        assertThat(digests(gds(words).json())).isEqualTo(first).isNotEmpty();
-    }
-
-    @Test
-    void cacheIsForUrls() {
-        GdsRun run = gds("load", folder.resolve("model.safetensors").toString(), "--cache", folder.toString());
-        assertThat(run.status()).isEqualTo(2);
-        assertThat(run.err()).contains("--cache is for URLs");
     }
 
     @Test

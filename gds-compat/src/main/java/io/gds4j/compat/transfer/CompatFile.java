@@ -229,19 +229,26 @@ public final class CompatFile implements BackendFile {
     public void truncate(long size) {
         checkRegistered("ftruncate");
         if (source != null) {
-            throw CuFileException.builder("ftruncate")
-                    .error(CuFileError.IO_NOT_SUPPORTED)
-                    .path(path)
-                    .detail("the size of a source cannot be set: " + source.identity())
-                    .build();
+            throw sizeIsFixed("ftruncate", source);
         }
         PosixErrors.check("ftruncate", "ftruncate", posix.ftruncate(descriptors().bufferedDescriptor(), size), path);
+    }
+
+    private CuFileException sizeIsFixed(String function, SourceIo fixed) {
+        return CuFileException.builder(function)
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .path(path)
+                .detail("the size of a source cannot be set: " + fixed.identity())
+                .build();
     }
 
     @Override
     public boolean reserve(long size) {
         checkRegistered("fallocate");
-        return PosixErrors.reserve(posix, descriptors.bufferedDescriptor(), size, path);
+        if (source != null) {
+            throw sizeIsFixed("fallocate", source);
+        }
+        return PosixErrors.reserve(posix, descriptors().bufferedDescriptor(), size, path);
     }
 
     /** Runs before each system call: the kernel may have given the number of a closed descriptor to another file. */

@@ -11,6 +11,7 @@ import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.SourcePath;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Target;
@@ -24,6 +25,8 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -59,9 +62,18 @@ public final class ConvertRun {
 
     private ExitStatus convert() {
         Path destination = arguments.destination();
+        if (destination instanceof SourcePath) {
+            try (RemoteFolder remote = new RemoteFolder(destination)) {
+                return convert(remote.local(), Optional.of(remote));
+            }
+        }
         if (Files.exists(destination) && !Files.isDirectory(destination)) {
             throw CommandFailure.badInput(destination.toString(), destination + ": not a folder");
         }
+        return convert(destination, Optional.empty());
+    }
+
+    private ExitStatus convert(Path folder, Optional<RemoteFolder> remote) {
         int gpu = arguments.options().stagingDevice();
         if (gpu != MemoryRange.NO_DEVICE) {
             Targets.resolve(Target.gpu(gpu));
@@ -71,16 +83,23 @@ public final class ConvertRun {
         if (!mode.quiet()) {
             checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
         }
-        SavePlan plan = plan(checkpoint);
+        SavePlan plan = plan(checkpoint, folder);
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
             SaveReport report = save(plan, opened.driver());
-            double seconds = (planned - start) / NANOS + report.seconds();
             Optional<ChecksumReport> verification = arguments.options().checksums()
                     ? Optional.of(ChecksumVerifier.verify(verified(plan)))
                     : Optional.empty();
+            boolean good = verification.isEmpty() || verification.get().verified();
+            long checked = System.nanoTime();
+            if (good && remote.isPresent()) {
+                remote.get().upload();
+            }
+            double seconds = (planned - start + System.nanoTime() - checked) / NANOS + report.seconds();
             print(checkpoint, report, seconds, verification, opened);
-            return verification.isEmpty() || verification.get().verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+            return good ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -89,12 +108,12 @@ public final class ConvertRun {
         return plan.fileNames().size() == 1 ? plan.target().resolve(plan.fileNames().getFirst()) : plan.target();
     }
 
-    private SavePlan plan(Checkpoint checkpoint) {
+    private SavePlan plan(Checkpoint checkpoint, Path folder) {
         try {
             return SavePlan.builder()
                     .checkpoint(checkpoint)
                     .options(arguments.options())
-                    .toFolder(arguments.destination());
+                    .toFolder(folder);
         } catch (CuFileException e) {
             if (e.error() != CuFileError.INVALID_VALUE) {
                 throw e;

@@ -1,0 +1,66 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.source.SourcePath;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.Objects;
+
+/**
+ * Objects of S3 servers as paths, for what takes paths: the loader and {@code CuFileDriver.openFile}.
+ *
+ * <pre>{@code
+ * Path path = S3Files.path(URI.create("s3://bucket/llama/"), S3Options.fromEnvironment());
+ * Checkpoint checkpoint = Checkpoint.open(path);
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class S3Files {
+    private S3Files() {
+    }
+
+    /**
+     * Returns the path of an object, or of a folder, which is a prefix of keys. Sends nothing yet. The path and those resolved
+     * from it share connections, and open each object once: its size and version are those of the first use.
+     *
+     * @param uri {@code s3://bucket/key}; a slash at the end says that it is a folder
+     * @param options settings
+     * @return the path; its text is the URL. It is read-only
+     * @throws CuFileException INVALID_VALUE for another URL, or a key with empty names
+     */
+    public static SourcePath path(URI uri, S3Options options) {
+        Objects.requireNonNull(uri, "uri");
+        String bucket = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
+        String key = uri.getPath() == null ? "" : uri.getPath();
+        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")
+                || key.contains("//") || uri.getRawQuery() != null) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "S3Files.path",
+                    "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
+        }
+        HttpConnections connections = HttpConnections.of(options.http(),
+                S3Signer.of(options.region(), options.credentials()));
+        return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(uri);
+    }
+
+    /**
+     * Uploads a file. The object appears complete or not at all: files above 16 MiB are sent in parts, which a failure removes.
+     *
+     * @param file the file
+     * @param target path of the object, made by {@link #path}
+     * @throws IOException if the file cannot be read
+     * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
+     */
+    public static void upload(Path file, Path target) throws IOException {
+        if (!(target instanceof HttpPath path) || !(path.getFileSystem().store() instanceof S3Store store)
+                || path.getNameCount() == 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "S3Files.upload", "not the path of an S3 object: " + target);
+        }
+        String key = path.toAbsolutePath().toUri().getPath().substring(1);
+        new S3Upload(store.names(), new S3Requests(store.connections())).run(file, key);
+    }
+}

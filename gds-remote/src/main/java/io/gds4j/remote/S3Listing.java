@@ -1,0 +1,85 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.Errno;
+import java.io.ByteArrayInputStream;
+import java.net.URI;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import javax.xml.stream.XMLInputFactory;
+import javax.xml.stream.XMLStreamConstants;
+import javax.xml.stream.XMLStreamException;
+import javax.xml.stream.XMLStreamReader;
+
+/** The keys directly below a prefix, by ListObjectsV2. */
+record S3Listing(S3Names names, S3Requests requests) {
+    private static final int MOST_PAGES = 1000;
+
+    /** Returns keys of objects, and keys of folders, which end with a slash. */
+    List<String> below(String prefix) {
+        List<String> keys = new ArrayList<>();
+        String token = "";
+        for (int page = 0; page < MOST_PAGES; page++) {
+            Map<String, String> query = new HashMap<>(
+                    Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
+            if (!token.isEmpty()) {
+                query.put("continuation-token", token);
+            }
+            URI uri = names.url("", query);
+            try {
+                token = parse(requests.send("GET", uri, new byte[0]).body(), keys);
+            } catch (XMLStreamException | IllegalArgumentException e) {
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
+            }
+            if (token.isEmpty()) {
+                keys.removeIf(prefix::equals);
+                return keys;
+            }
+        }
+        throw S3Requests.failure(
+                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %d pages of objects".formatted(MOST_PAGES),
+                null);
+    }
+
+    /** Adds the keys of an answer, and returns the token of the next one; empty after the last. */
+    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException {
+        XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
+        factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
+        factory.setProperty(XMLInputFactory.IS_COALESCING, true);
+        XMLStreamReader reader = factory.createXMLStreamReader(new ByteArrayInputStream(xml));
+        String token = "";
+        String parent = "";
+        boolean encoded = false;
+        boolean more = false;
+        List<String> found = new ArrayList<>();
+        while (reader.hasNext()) {
+            if (reader.next() != XMLStreamConstants.START_ELEMENT) {
+                continue;
+            }
+            String name = reader.getLocalName();
+            switch (name) {
+                case "Contents", "CommonPrefixes" -> parent = name;
+                case "Key" -> found.add(reader.getElementText());
+                case "Prefix" -> {
+                    String prefix = reader.getElementText();
+                    if (parent.equals("CommonPrefixes")) {
+                        found.add(prefix);
+                    }
+                }
+                case "EncodingType" -> encoded = reader.getElementText().equals("url");
+                case "IsTruncated" -> more = reader.getElementText().equals("true");
+                case "NextContinuationToken" -> token = reader.getElementText();
+                default -> {
+                    // Sizes and times are those of the objects themselves.
+                }
+            }
+        }
+        for (String key : found) {
+            keys.add(encoded ? URLDecoder.decode(key, StandardCharsets.UTF_8) : key);
+        }
+        return more ? token : "";
+    }
+}

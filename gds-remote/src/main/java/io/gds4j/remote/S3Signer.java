@@ -1,0 +1,104 @@
+package io.gds4j.remote;
+
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.time.InstantSource;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * AWS signature version 4. Signs host, time, digest of the body and session token. Paths and queries must be encoded already, as
+ * {@link S3Names} does. Thread-safe.
+ *
+ * @param credentials asked for each request
+ * @param clock tells the time of a request
+ */
+record S3Signer(String region, String service, Supplier<S3Credentials> credentials, InstantSource clock)
+        implements
+            Signer {
+
+    private static final String ALGORITHM = "AWS4-HMAC-SHA256";
+    private static final DateTimeFormatter TIME =
+            DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
+    private static final int DATE_LENGTH = 8;
+
+    static S3Signer of(String region, Supplier<S3Credentials> credentials) {
+        return new S3Signer(region, "s3", credentials, InstantSource.system());
+    }
+
+    @Override
+    public Map<String, String> headers(String method, URI place, String bodySha256) {
+        S3Credentials keys = credentials.get();
+        if (keys.accessKey().isEmpty()) {
+            return Map.of();
+        }
+        Map<String, String> signed = new TreeMap<>();
+        signed.put("x-amz-content-sha256", bodySha256);
+        signed.put("x-amz-date", TIME.format(clock.instant()));
+        keys.sessionToken().ifPresent(token -> signed.put("x-amz-security-token", token));
+        return sign(keys, method, place, bodySha256, signed);
+    }
+
+    /** Adds the signature of these headers and the host; the headers must have {@code x-amz-date}. */
+    Map<String, String> sign(
+            S3Credentials keys, String method, URI place, String bodySha256, Map<String, String> signed) {
+        TreeMap<String, String> headers = new TreeMap<>(signed);
+        headers.put("host", place.getHost() + (place.getPort() < 0 ? "" : ":" + place.getPort()));
+        String time = signed.getOrDefault("x-amz-date", "");
+        String date = time.substring(0, DATE_LENGTH);
+        String names = String.join(";", headers.keySet());
+        String lines = headers.entrySet().stream().map(header -> header.getKey() + ":" + header.getValue() + "\n")
+                .collect(Collectors.joining());
+        String path = place.getRawPath().isEmpty() ? "/" : place.getRawPath();
+        String query = Optional.ofNullable(place.getRawQuery()).orElse("");
+        String canonical = String.join("\n", method, path, query, lines, names, bodySha256);
+        String scope = "%s/%s/%s/aws4_request".formatted(date, region, service);
+        String text = String.join("\n", ALGORITHM, time, scope, sha256(bytes(canonical)));
+        byte[] key = bytes("AWS4" + keys.secretKey());
+        for (String part : new String[]{date, region, service, "aws4_request"}) {
+            key = mac(key, part);
+        }
+        String signature = HexFormat.of().formatHex(mac(key, text));
+        Map<String, String> all = new TreeMap<>(signed);
+        all.put("Authorization", "%s Credential=%s/%s, SignedHeaders=%s, Signature=%s"
+                .formatted(ALGORITHM, keys.accessKey(), scope, names, signature));
+        return all;
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    static String sha256(byte[] bytes) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        } catch (GeneralSecurityException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static byte[] mac(byte[] key, String text) {
+        try {
+            Mac mac = Mac.getInstance("HmacSHA256");
+            mac.init(new SecretKeySpec(key, "HmacSHA256"));
+            return mac.doFinal(bytes(text));
+        } catch (GeneralSecurityException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "S3Signer[%s]".formatted(region);
+    }
+}

@@ -1,0 +1,17 @@
+package io.gds4j.remote;
+
+import java.net.URI;
+import java.util.Map;
+
+/** Proves who sends a request. Thread-safe. */
+@FunctionalInterface
+interface Signer {
+    /** SHA-256 of no bytes. */
+    String EMPTY_BODY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    /** Signs nothing. */
+    Signer NONE = (method, place, bodySha256) -> Map.of();
+
+    /** Returns the headers that a request needs. */
+    Map<String, String> headers(String method, URI place, String bodySha256);
+}

@@ -1,0 +1,343 @@
+package io.gds4j.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.InstantSource;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** S3 objects as paths, over a server that checks signatures and misbehaves. */
+class S3FilesTest {
+    private static final byte[] BYTES = RangeServer.random(700_001);
+    private static final HttpOptions HASTY = HttpOptions.DEFAULTS.withRequests(64 << 10, 8)
+            .withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
+
+    @TempDir
+    Path folder;
+
+    private final S3Server server = new S3Server();
+    private final S3Options options = server.options().withHttp(HASTY);
+
+    @AfterEach
+    void stop() {
+        server.close();
+    }
+
+    private Path path(String key) {
+        return S3Files.path(URI.create("s3://models/" + key), options);
+    }
+
+    /** The examples of AWS's description of the signature for S3: a range of an object, and a list. */
+    @ParameterizedTest
+    @CsvSource({
+            "/test.txt, bytes=0-9, f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+            "/?lifecycle=, '', fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543",
+            "/?max-keys=2&prefix=J, '', 34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"})
+    void signaturesAreThoseOfThePublishedExamples(String path, String range, String signature) {
+        S3Credentials keys = S3Credentials.of("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+        S3Signer signer = new S3Signer(
+                "us-east-1", "s3", () -> keys, InstantSource.fixed(Instant.parse("2013-05-24T00:00:00Z")));
+        Map<String, String> signed = new java.util.TreeMap<>(
+                Map.of("x-amz-content-sha256", Signer.EMPTY_BODY, "x-amz-date", "20130524T000000Z"));
+        URI uri = URI.create("https://examplebucket.s3.amazonaws.com" + path);
+        if (range.isEmpty()) {
+            assertThat(signer.headers("GET", uri, Signer.EMPTY_BODY).get("Authorization")).endsWith(signature);
+        } else {
+            signed.put("range", range);
+        }
+        assertThat(signer.sign(keys, "GET", uri, Signer.EMPTY_BODY, signed).get("Authorization"))
+                .contains("AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request").endsWith(signature);
+    }
+
+    /** The case get-vanilla of AWS's published suite. */
+    @Test
+    void signatureIsThatOfThePublishedSuite() {
+        S3Credentials keys = S3Credentials.of("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
+        S3Signer signer = new S3Signer("us-east-1", "service", () -> keys, InstantSource.system());
+        assertThat(signer.sign(keys, "GET", URI.create("https://example.amazonaws.com/"), Signer.EMPTY_BODY,
+                Map.of("x-amz-date", "20150830T123600Z")).get("Authorization"))
+                .endsWith("5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a/b.bin", "gr%C3%B6%C3%9Fe%20+%26%3D%25.bin", "a~b-c_d.(1)"})
+    void objectsAreReadUnderAnyKey(String key) throws IOException {
+        Path path = path(key);
+        server.objects.put(URI.create("x:/" + key).getPath().substring(1), BYTES);
+        assertThat(Files.readAllBytes(path)).isEqualTo(BYTES);
+        assertThat(path).hasToString(path.toUri().toString());
+        assertThat(Files.size(path)).isEqualTo(BYTES.length);
+    }
+
+    @Test
+    void foldersAreListedInPages() throws IOException {
+        for (String key : List.of("m/", "m/a b.bin", "m/c", "m/d", "m/sub/x", "m/ä", "n")) {
+            server.objects.put(key, new byte[10]);
+        }
+        try (Stream<Path> entries = Files.list(path("m/"))) {
+            assertThat(entries.map(entry -> entry.getFileName().toString()))
+                    .containsExactlyInAnyOrder("a b.bin", "c", "d", "sub", "ä");
+        }
+        assertThat(path("m")).isDirectory();
+        assertThat(path("m/sub").getParent().resolve("c")).isRegularFile();
+        assertThat(path("n")).isRegularFile();
+        assertThat(path("none")).doesNotExist();
+        assertThatThrownBy(() -> Files.size(path("none/"))).isInstanceOf(NoSuchFileException.class);
+    }
+
+    @Test
+    void virtualHostsAndRegionsMakeTheUrl() {
+        S3Options aws = S3Options.fromEnvironment(Map.of("AWS_REGION", "eu-west-1", "HOME", folder.toString()));
+        assertThat(new S3Names("models", aws).url("a b", Map.of()))
+                .hasToString("https://models.s3.eu-west-1.amazonaws.com/a%20b");
+        assertThat(new S3Names("with.dots", aws).url("k", Map.of()))
+                .hasToString("https://s3.eu-west-1.amazonaws.com/with.dots/k");
+        assertThat(
+                new S3Names("models", aws.withEndpoint(URI.create("http://store:9000/s3/"), false)).url("k", Map.of()))
+                .hasToString("http://models.store:9000/s3/k");
+        assertThat(new S3Names("models", S3Options.fromEnvironment(
+                Map.of("AWS_ENDPOINT_URL", "http://store:9000", "HOME", folder.toString()))).url("k", Map.of()))
+                .hasToString("http://store:9000/models/k");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"s3:///key", "s3://models/a//b", "http://models/key", "s3://models/key?x=1"})
+    void otherUrlsAreRefused(String uri) {
+        assertThatThrownBy(() -> S3Files.path(URI.create(uri), options)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("s3://bucket/key");
+    }
+
+    @Test
+    void wrongSecretIsRefusedAndStaysOutOfTexts() {
+        server.objects.put("a", BYTES);
+        S3Credentials wrong = new S3Credentials("AKIDTEST", "wronghush", Optional.of("tokenhush"), Optional.empty());
+        S3Options guess = options.withCredentials(wrong);
+        Path path = S3Files.path(URI.create("s3://models/a"), guess);
+        assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("403").hasMessageNotContaining("hush")
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EACCES));
+        assertThatThrownBy(() -> Files.list(S3Files.path(URI.create("s3://models/m/"), guess)))
+                .hasMessageContaining("SignatureDoesNotMatch").hasMessageNotContaining("hush");
+        assertThat(wrong + " " + guess + " " + path + " " + S3Signer.of("r", () -> wrong)).doesNotContain("hush")
+                .doesNotContain("AKID");
+    }
+
+    @Test
+    void sessionTokenIsSigned() throws IOException {
+        server.objects.put("a", BYTES);
+        S3Options session = options.withCredentials(new S3Credentials(
+                S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(), Optional.of("token"), Optional.empty()));
+        assertThat(Files.readAllBytes(S3Files.path(URI.create("s3://models/a"), session))).isEqualTo(BYTES);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"403, refuses", "404, NoSuchFile", "412, changed", "429, 3 attempts", "500, 3 attempts",
+            "503, 3 attempts", "301, region eu-west-9"})
+    void badStatusIsAClearError(int status, String text) {
+        server.objects.put("a", BYTES);
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("x-amz-bucket-region", "eu-west-9");
+            S3Server.answer(exchange, status, "<Error><Code>Some</Code></Error>");
+            return true;
+        });
+        assertThatThrownBy(() -> Files.readAllBytes(path("a"))).satisfies(
+                e -> assertThat(e.toString()).contains(text, "models/a"));
+        if (status != 404) {
+            assertThatThrownBy(() -> Files.list(path("m/"))).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining(String.valueOf(status)).hasMessageContaining("Some");
+        }
+    }
+
+    @Test
+    void failuresOfListsThatPassAreRepeated() throws IOException {
+        server.objects.put("m/a", new byte[1]);
+        server.on((exchange, request) -> {
+            if (request == 1) {
+                exchange.sendResponseHeaders(503, -1);
+            }
+            return request < 3;
+        });
+        try (Stream<Path> entries = Files.list(path("m/"))) {
+            assertThat(entries).hasSize(1);
+        }
+    }
+
+    private Path file(int size) throws IOException {
+        return Files.write(folder.resolve("file"), RangeServer.random(size));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1000, (17 << 20) + 5})
+    void uploadedFileIsTheObject(int size) throws IOException {
+        S3Files.upload(file(size), path("new/file%20x"));
+        assertThat(Arrays.mismatch(server.objects.get("new/file x"), RangeServer.random(size))).isEqualTo(-1);
+        assertThat(server.uploads).isEmpty();
+    }
+
+    @Test
+    void failedUploadLeavesNothing() throws IOException {
+        Path file = file(17 << 20);
+        server.on((exchange, request) -> {
+            boolean fails = String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber=2");
+            if (fails) {
+                exchange.getRequestBody().readAllBytes();
+                S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
+            }
+            return fails;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("AccessDenied").hasMessageNotContaining("uploadId");
+        assertThat(server.objects).isEmpty();
+        assertThat(server.uploads).isEmpty();
+        assertThat(server.requests.getLast()).startsWith("DELETE");
+    }
+
+    @Test
+    void errorInTheAnswerOfACompleteUploadIsAnError() throws IOException {
+        Path file = file(17 << 20);
+        server.on((exchange, request) -> {
+            boolean completes = exchange.getRequestMethod().equals("POST")
+                    && exchange.getRequestURI().getQuery().contains("uploadId");
+            if (completes) {
+                S3Server.answer(exchange, 200, "<Error><Code>EntityTooSmall</Code></Error>");
+            }
+            return completes;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).hasMessageContaining("EntityTooSmall");
+        assertThat(server.uploads).isEmpty();
+    }
+
+    @Test
+    void credentialsComeFromTheEnvironmentThenTheProfile() throws IOException {
+        Path profile = folder.resolve("credentials");
+        Files.writeString(profile, "[default]\naws_access_key_id=no\n\n[other]\naws_access_key_id = fromFile\n"
+                + "aws_secret_access_key = s=1\naws_session_token=t\n");
+        Map<String, String> variables = new java.util.HashMap<>(Map.of(
+                "AWS_SHARED_CREDENTIALS_FILE", profile.toString(), "AWS_PROFILE", "other", "HOME", folder.toString()));
+        S3Credentials found = S3Options.fromEnvironment(variables).credentials().get();
+        assertThat(found).isEqualTo(new S3Credentials("fromFile", "s=1", Optional.of("t"), Optional.empty()));
+        variables.put("AWS_ACCESS_KEY_ID", "fromVariable");
+        variables.put("AWS_SECRET_ACCESS_KEY", "s");
+        assertThat(S3Options.fromEnvironment(variables).credentials().get().accessKey()).isEqualTo("fromVariable");
+        assertThatThrownBy(() -> S3Options.fromEnvironment(
+                Map.of("HOME", folder.toString(), "AWS_EC2_METADATA_DISABLED", "true")).credentials().get())
+                .hasMessageContaining("no S3 credentials");
+    }
+
+    @Test
+    void credentialsComeFromTheContainerThenTheInstance() {
+        String json = "{\"AccessKeyId\" : \"%s\", \"SecretAccessKey\":\"s\\/1\",\"Token\":\"t\",\"Expiration\":\"%s\"}";
+        String end = "2999-01-01T00:00:00Z";
+        server.on((exchange, request) -> {
+            String path = exchange.getRequestURI().getPath();
+            String token = String.valueOf(exchange.getRequestHeaders().getFirst("X-aws-ec2-metadata-token"));
+            String answer = switch (path) {
+                case "/container" -> exchange.getRequestHeaders().containsKey("Authorization")
+                        ? json.formatted("ofContainer", end) : "";
+                case "/latest/api/token" -> exchange.getRequestMethod().equals("PUT") ? "t0k" : "";
+                case "/latest/meta-data/iam/security-credentials/" -> token.equals("t0k") ? "role\n" : "";
+                case "/latest/meta-data/iam/security-credentials/role" -> token.equals("t0k")
+                        ? json.formatted("ofInstance", end) : "";
+                default -> "";
+            };
+            S3Server.answer(exchange, answer.isEmpty() ? 401 : 200, answer);
+            return true;
+        });
+        Map<String, String> variables = new java.util.HashMap<>(Map.of(
+                "HOME", folder.toString(), "AWS_EC2_METADATA_SERVICE_ENDPOINT", server.endpoint().toString()));
+        var instance = S3Options.fromEnvironment(variables).credentials();
+        assertThat(instance.get()).isEqualTo(new S3Credentials(
+                "ofInstance", "s/1", Optional.of("t"), Optional.of(Instant.parse(end))));
+        int before = server.requests.size();
+        instance.get();
+        assertThat(server.requests).hasSize(before);
+        variables.put("AWS_CONTAINER_CREDENTIALS_FULL_URI", server.endpoint() + "/container");
+        variables.put("AWS_CONTAINER_AUTHORIZATION_TOKEN", "hush");
+        assertThat(S3Options.fromEnvironment(variables).credentials().get().accessKey()).isEqualTo("ofContainer");
+        variables.remove("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+        assertThatThrownBy(() -> S3Options.fromEnvironment(variables).credentials().get())
+                .hasMessageContaining("container");
+    }
+
+    @Test
+    void listThatIsNotXmlOrHasADocumentTypeIsAnError() {
+        for (String text : List.of("no xml",
+                "<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a><Key>&x;</Key></a>")) {
+            server.on((exchange, request) -> {
+                S3Server.answer(exchange, 200, text);
+                return true;
+            });
+            assertThatThrownBy(() -> Files.list(path("m/"))).hasMessageContaining("not valid XML");
+        }
+    }
+
+    private Path cached(String key) {
+        return S3Files.path(URI.create("s3://models/" + key), options.withHttp(
+                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))));
+    }
+
+    private long cachedBytes() throws IOException {
+        try (Stream<Path> files = Files.list(folder.resolve("cache"))) {
+            return files.mapToLong(file -> file.toFile().length()).sum();
+        }
+    }
+
+    @Test
+    void cachedBlocksAreReadOnceForEachVersion() throws IOException {
+        byte[] bytes = RangeServer.random(9 << 20);
+        server.objects.put("a", bytes);
+        assertThat(Arrays.mismatch(Files.readAllBytes(cached("a")), bytes)).isEqualTo(-1);
+        assertThat(cachedBytes()).isGreaterThan(bytes.length);
+        int before = server.requests.size();
+        assertThat(Arrays.mismatch(Files.readAllBytes(cached("a")), bytes)).isEqualTo(-1);
+        assertThat(server.requests).hasSize(before + 1);
+        byte[] other = bytes.clone();
+        other[8_500_000]++;
+        server.objects.put("a", other);
+        assertThat(Arrays.mismatch(Files.readAllBytes(cached("a")), other)).isEqualTo(-1);
+    }
+
+    @Test
+    void spoiltBlockIsReadAgain() throws IOException {
+        byte[] bytes = RangeServer.random(1 << 20);
+        server.objects.put("a", bytes);
+        Files.readAllBytes(cached("a"));
+        try (Stream<Path> files = Files.list(folder.resolve("cache"))) {
+            for (Path file : files.toList()) {
+                byte[] spoilt = Files.readAllBytes(file);
+                spoilt[500_000]++;
+                Files.write(file, spoilt);
+            }
+        }
+        assertThat(Files.readAllBytes(cached("a"))).isEqualTo(bytes);
+    }
+
+    @Test
+    void cacheStaysBelowItsLimit() throws IOException {
+        byte[] bytes = RangeServer.random(9 << 20);
+        for (String key : List.of("a", "b", "c")) {
+            server.objects.put(key, bytes);
+            Files.readAllBytes(cached(key));
+        }
+        assertThat(cachedBytes()).isBetween(9L << 20, 18L << 20);
+    }
+}
