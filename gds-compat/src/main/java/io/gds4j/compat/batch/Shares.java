@@ -19,6 +19,7 @@ package io.gds4j.compat.batch;
  * @param total bytes of a merged submission
  */
 record Shares(int threads, int smallEntries, long first, long total) {
+
     /** Largest number of small entries that a thread takes at once. */
     static final int MOST_SMALL = 16;
 
