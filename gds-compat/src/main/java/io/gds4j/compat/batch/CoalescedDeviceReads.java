@@ -31,7 +31,8 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     private static final String FUNCTION = "cuFileRead";
     private static final long PAGE = 4096;
 
-    /** More groups may follow, so that the pipeline does not wait for each. */
+    /** Numbers of pieces for a pipeline: it waits at once for the copies of a single one. */
+    private static final long ONE = 1;
     private static final long MANY = Long.MAX_VALUE;
 
     private final ThreadContext thread;
@@ -48,6 +49,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /** The pipeline of the open groups, and the bytes of its slabs. */
     private @Nullable CopyPipeline pipeline;
     private long slabBytes;
+    private long pieces = MANY;
 
     private long begun;
 
@@ -130,9 +132,11 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
      *
      * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read, which counts once the
      *        group is {@link #complete}
+     * @param overlaps true if more groups follow, which are read while this one is copied; else this waits for the copies
      * @param wanted bytes of slabs that fit the following calls, too
      */
-    void begin(List<BatchRequest> entries, long[] results, long wanted) {
+    void begin(List<BatchRequest> entries, long[] results, boolean overlaps, long wanted) {
+        pieces = overlaps ? MANY : ONE;
         long most = planner.largestPiece();
         int from = 0;
         while (from < entries.size()) {
@@ -146,7 +150,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
                 bytes += room(entries.get(to));
                 to++;
             }
-            if (context != null && bytes <= most) {
+            if (context != null && bytes <= most && (overlaps || to - from > 1)) {
                 read(context, entries.subList(from, to), bytes, wanted, results, from);
             }
             from = to;
@@ -190,7 +194,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             settle();
             entered = thread.pipeline(context);
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            entered.enter(this, slabBytes, MANY);
+            entered.enter(this, slabBytes, pieces);
             pipeline = entered;
         }
         return entered;

@@ -61,12 +61,13 @@ public final class CompatEntryRunner implements EntryRunner {
     public void run(Claim claim) {
         boolean succeeded = false;
         try {
-            if (claim.submission().isDivisible()) {
-                deviceReads.begin(claim.entries(), claim.results(), claim.slabBytes());
+            boolean merged = claim.submission().isMerged();
+            if (merged || claim.entries().size() > 1) {
+                deviceReads.begin(claim.entries(), claim.results(), merged, claim.slabBytes());
             }
             begun.add(new Begun(claim, deviceReads.begun()));
             boolean heldLong = deviceReads.begun() - settled >= MOST_GROUPS;
-            if (heldLong || claim.hasUndone() || claim.submission().waitsForDisk()) {
+            if (heldLong || !merged || claim.hasUndone()) {
                 settle();
             } else {
                 endComplete();
@@ -101,7 +102,9 @@ public final class CompatEntryRunner implements EntryRunner {
         if (claim.hasUndone()) {
             // An entry on its own may need slabs and locks of a file, for which a thread waits only while it holds no slab.
             deviceReads.settle();
-            uringTransfers.move(entries, results);
+            if (entries.size() > 1) {
+                uringTransfers.move(entries, results);
+            }
         }
         List<BatchEvent> events = new ArrayList<>(results.length);
         try {

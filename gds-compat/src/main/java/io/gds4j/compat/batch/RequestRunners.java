@@ -10,15 +10,14 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Threads that run the entries of batches. Each claims a share of a submission at a time ({@link Shares}); batches take turns. A
- * thread starts when there is work for it, and lives until {@link #close}. The submitting thread wakes each thread itself: threads
- * that wait for a condition would wake one after the other, because each needs the lock.
+ * thread starts when there is work for it, and lives until {@link #close}.
  */
 public final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -26,54 +25,52 @@ public final class RequestRunners {
     /** Number of threads that keep a disk busy, whatever the number of processors. */
     private static final int MAX_THREADS = 16;
 
-    /** Number of scattered entries that a thread takes at once if it has them in flight together. */
-    private static final int TOGETHER = 16;
+    /** Number of small entries for which one more thread pays. */
+    private static final int REQUESTS_PER_RUNNER = 4;
 
     private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
     private final ArrayDeque<Submission> queue = new ArrayDeque<>();
     private final List<Thread> threads = new ArrayList<>();
-
-    /** Threads that sleep. The thread that wakes one removes it. */
-    private final ArrayDeque<Thread> idle = new ArrayDeque<>();
-
     private final TransferEngine engine;
     private final Function<RequestContext, EntryRunner> makeRunner;
     private final ThreadFactory factory;
     private final int most;
-    private final int atOnce;
+    private final int perRunner;
+    private int idle;
     private boolean stopping;
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        this(engine, makeRunner, MAX_THREADS, 1);
+        this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
     }
 
     /** Creates threads that have many reads in flight each. */
     public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MAX_THREADS, TOGETHER);
+        return new RequestRunners(engine, makeRunner, MAX_THREADS, Shares.MOST_SMALL);
     }
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,
-            int atOnce) {
-        this(engine, makeRunner, most, atOnce, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
+            int perRunner) {
+        this(engine, makeRunner, most, perRunner, Thread.ofPlatform().daemon().name("gds4j-batch-", 0).factory());
     }
 
     /**
      * @param makeRunner makes the runner of a thread
      * @param most largest number of threads
-     * @param atOnce number of scattered entries from a disk that a thread takes at once
+     * @param perRunner number of small entries for which one more thread pays
      * @param factory makes the threads
      */
     public RequestRunners(
             TransferEngine engine,
             Function<RequestContext, EntryRunner> makeRunner,
             int most,
-            int atOnce,
+            int perRunner,
             ThreadFactory factory) {
         this.engine = engine;
         this.makeRunner = makeRunner;
         this.factory = factory;
         this.most = most;
-        this.atOnce = atOnce;
+        this.perRunner = perRunner;
     }
 
     /**
@@ -84,24 +81,18 @@ public final class RequestRunners {
      */
     void run(Submission submission) {
         int wanted = shares(submission).threads();
-        List<Thread> woken = new ArrayList<>(wanted);
         lock.lock();
         try {
-            for (int i = idle.size(); i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
+            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
                 startThread();
             }
             queue.add(submission);
-            while (woken.size() < wanted && !idle.isEmpty()) {
-                woken.add(idle.pop());
+            for (int i = 0; i < Math.min(wanted, idle); i++) {
+                work.signal();
             }
         } finally {
             lock.unlock();
         }
-        woken.forEach(LockSupport::unpark);
-    }
-
-    private Shares shares(Submission submission) {
-        return Shares.of(submission, most, atOnce);
     }
 
     /** Starts a thread. If the system refuses, the existing threads do the work. */
@@ -160,6 +151,10 @@ public final class RequestRunners {
         }
     }
 
+    private Shares shares(Submission submission) {
+        return Shares.of(submission, most, perRunner);
+    }
+
     /** Returns the submission whose turn it is; null if the threads should end. Ends all claims before it waits. */
     private @Nullable Submission take(EntryRunner runner) {
         Submission submission = poll();
@@ -187,24 +182,18 @@ public final class RequestRunners {
     }
 
     private @Nullable Submission await() {
-        Thread thread = Thread.currentThread();
-        while (true) {
-            lock.lock();
-            try {
-                Submission submission = poll();
-                if (submission != null || stopping) {
-                    idle.remove(thread);
-                    return submission;
-                }
-                if (!idle.contains(thread)) {
-                    idle.push(thread);
-                }
-            } finally {
-                lock.unlock();
+        lock.lock();
+        try {
+            Submission submission = poll();
+            while (submission == null && !stopping) {
+                idle++;
+                work.awaitUninterruptibly();
+                idle--;
+                submission = poll();
             }
-            LockSupport.park(this);
-            // A program's source may have interrupted this thread, which would then not sleep any more.
-            Thread.interrupted();
+            return submission;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -213,7 +202,7 @@ public final class RequestRunners {
         lock.lock();
         try {
             stopping = true;
-            threads.forEach(LockSupport::unpark);
+            work.signalAll();
         } finally {
             lock.unlock();
         }

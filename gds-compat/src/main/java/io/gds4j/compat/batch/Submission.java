@@ -13,21 +13,22 @@ final class Submission {
     /** Largest entry in bytes of which a thread claims several at a time, whatever its memory and direction. */
     private static final long SMALL_BYTES = 64 << 10;
 
-    /** Smallest number of larger reads into GPU memory that are claimed together. Workers serve fewer ones better, each in pieces. */
-    private static final int MANY = 8;
+    /** Smallest and largest entry in bytes that is merged with others of its size. */
+    private static final long LEAST_MERGED = 256 << 10;
+    private static final long MOST_MERGED = 4 << 20;
 
-    /** A system call and a copy take as long as a thread needs to read so many bytes from the page cache. */
-    private static final long ENTRY_BYTES = 8 << 10;
+    /** Smallest number of entries that are merged. Workers serve fewer ones better, each in pieces. */
+    private static final int MANY = 8;
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
     private final boolean small;
-    private final boolean waitsForDisk;
-    private final boolean scattered;
+    private final boolean merged;
+    private final boolean spread;
     private final long submitted = System.nanoTime();
 
-    /** The work before each entry, and that of all: bytes, and {@link #ENTRY_BYTES} for each entry that does not follow another. */
-    private final long[] workBefore;
+    /** The bytes before each entry, and those of all. */
+    private final long[] bytesBefore;
 
     private final AtomicInteger next = new AtomicInteger();
 
@@ -39,20 +40,31 @@ final class Submission {
     Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
         this.batch = batch;
         this.entries = List.copyOf(entries);
-        this.waitsForDisk = waitsForDisk;
-        int count = this.entries.size();
-        long[] work = new long[count + 1];
-        int followers = 0;
-        boolean allSmall = true;
-        for (int i = 0; i < count; i++) {
-            boolean follows = i > 0 && follows(this.entries.get(i - 1), this.entries.get(i));
-            followers += follows ? 1 : 0;
-            allSmall &= isSmall(i);
-            work[i + 1] = work[i] + this.entries.get(i).size() + (follows ? 0 : ENTRY_BYTES);
+        this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
+        this.merged = !waitsForDisk
+                && entries.size() >= MANY
+                && entries.stream().allMatch(Submission::isMergeable);
+        this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
+        this.bytesBefore = new long[entries.size() + 1];
+        for (int i = 0; i < entries.size(); i++) {
+            bytesBefore[i + 1] = bytesBefore[i] + entries.get(i).size();
         }
-        this.workBefore = work;
-        this.small = allSmall;
-        this.scattered = allSmall && 2 * followers < count;
+    }
+
+    private static boolean isMergeable(BatchRequest entry) {
+        return !entry.write()
+                && entry.memory().kind().isCuda()
+                && entry.size() >= LEAST_MERGED
+                && entry.size() <= MOST_MERGED;
+    }
+
+    /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
+    private static int followers(List<BatchRequest> entries) {
+        int count = 0;
+        for (int i = 1; i < entries.size(); i++) {
+            count += follows(entries.get(i - 1), entries.get(i)) ? 1 : 0;
+        }
+        return count;
     }
 
     /** Returns whether an entry begins where another one ends: one system call reads both. */
@@ -77,36 +89,27 @@ final class Submission {
         return entries.size();
     }
 
-    /** Returns the work of all entries in bytes. */
-    long work() {
-        return workBefore[entries.size()];
+    /** Returns the bytes of all entries. */
+    long bytes() {
+        return bytesBefore[entries.size()];
     }
 
-    /** Returns whether threads can claim several entries at a time. */
-    boolean isDivisible() {
-        return small || entries.size() >= MANY && isMergeable(0);
+    boolean isSmall() {
+        return small;
     }
 
-    boolean waitsForDisk() {
-        return waitsForDisk;
+    /** Returns whether a thread merges large entries that it claims, and reads the next ones while they are copied. */
+    boolean isMerged() {
+        return merged;
     }
 
-    /** Returns whether each entry is likely to wait for the disk on its own: then threads sleep most of the time. */
+    /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
     boolean isSpread() {
-        return scattered && waitsForDisk;
+        return spread;
     }
 
     private boolean isSmall(int entry) {
         return entries.get(entry).size() <= SMALL_BYTES;
-    }
-
-    private boolean isMergeable(int index) {
-        BatchRequest entry = entries.get(index);
-        return isSmall(index)
-                || entries.size() >= MANY
-                        && !entry.write()
-                        && entry.memory().kind().isCuda()
-                        && entry.size() <= Shares.LARGEST;
     }
 
     boolean hasUnclaimed() {
@@ -144,17 +147,19 @@ final class Submission {
             if (from >= entries.size()) {
                 return null;
             }
-            long end = workBefore[from] + shares.next(workBefore[from]);
             to = from + 1;
-            while (to < entries.size()
-                    && to - from < shares.mostEntries()
-                    && workBefore[to + 1] <= end
-                    && isMergeable(from)
-                    && isMergeable(to)) {
+            while (to < entries.size() && isShared(from, to, shares)) {
                 to++;
             }
         } while (!next.compareAndSet(from, to));
         return new Claim(this, from, to, shares.slabBytes());
+    }
+
+    /** Returns whether a share that begins at an entry includes another one. */
+    private boolean isShared(int from, int entry, Shares shares) {
+        return merged
+                ? bytesBefore[entry + 1] - bytesBefore[from] <= shares.next(bytesBefore[from])
+                : entry - from < shares.smallEntries() && isSmall(from) && isSmall(entry);
     }
 
     /** Fails the entries that no thread has claimed. Allocates nothing. */

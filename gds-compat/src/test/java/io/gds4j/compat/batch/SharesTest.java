@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class SharesTest {
     private static final long KIB = 1024;
     private static final int THREADS = 16;
+    private static final int PER_THREAD = 4;
     private static final int ENTRIES = 128;
     private static final BackendFile FILE = (BackendFile) Proxy.newProxyInstance(
             BackendFile.class.getClassLoader(), new Class<?>[]{BackendFile.class}, (proxy, method, arguments) -> null);
@@ -61,21 +62,23 @@ class SharesTest {
     @ParameterizedTest
     @CsvSource({
             // entries, KiB each, adjacent, kind, from the disk: threads, largest number of entries of a claim
-            "128,  4,    true,  CUDA_DEVICE, false,  4, 32",
-            "128,  4,    false, CUDA_DEVICE, false,  5, 13",
-            "128,  64,   true,  CUDA_DEVICE, false, 12,  8",
+            "128,  4,    true,  CUDA_DEVICE, false,  8, 16",
+            "128,  4,    false, CUDA_DEVICE, false,  8, 16",
+            "128,  64,   true,  CUDA_DEVICE, false,  8, 16",
+            "128,  128,  true,  CUDA_DEVICE, false, 16,  1",
+            "128,  256,  true,  CUDA_DEVICE, false, 12,  8",
             "128,  1024, true,  CUDA_DEVICE, false, 12,  4",
+            "128,  1024, true,  CUDA_DEVICE, true,  16,  1",
             "128,  1024, true,  HOST,        false, 16,  1",
             "128,  8192, true,  CUDA_DEVICE, false, 16,  1",
-            "128,  4,    true,  CUDA_DEVICE, true,   9, 16",
-            "128,  4,    false, CUDA_DEVICE, true,  32,  1",
-            "128,  64,   true,  CUDA_DEVICE, true,  16,  1",
+            "128,  4,    true,  CUDA_DEVICE, true,   8, 16",
+            "128,  4,    false, CUDA_DEVICE, true,  32,  4",
             "4,    1024, true,  CUDA_DEVICE, false,  4,  1",
             "1,    4,    true,  CUDA_DEVICE, false,  1,  1"})
     void threadsAndSharesFollowTheWork(
             int entries, long kib, boolean adjacent, MemoryKind kind, boolean cold, int threads, int most) {
         Submission submission = submission(entries, kib * KIB, adjacent, kind, cold);
-        Shares shares = Shares.of(submission, THREADS, 1);
+        Shares shares = Shares.of(submission, THREADS, PER_THREAD);
         assertThat(shares.threads()).isEqualTo(threads);
         List<Integer> claims = claims(submission, shares);
         assertThat(claims.stream().mapToInt(Integer::intValue).max()).hasValue(most);
@@ -84,8 +87,8 @@ class SharesTest {
 
     @Test
     void firstAndLastSharesAreSmall() {
-        Submission submission = submission(1024, 64 * KIB, true, MemoryKind.CUDA_DEVICE, false);
-        List<Integer> claims = claims(submission, Shares.of(submission, THREADS, 1));
+        Submission submission = submission(ENTRIES, 256 * KIB, true, MemoryKind.CUDA_DEVICE, false);
+        List<Integer> claims = claims(submission, Shares.of(submission, THREADS, PER_THREAD));
         int largest = claims.stream().mapToInt(Integer::intValue).max().orElseThrow();
         assertThat(claims.getFirst()).isLessThan(largest);
         assertThat(claims.getLast()).isLessThan(largest);

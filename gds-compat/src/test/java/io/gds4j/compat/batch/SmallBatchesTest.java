@@ -127,7 +127,7 @@ class SmallBatchesTest {
     @Test
     void largeNeighboursShareReadsAndCopies() {
         int count = 64;
-        int size = 100 << 10;
+        int size = 256 << 10;
         try (Rig rig = hot()) {
             GuardedFile file = rig.file(count * size - 5000);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * size);

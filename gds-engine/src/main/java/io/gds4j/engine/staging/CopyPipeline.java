@@ -149,14 +149,18 @@ public final class CopyPipeline {
     }
 
     /**
-     * Ends the parts of a piece.
+     * Ends the parts of a piece; waits for those of a single piece.
      *
      * @param bytes of all parts
      */
     public void endOfParts(Slot slot, long bytes, long piece) {
         slot.piece = piece;
         slot.bytes = bytes;
-        record(slot);
+        if (single) {
+            synchronize(slot);
+        } else {
+            record(slot);
+        }
     }
 
     /** Returns the newest piece whose copy is complete or has failed; -1 if there is none since {@link #enter}. */
@@ -335,12 +339,16 @@ public final class CopyPipeline {
         } else if (byProcessor) {
             slot.busy = false;
         } else if (bytes <= SPIN_BYTES && single) {
-            int done = cuda.streamSynchronize(stream);
-            if (done != Cuda.SUCCESS) {
-                failed(slot, "cuStreamSynchronize", done);
-            }
+            synchronize(slot);
         } else {
             record(slot);
+        }
+    }
+
+    private void synchronize(Slot slot) {
+        int done = cuda.streamSynchronize(stream);
+        if (done != Cuda.SUCCESS) {
+            failed(slot, "cuStreamSynchronize", done);
         }
     }
 
