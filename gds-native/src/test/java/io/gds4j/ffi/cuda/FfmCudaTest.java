@@ -28,6 +28,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_STRING;
 import static io.gds4j.ffi.cuda.CudaFunction.INIT;
 import static io.gds4j.ffi.cuda.CudaFunction.LAUNCH_KERNEL;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_2D_ASYNC;
+import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_3D_PEER_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_DTOD_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_DTOH_ASYNC;
@@ -293,6 +294,8 @@ class FfmCudaTest {
                 of(MEMCPY_DTOH_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoHAsync(A, B, D, C))),
                 of(MEMCPY_DTOD_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyDtoDAsync(A, B, D, C))),
                 of(MEMCPY_ASYNC, List.of(A, B, D, C), plain(cuda -> cuda.memcpyAsync(A, B, D, C))),
+                of(MEMCPY_3D_PEER_ASYNC, List.of(readsInts(50), C),
+                        plain(cuda -> cuda.memcpyRowsPeerAsync(7, 11, 9, 5, 13, 6, 2, 3, C))),
                 of(MEMCPY_PEER_ASYNC, List.of(A, B, C, D, E, F), plain(cuda -> cuda.memcpyPeerAsync(A, B, C, D, E, F))),
                 of(MEMSET_D8_ASYNC, List.of(A, (byte) -5, D, C), plain(cuda -> cuda.memsetD8Async(A, (byte) -5, D, C))),
                 of(STREAM_CREATE, List.of(writesLong(A), 1), longOut((cuda, out) -> cuda.streamCreate(out, 1)), A),
@@ -342,6 +345,10 @@ class FfmCudaTest {
                     0,
                     List.of(0, 0, 0, 0, 1, 0, 9, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 5, 0, 5, 0, 2,
                             0));
+            case MEMCPY_3D_PEER_ASYNC -> arguments.set(
+                    0,
+                    List.of(0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 13, 0, 6, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0,
+                            0, 0, 7, 0, 0, 0, 11, 0, 9, 0, 3, 0, 2, 0, 3, 0, 1, 0));
             case MODULE_LOAD_DATA -> arguments.set(1, "ptx");
             case MODULE_GET_FUNCTION -> arguments.set(2, "name");
             case LAUNCH_KERNEL -> arguments.set(9, D);
