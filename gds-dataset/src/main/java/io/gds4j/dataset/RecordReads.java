@@ -170,9 +170,18 @@ final class RecordReads implements AutoCloseable {
 
     @Override
     public void close() {
-        try (MemoryAllocation staging = stage; CuFileBatch entries = batch) {
-            batch = null;
-            stage = null;
+        CuFileBatch entries = batch;
+        MemoryAllocation staging = stage;
+        batch = null;
+        stage = null;
+        try {
+            if (entries != null) {
+                entries.close();
+            }
+        } finally {
+            if (staging != null) {
+                staging.close();
+            }
         }
     }
 }
