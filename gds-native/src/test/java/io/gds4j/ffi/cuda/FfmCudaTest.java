@@ -347,7 +347,8 @@ class FfmCudaTest {
                             0));
             case MEMCPY_3D_PEER_ASYNC -> arguments.set(
                     0,
-                    List.of(0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 13, 0, 6, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0,
+                    List.of(0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 13, 0, 6, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                            2, 0,
                             0, 0, 7, 0, 0, 0, 11, 0, 9, 0, 3, 0, 2, 0, 3, 0, 1, 0));
             case MODULE_LOAD_DATA -> arguments.set(1, "ptx");
             case MODULE_GET_FUNCTION -> arguments.set(2, "name");
