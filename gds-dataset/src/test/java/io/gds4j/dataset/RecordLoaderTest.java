@@ -171,7 +171,8 @@ class RecordLoaderTest {
                 .isEqualTo(whole.subList(epoch + 7, whole.size()));
         assertThat(all(loader(16).order(order).epochs(3).firstEpoch(2).resumeAt(7).share(share)))
                 .isEqualTo(whole.subList(2 * epoch, whole.size()));
-        assertThatThrownBy(() -> loader(16).firstEpoch(2).open()).hasMessageContaining("position is 206, allowed: 0 to 103");
+        assertThatThrownBy(() -> loader(16).firstEpoch(2).open())
+                .hasMessageContaining("position is 206, allowed: 0 to 103");
     }
 
     @Test

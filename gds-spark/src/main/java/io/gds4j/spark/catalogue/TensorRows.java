@@ -30,7 +30,7 @@ final class TensorRows {
     }
 
     private static Object[] of(TensorInfo tensor) {
-        return new Object[] {
+        return new Object[]{
                 UTF8String.fromString(tensor.file().toString()),
                 UTF8String.fromString(tensor.name()),
                 UTF8String.fromString(tensor.dtype().id()),

@@ -51,7 +51,8 @@ class RecordPartitionsTest {
         String first = write("first", 0, 400);
         String second = write("second", 400, RECORDS);
         records = RecordPartitions.of(() -> RecordFiles.fixed(List.of(Path.of(first), Path.of(second)), 0, LENGTH), 32)
-                .with(loader -> loader.order(RecordOrder.shuffled(SEED)).target(MemoryKind.HOST, MemoryRange.NO_DEVICE));
+                .with(loader -> loader.order(RecordOrder.shuffled(SEED)).target(MemoryKind.HOST,
+                        MemoryRange.NO_DEVICE));
     }
 
     /** Writes records that begin with their numbers. */
@@ -93,8 +94,8 @@ class RecordPartitionsTest {
 
     @Test
     void partitionsReadEachRecordOnceInTheOrderOfSeedAndEpoch() {
-        for (int partitions : new int[] {1, 3, 8}) {
-            for (long epoch : new long[] {0, 5}) {
+        for (int partitions : new int[]{1, 3, 8}) {
+            for (long epoch : new long[]{0, 5}) {
                 List<Long> read = records.epoch(spark, partitions, epoch, numbers()).collect();
                 assertThat(read).as("%d partitions, epoch %d, seed %d", partitions, epoch, SEED)
                         .isEqualTo(expected(epoch))
