@@ -40,8 +40,7 @@ final class Itinerary {
             }
             default -> throw new IllegalStateException(remainder.name());
         }
-        boolean countable = perEpoch == 0 || epochs <= Long.MAX_VALUE / perEpoch;
-        this.end = countable ? perEpoch * epochs : Long.MAX_VALUE;
+        this.end = begin(epochs);
     }
 
     /** Records of this rank in an epoch. */
@@ -52,6 +51,11 @@ final class Itinerary {
     /** The position after the last record. */
     long end() {
         return end;
+    }
+
+    /** Returns the position of an epoch's first record; 2^63-1 if that exceeds it. */
+    long begin(long epoch) {
+        return perEpoch == 0 || epoch <= Long.MAX_VALUE / perEpoch ? perEpoch * epoch : Long.MAX_VALUE;
     }
 
     long epoch(long position) {

@@ -226,6 +226,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         private ErrorPolicy policy = ErrorPolicy.STOP;
         private long epochs = 1;
         private long position;
+        private long firstEpoch;
         private long memory = DEFAULT_MEMORY;
         private Optional<MemoryKind> kind = Optional.empty();
         private int device;
@@ -316,6 +317,19 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         /**
+         * Skips the epochs before this one; 0 by default. Positions and {@link #epochs} count from epoch 0 nevertheless: to read
+         * epoch 5 alone, set {@code firstEpoch(5).epochs(6)}. A later position of {@link #resumeAt} counts.
+         *
+         * @param value 0 or more
+         * @return this builder
+         * @throws CuFileException INVALID_VALUE (EINVAL) for a negative number
+         */
+        public Builder firstEpoch(long value) {
+            firstEpoch = inRange("firstEpoch", value, 0, Long.MAX_VALUE);
+            return this;
+        }
+
+        /**
          * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Short reads into GPU memory
          * take up to a quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
          *
@@ -387,10 +401,11 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
          */
         public RecordLoader open() {
             Itinerary itinerary = itinerary();
-            if (position > itinerary.end()) {
+            long begin = Math.max(position, itinerary.begin(firstEpoch));
+            if (begin > itinerary.end()) {
                 throw Failures.invalid(
                         "position is %d, allowed: 0 to %d (the end of the last epoch)".formatted(
-                                position, itinerary.end()));
+                                begin, itinerary.end()));
             }
             long bufferBytes = bufferBytes();
             long stride = Math.max(1, (bufferBytes + ALIGNMENT - 1) / ALIGNMENT) * ALIGNMENT;
@@ -405,7 +420,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                     driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
             boolean opened = false;
             try {
-                RecordLoader loader = start(itinerary, ringMemory, bufferBytes, stride, (int) count);
+                RecordLoader loader = start(itinerary, begin, ringMemory, bufferBytes, stride, (int) count);
                 opened = true;
                 return loader;
             } finally {
@@ -445,14 +460,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         private RecordLoader start(
-                Itinerary itinerary, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
+                Itinerary itinerary, long begin, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
             List<BatchBuffer> buffers = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 buffers.add(new BatchBuffer(i * stride, batch));
             }
             BatchPlanner planner = new BatchPlanner(
                     source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
-            BatchRing ring = new BatchRing(planner, ringMemory, buffers, position, closeTimeout);
+            BatchRing ring = new BatchRing(planner, ringMemory, buffers, begin, closeTimeout);
             List<Thread> readers = new ArrayList<>(threads);
             for (int i = 0; i < threads; i++) {
                 readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(

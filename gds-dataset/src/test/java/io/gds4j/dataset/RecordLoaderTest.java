@@ -183,6 +183,23 @@ class RecordLoaderTest {
     }
 
     @Test
+    void readsOneEpochAlone() {
+        RecordOrder order = RecordOrder.shuffled(4);
+        Share share = new Share(1, 4);
+        List<Long> whole = all(loader(16).order(order).epochs(3).share(share));
+        int epoch = whole.size() / 3;
+        assertThat(all(loader(16).order(order).epochs(2).firstEpoch(1).share(share)))
+                .isEqualTo(whole.subList(epoch, 2 * epoch));
+        // the later start counts
+        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(1).resumeAt(epoch + 7).share(share)))
+                .isEqualTo(whole.subList(epoch + 7, whole.size()));
+        assertThat(all(loader(16).order(order).epochs(3).firstEpoch(2).resumeAt(7).share(share)))
+                .isEqualTo(whole.subList(2 * epoch, whole.size()));
+        assertThatThrownBy(() -> loader(16).firstEpoch(2).open())
+                .hasMessageContaining("position is 206, allowed: 0 to 103");
+    }
+
+    @Test
     void positionOfABatchContinuesBehindIt() {
         long position;
         try (RecordLoader loader = loader(40).open(); RecordBatch batch = loader.next()) {

@@ -197,6 +197,8 @@ public final class ModelRegistry implements AutoCloseable {
             return new Model(loaded.tensors(), false, loaded.storageBytes(), () -> leave(entry));
         } catch (RuntimeException | Error e) {
             retire(entry);
+            // before others learn of the failure: they try again, and need the bytes
+            giveBack(entry);
             entry.loaded.completeExceptionally(e);
             leave(entry);
             throw e;
@@ -300,11 +302,15 @@ public final class ModelRegistry implements AutoCloseable {
         }
     }
 
+    private synchronized void giveBack(Entry entry) {
+        used.merge(entry.key.device(), -entry.bytes, Long::sum);
+        entry.bytes = 0;
+    }
+
     /** Frees an entry without users. */
     private void remove(Entry entry) {
         entries.remove(entry.key, entry);
-        used.merge(entry.key.device(), -entry.bytes, Long::sum);
-        entry.bytes = 0;
+        giveBack(entry);
         if (entry.loaded.isDone() && !entry.loaded.isCompletedExceptionally()) {
             entry.loaded.join().tensors().close();
         }

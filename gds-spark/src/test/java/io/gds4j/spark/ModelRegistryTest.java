@@ -12,7 +12,10 @@ import io.gds4j.loader.TensorPattern;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -124,11 +127,13 @@ class ModelRegistryTest {
     }
 
     @Test
-    void changedFileIsLoadedAgain() {
+    void changedFileIsLoadedAgain() throws IOException {
         String path = file("model.safetensors", 1);
         try (ModelRegistry registry = registry(1 << 20)) {
             Model old = registry.acquire(path, PLAN);
             file("model.safetensors", 2);
+            // both writes may fall into one tick of the file system's clock
+            Files.setLastModifiedTime(Path.of(path), FileTime.fromMillis(System.currentTimeMillis() + 1000));
             try (Model current = registry.acquire(path, PLAN)) {
                 assertThat(holds(current.tensors(), 2)).isTrue();
                 assertThat(holds(old.tensors(), 1)).isTrue();

@@ -1,0 +1,43 @@
+package io.gds4j.spark.example;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.spark.LocalCluster;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+@ExtendWith(LocalCluster.class)
+class LoadCheckpointTest {
+    private static final int RANKS = 2;
+
+    @TempDir
+    Path folder;
+
+    private long bytesOfEachRank(String... names) {
+        Path path = folder.resolve("model.safetensors");
+        SafetensorsWriter writer = new SafetensorsWriter(path);
+        for (String name : names) {
+            writer.tensor(name, DType.F32, 32, 32);
+        }
+        writer.write(new TensorPattern(23));
+        var table = LoadCheckpoint.load(LocalCluster.session(), path.toString(), RANKS).collectAsList();
+        assertThat(table).hasSize(RANKS);
+        return table.stream().map(row -> row.<Long>getAs("bytes")).distinct().reduce((one, other) -> {
+            throw new AssertionError("ranks have %d and %d bytes".formatted(one, other));
+        }).orElseThrow();
+    }
+
+    @Test
+    void ranksShareALlamaAndGetAllOfOtherModels() {
+        assertThat(bytesOfEachRank("model.layers.0.self_attn.q_proj.weight", "model.layers.0.mlp.down_proj.weight"))
+                .isEqualTo(32 * 32 * 4);
+        assertThat(bytesOfEachRank("encoder", "decoder")).isEqualTo(2 * 32 * 32 * 4);
+    }
+}
