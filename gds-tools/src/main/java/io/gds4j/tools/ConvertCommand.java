@@ -27,7 +27,7 @@ import picocli.CommandLine.Parameters;
                 "  gds convert model.safetensors aligned/       tensors at page boundaries",
                 "  gds convert Llama/ shards/ --max-shard 5G    files of 5 GiB, and an index",
                 "  gds convert Llama/ out/ --align 8            the reference writer's layout",
-                "  gds convert Llama/ out/ --checksums          checksums, compared with the disk",
+                "  gds convert Llama/ out/ --checksums          checksums, read back",
                 "  gds convert Llama/ s3://bucket/llama/        to S3, the index last",
                 "",
                 "Whatever happens, the folder holds a complete checkpoint, old or new."})
