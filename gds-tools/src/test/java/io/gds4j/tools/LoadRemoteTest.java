@@ -6,14 +6,26 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.dataset.RecordBatch;
+import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.remote.HttpFiles;
+import io.gds4j.remote.HttpOptions;
+import io.gds4j.statistics.IoPath;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
@@ -209,6 +221,26 @@ class LoadRemoteTest {
                   {"name": "x", "file": "data.raw", "offset": 10, "bytes": 24, "dtype": "F32", "shape": [2, 3]}]}
                 """);
         loadsTheSame("list.json");
+    }
+
+    @Test
+    void recordsOfAUrlAreThoseOfTheFile() throws IOException, InterruptedException {
+        byte[] bytes = new byte[300_000];
+        new Random(1).nextBytes(bytes);
+        Files.write(folder.resolve("records.bin"), bytes);
+        Path remote = HttpFiles.path(URI.create(url("records.bin")), HttpOptions.DEFAULTS);
+        ByteArrayOutputStream read = new ByteArrayOutputStream();
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults());
+                RecordLoader loader =
+                        RecordLoader.builder(driver, RecordFiles.fixed(List.of(remote), 0, 1000), 30).open()) {
+            while (loader.hasNext()) {
+                try (RecordBatch batch = loader.next()) {
+                    read.writeBytes(batch.memory().segment().orElseThrow().toArray(ValueLayout.JAVA_BYTE));
+                }
+            }
+            assertThat(driver.bytesByPath()).containsOnlyKeys(IoPath.USER_SOURCE);
+        }
+        assertThat(read.toByteArray()).isEqualTo(bytes);
     }
 
     @Test
