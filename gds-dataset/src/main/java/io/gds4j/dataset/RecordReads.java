@@ -1,7 +1,6 @@
 package io.gds4j.dataset;
 
 import io.gds4j.CuFileBatch;
-import io.gds4j.CuFileBatchException;
 import io.gds4j.CuFileHandle;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileException;
@@ -14,8 +13,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reads of one thread. A long read goes to the engine. Short reads into GPU memory share a stage in pinned memory and one copy;
- * those that wait for a disk, or that bypass the host, go as a batch, which has more in flight than there are threads.
+ * The reads of one thread. A long read goes to the engine. Short reads into GPU memory share a stage in pinned memory and one copy.
+ * Short reads that wait for a disk, or that bypass the host, go as a batch, which has more in flight than there are threads.
  */
 final class RecordReads implements AutoCloseable {
     private static final int MOST_ENTRIES = 256;
@@ -54,8 +53,10 @@ final class RecordReads implements AutoCloseable {
         int end = buffer.taskFirst[task + 1];
         if (end - run > 1 && memory.isStaged()) {
             run = readStaged(buffer, run, end);
+        } else if (end - run > 1 && memory.kind().isHost()) {
+            run = readWhileFast(buffer, run, end, memory.target(), 0);
         }
-        if (end - run >= FEWEST_ENTRIES && memory.kind().isCuda()) {
+        if (end - run >= FEWEST_ENTRIES) {
             run = readTogether(buffer, run, end);
         }
         for (; run < end; run++) {
@@ -63,7 +64,7 @@ final class RecordReads implements AutoCloseable {
         }
     }
 
-    /** Reads runs into pinned memory, and copies them at once. Stops at a failed read, and when a disk keeps it waiting. */
+    /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readWhileFast}. */
     private int readStaged(BatchBuffer buffer, int first, int end) {
         MemoryAllocator allocator = memory.driver().allocator();
         MemoryAllocation staging = stage;
@@ -72,32 +73,35 @@ final class RecordReads implements AutoCloseable {
                     allocator.supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST, taskBytes);
             stage = staging;
         }
-        long bytes = 0;
-        int slow = 0;
-        int run = first;
-        long begun = System.nanoTime();
-        while (run < end && slow < MOST_SLOW && succeeds(buffer, run, staging, bytes)) {
-            long size = buffer.runBytes(run);
-            long ended = System.nanoTime();
-            slow += ended - begun > SLOW_NANOS + size ? 1 : 0;
-            begun = ended;
-            bytes += size;
-            run++;
-        }
-        if (bytes > 0) {
-            memory.copyIn(staging.range().slice(0, bytes), buffer.runStart(first));
+        long start = buffer.runStart(first);
+        int run = readWhileFast(buffer, first, end, staging, start);
+        if (run > first) {
+            long bytes = buffer.runStart(run - 1) + buffer.runBytes(run - 1) - start;
+            memory.copyIn(staging.range().slice(0, bytes), start);
         }
         return run;
     }
 
-    /** Submits runs as a batch. Returns the first if one of them fails, so that all are read again one by one, to find it. */
-    private int readTogether(BatchBuffer buffer, int first, int end) {
-        CuFileBatch entries = batch;
-        if (entries == null) {
-            entries = memory.driver().batch(
-                    Math.clamp(memory.driver().properties().maxBatchIoSize(), 1, MOST_ENTRIES));
-            batch = entries;
+    /**
+     * Reads runs one by one. Stops at a failed read, and when a disk keeps it waiting.
+     *
+     * @param start what offset 0 of the memory is in the ring
+     */
+    private int readWhileFast(BatchBuffer buffer, int first, int end, IoMemory to, long start) {
+        int slow = 0;
+        int run = first;
+        long begun = System.nanoTime();
+        while (run < end && slow < MOST_SLOW && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
+            long ended = System.nanoTime();
+            slow += ended - begun > SLOW_NANOS + buffer.runBytes(run) ? 1 : 0;
+            begun = ended;
+            run++;
         }
+        return run;
+    }
+
+    /** Submits runs as a batch. Returns the first if that or one of them fails, so that all are read again one by one, to find it. */
+    private int readTogether(BatchBuffer buffer, int first, int end) {
         requests.clear();
         for (int run = first; run < end; run++) {
             requests.add(CuFileBatch.Request.read(
@@ -108,11 +112,17 @@ final class RecordReads implements AutoCloseable {
                     buffer.runStart(run)));
         }
         try {
+            CuFileBatch entries = batch;
+            if (entries == null) {
+                entries = memory.driver().batch(
+                        Math.clamp(memory.driver().properties().maxBatchIoSize(), 1, MOST_ENTRIES));
+                batch = entries;
+            }
             boolean whole = entries.transferAll(requests).stream()
                     .allMatch(completion -> completion.bytes() == completion.request().size());
             return whole ? end : first;
-        } catch (CuFileBatchException e) {
-            return first;
+        } catch (CuFileException e) {
+            return first; // a backend without batches, too
         }
     }
 
