@@ -39,6 +39,18 @@ final class Memcpy3DPeer {
 
     private static final int DEVICE = 2;
 
+    /** Where the fields of both sides begin; the others are offsets from there. */
+    private static final long SOURCE = offset("srcXInBytes");
+    private static final long TARGET = offset("dstXInBytes");
+    private static final long MEMORY_TYPE = offset("srcMemoryType") - SOURCE;
+    private static final long ADDRESS = offset("srcDevice") - SOURCE;
+    private static final long CONTEXT = offset("srcContext") - SOURCE;
+    private static final long PITCH = offset("srcPitch") - SOURCE;
+    private static final long HEIGHT = offset("srcHeight") - SOURCE;
+    private static final long WIDTH = offset("WidthInBytes");
+    private static final long ROWS = offset("Height");
+    private static final long DEPTH = offset("Depth");
+
     private Memcpy3DPeer() {
     }
 
@@ -51,18 +63,18 @@ final class Memcpy3DPeer {
             MemorySegment buffer, long to, long toContext, long toPitch, long from, long fromContext, long fromPitch,
             long width, long rows) {
         buffer.asSlice(0, LAYOUT.byteSize()).fill((byte) 0);
-        side(buffer, "src", from, fromContext, fromPitch, rows);
-        side(buffer, "dst", to, toContext, toPitch, rows);
-        buffer.set(ValueLayout.JAVA_LONG, offset("WidthInBytes"), width);
-        buffer.set(ValueLayout.JAVA_LONG, offset("Height"), rows);
-        buffer.set(ValueLayout.JAVA_LONG, offset("Depth"), 1);
+        side(buffer, SOURCE, from, fromContext, fromPitch, rows);
+        side(buffer, TARGET, to, toContext, toPitch, rows);
+        buffer.set(ValueLayout.JAVA_LONG, WIDTH, width);
+        buffer.set(ValueLayout.JAVA_LONG, ROWS, rows);
+        buffer.set(ValueLayout.JAVA_LONG, DEPTH, 1);
     }
 
-    private static void side(MemorySegment buffer, String name, long device, long context, long pitch, long rows) {
-        buffer.set(ValueLayout.JAVA_INT, offset(name + "MemoryType"), DEVICE);
-        buffer.set(ValueLayout.JAVA_LONG, offset(name + "Device"), device);
-        buffer.set(ValueLayout.JAVA_LONG, offset(name + "Context"), context);
-        buffer.set(ValueLayout.JAVA_LONG, offset(name + "Pitch"), pitch);
-        buffer.set(ValueLayout.JAVA_LONG, offset(name + "Height"), rows);
+    private static void side(MemorySegment buffer, long at, long device, long context, long pitch, long rows) {
+        buffer.set(ValueLayout.JAVA_INT, at + MEMORY_TYPE, DEVICE);
+        buffer.set(ValueLayout.JAVA_LONG, at + ADDRESS, device);
+        buffer.set(ValueLayout.JAVA_LONG, at + CONTEXT, context);
+        buffer.set(ValueLayout.JAVA_LONG, at + PITCH, pitch);
+        buffer.set(ValueLayout.JAVA_LONG, at + HEIGHT, rows);
     }
 }
