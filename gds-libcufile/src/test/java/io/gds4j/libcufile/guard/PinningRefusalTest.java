@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** If the library cannot pin more memory, the cache makes room; transfers use memory without room unregistered. */
 class PinningRefusalTest extends SessionRig {
     private static final int LENGTH = 256 << 10;
+    private static final int GPU_PAGE = 64 << 10;
     private static final long CUDA_OUT_OF_MEMORY = 5011 | (long) Cuda.ERROR_OUT_OF_MEMORY << Integer.SIZE;
 
     private CuFileDriver caching(CuFileBackend served) {
@@ -40,8 +41,12 @@ class PinningRefusalTest extends SessionRig {
 
     private List<MemoryAllocation> allocate(int count) {
         List<MemoryAllocation> all = new ArrayList<>();
-        for (int i = 0; i < count; i++) {
-            all.add(allocate(MemoryKind.CUDA_DEVICE, LENGTH));
+        while (all.size() < count) {
+            MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, LENGTH);
+            // All begin inside a page, and so pin as many pages: one gives way to another. One in 128 begins with a page.
+            if (memory.range().address() % GPU_PAGE != 0) {
+                all.add(memory);
+            }
         }
         return all;
     }
