@@ -24,7 +24,8 @@ data=$(mktemp -d -p "$DIR") || exit 4
 chmod 755 "$data" "$work"
 trap 'kill "$(cat "$work/pid")" 2>/dev/null; rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-gds() { "$java" --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@"; }
+# As the launcher does, the client reads more than 16 KiB at a time.
+gds() { "$java" -Djdk.httpclient.bufsize=1048576 --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@"; }
 gds demo --keep --size "${SIZE_GIB}G" --dir "$data" --json >"$work/demo" || { cat "$work/demo" >&2; exit 4; }
 file=$(find "$data" -name '*.safetensors' -size +1M | head -1)
 size=$(stat -c %s "$file")
