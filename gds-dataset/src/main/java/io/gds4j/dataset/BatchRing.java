@@ -35,7 +35,7 @@ final class BatchRing {
     private final BufferQueue flight;
     private final BufferQueue passing;
     private final int buffers;
-    private final Deque<CompletableFuture<RecordBatch>> waiting = new ArrayDeque<>();
+    private final Deque<BatchTaker> waiting = new ArrayDeque<>();
     private final LoaderBean bean;
 
     private long planned;
@@ -165,13 +165,12 @@ final class BatchRing {
     }
 
     private void failTakers(CuFileException reason) {
-        List<CompletableFuture<RecordBatch>> takers = new ArrayList<>(waiting);
+        List<BatchTaker> takers = new ArrayList<>(waiting);
+        takers.removeIf(taker -> !taker.claim());
         waiting.clear();
         account();
         // On another thread: dependents may take the lock's time, or wait for a reader.
-        takers.forEach(taker -> taker.completeAsync(() -> {
-            throw reason;
-        }));
+        CompletableFuture.runAsync(() -> takers.forEach(taker -> taker.fail(reason)));
     }
 
     private void poll(@Nullable BatchBuffer toAwait) {
@@ -266,8 +265,8 @@ final class BatchRing {
 
     // ---- consumer
 
-    CompletableFuture<RecordBatch> take() {
-        CompletableFuture<RecordBatch> taker = new CompletableFuture<>();
+    BatchTaker take() {
+        BatchTaker taker = new BatchTaker();
         synchronized (this) {
             waiting.add(taker);
             account();
@@ -280,50 +279,42 @@ final class BatchRing {
     /** Gives ready batches to takers in order, and failures and the end to all that wait. */
     private void deliver() {
         while (true) {
-            CompletableFuture<RecordBatch> taker;
+            BatchTaker taker;
             RecordBatch batch = null;
             Throwable reason = null;
             synchronized (this) {
-                dropCancelled();
-                if (waiting.isEmpty()) {
-                    account();
+                waiting.removeIf(BatchTaker::isClaimed);
+                account();
+                BatchBuffer first = flight.isEmpty() ? null : flight.get(0);
+                boolean ready = first != null && !first.isIncomplete();
+                if (waiting.isEmpty() || !isOver() && delivered < end() && !ready) {
                     return;
+                }
+                taker = waiting.remove();
+                if (!taker.claim()) {
+                    continue;
                 }
                 if (closed) {
                     reason = Failures.closed();
                 } else if (failure != null) {
                     reason = failure;
-                } else if (delivered >= end()) {
+                } else if (first == null) {
                     reason = new NoSuchElementException("all records have been delivered");
-                } else if (!flight.isEmpty() && !flight.get(0).isIncomplete()) {
-                    BatchBuffer first = flight.get(0);
+                } else if (first.failure != null) {
                     reason = first.failure;
                     failure = reason;
-                    if (reason == null) {
-                        batch = hold(flight.remove());
-                    } else {
-                        stopReading();
-                    }
+                    stopReading();
                 } else {
-                    return;
+                    batch = hold(flight.remove());
                 }
-                taker = waiting.remove();
                 account();
                 notifyAll();
             }
             if (batch != null) {
-                if (!taker.complete(batch)) {
-                    takeBack(batch);
-                }
+                taker.deliver(batch);
             } else if (reason != null) {
-                taker.completeExceptionally(reason);
+                taker.fail(reason);
             }
-        }
-    }
-
-    private void dropCancelled() {
-        while (!waiting.isEmpty() && waiting.element().isDone()) {
-            waiting.remove();
         }
     }
 
@@ -333,16 +324,6 @@ final class BatchRing {
         delivered = buffer.position + buffer.count;
         counters.delivered(buffer, planner.itinerary().epoch(buffer.position));
         return new RecordBatch(this, buffer, planner.itinerary().epoch(buffer.position));
-    }
-
-    /** Puts back a batch whose taker was cancelled meanwhile: the next taker gets it. */
-    private synchronized void takeBack(RecordBatch batch) {
-        BatchBuffer buffer = batch.withdraw();
-        held--;
-        delivered = buffer.position;
-        counters.takenBack(buffer);
-        buffer.state = State.READY;
-        flight.push(buffer);
     }
 
     void release(BatchBuffer buffer) {

@@ -47,13 +47,6 @@ final class BufferQueue {
         size++;
     }
 
-    /** Puts a buffer back to the front. */
-    void push(BatchBuffer buffer) {
-        head = (head + items.length - 1) % items.length;
-        items[head] = buffer;
-        size++;
-    }
-
     BatchBuffer remove() {
         BatchBuffer first = get(0);
         items[head] = null;

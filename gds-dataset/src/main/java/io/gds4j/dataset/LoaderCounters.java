@@ -57,13 +57,6 @@ final class LoaderCounters {
         lastDelivery = now;
     }
 
-    void takenBack(BatchBuffer buffer) {
-        records -= buffer.count - buffer.skipped;
-        bytes -= buffer.bytes;
-        skipped -= buffer.skipped;
-        batches--;
-    }
-
     LoaderReport report(long memoryBytes) {
         add(System.nanoTime());
         return new LoaderReport(

@@ -150,12 +150,6 @@ public final class RecordBatch implements AutoCloseable {
         }
     }
 
-    /** Takes the buffer away from a batch that the consumer has never seen. */
-    synchronized BatchBuffer withdraw() {
-        closed = true;
-        return buffer;
-    }
-
     @Override
     public synchronized String toString() {
         return closed

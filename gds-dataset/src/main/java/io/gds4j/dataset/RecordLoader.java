@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
@@ -126,7 +127,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         try {
             return Optional.of(taker.get(saturated(timeout), TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
-            return taker.cancel(false) ? Optional.empty() : Optional.of(taker.join());
+            return taker.cancel(false) ? Optional.empty() : Optional.of(arrived(taker));
         } catch (InterruptedException e) {
             return Optional.of(interrupted(taker, e));
         } catch (ExecutionException e) {
@@ -140,8 +141,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
     private static RecordBatch interrupted(CompletableFuture<RecordBatch> taker, InterruptedException e) {
         Thread.currentThread().interrupt();
-        if (!taker.cancel(false) && !taker.isCompletedExceptionally()) {
-            return taker.join(); // it came at the same moment
+        if (!taker.cancel(false)) {
+            return arrived(taker);
         }
         throw CuFileException.builder(Failures.FUNCTION)
                 .error(CuFileError.IO_ERROR)
@@ -151,7 +152,16 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                 .buildInterrupted();
     }
 
-    private static RuntimeException unwrapped(ExecutionException e) {
+    /** Returns what came at the moment of giving up. */
+    private static RecordBatch arrived(CompletableFuture<RecordBatch> taker) {
+        try {
+            return taker.join();
+        } catch (CompletionException e) {
+            throw unwrapped(e);
+        }
+    }
+
+    private static RuntimeException unwrapped(Exception e) {
         return switch (e.getCause()) {
             case RuntimeException known -> known;
             case Error known -> throw known;

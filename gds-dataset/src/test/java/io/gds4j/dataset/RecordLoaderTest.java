@@ -30,7 +30,10 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.LongUnaryOperator;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -283,6 +286,43 @@ class RecordLoaderTest {
             assertThat(TestRecords.close(gds.driver(), two.join())).startsWith(50L);
             assertThat(TestRecords.close(gds.driver(), three.join())).startsWith(100L);
             assertThatThrownBy(four::join).hasRootCauseInstanceOf(NoSuchElementException.class);
+        }
+    }
+
+    /** A consumer that cancels at the moment of the delivery once got a later batch before the one it had given up. */
+    @Test
+    void cancelledFuturesKeepTheOrder() {
+        int epochs = 1000;
+        List<Long> seen = new ArrayList<>();
+        try (RecordLoader loader = loader(1).epochs(epochs).readers(6).open()) {
+            while (loader.hasNext()) {
+                CompletableFuture<RecordBatch> next = loader.nextAsync();
+                for (int i = seen.size() % 100; i > 0 && !next.isDone(); i--) {
+                    Thread.onSpinWait();
+                }
+                RecordBatch batch = next.cancel(false) ? loader.next() : next.join();
+                seen.addAll(TestRecords.close(gds.driver(), batch));
+            }
+            assertThat(loader.report().records()).isEqualTo((long) epochs * RECORDS);
+        }
+        assertThat(seen)
+                .isEqualTo(IntStream.range(0, epochs).boxed().flatMap(epoch -> upTo(RECORDS).stream()).toList());
+    }
+
+    @Test
+    void futuresThatTheCallerCompletesTakeNoBatch() {
+        Gate gate = gds.faults().on(Call.reads()).file(first).holds();
+        try (RecordLoader loader = loader(50).readers(1).open(); RecordLoader other = loader(50).open();
+                RecordBatch own = other.next()) {
+            CompletableFuture<RecordBatch> given = loader.nextAsync();
+            CompletableFuture<RecordBatch> supplied = loader.nextAsync().completeAsync(() -> own, Runnable::run);
+            CompletableFuture<RecordBatch> late = loader.nextAsync().orTimeout(1, TimeUnit.MILLISECONDS);
+            assertThat(given.complete(own)).isTrue();
+            assertThatThrownBy(late::join).hasRootCauseInstanceOf(TimeoutException.class);
+            assertThat(given.complete(own)).isFalse();
+            assertThat(given.join()).isSameAs(supplied.join());
+            gate.open();
+            assertThat(TestRecords.close(gds.driver(), loader.next())).isEqualTo(upTo(50));
         }
     }
 
